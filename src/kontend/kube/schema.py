@@ -1,0 +1,133 @@
+"""What is known about the shape of an object: one tree for built-in kinds and custom resources.
+
+Built-in kinds are described by a table made from the Go types; custom resources by the structural schema of their
+definition. Both become a tree of :class:`Schema`, so that patches, apply, pruning and defaulting are written once.
+A schema is never changed after it was built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal
+
+
+class _Missing:
+    """Stands for a value that is not there, where ``None`` is a value (JSON ``null``)."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+MISSING: Final = _Missing()
+
+ListType = Literal["atomic", "set", "map"]
+
+
+class Schema:
+    """One node: a scalar, a list, a map or an object with named fields.
+
+    ``type`` is ``object``, ``array``, ``string``, ``integer``, ``number``, ``boolean``, or empty when anything may
+    stand there. An object has ``properties``, or ``additional`` for the values of a map, or both.
+    """
+
+    __slots__ = (
+        "additional",
+        "atomic",
+        "default",
+        "embedded",
+        "format",
+        "go_type",
+        "int_or_string",
+        "items",
+        "list_type",
+        "map_keys",
+        "node",
+        "nullable",
+        "number",
+        "omit_empty",
+        "patch_merge_key",
+        "patch_strategy",
+        "pointer",
+        "preserve_unknown",
+        "properties",
+        "type",
+        "validator",
+    )
+
+    def __init__(
+        self,
+        type: str = "",
+        *,
+        format: str = "",
+        properties: dict[str, Schema] | None = None,
+        additional: Schema | None = None,
+        items: Schema | None = None,
+        list_type: ListType = "atomic",
+        map_keys: tuple[str, ...] = (),
+        atomic: bool = False,
+        default: Any = MISSING,
+        nullable: bool = False,
+        preserve_unknown: bool = False,
+        int_or_string: bool = False,
+        embedded: bool = False,
+        go_type: str = "",
+        pointer: bool = False,
+        omit_empty: bool = True,
+        number: int = 0,
+        patch_strategy: str = "",
+        patch_merge_key: str = "",
+        node: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.type = type
+        self.format = format
+        # Builders fill this dict in place, so that recursive types and shallow copies share it.
+        self.properties: dict[str, Schema] = {} if properties is None else properties
+        self.additional = additional
+        self.items = items
+        self.list_type: ListType = list_type
+        self.map_keys = map_keys
+        #: The map or object is owned and replaced as a whole (x-kubernetes-map-type: atomic).
+        self.atomic = atomic
+        self.default = default
+        self.nullable = nullable
+        self.preserve_unknown = preserve_unknown
+        self.int_or_string = int_or_string
+        self.embedded = embedded
+        #: Built-in kinds: the Go type's name (``DeploymentSpec``, ``int32``, ``Quantity``, ``Time``), for decoding.
+        self.go_type = go_type
+        self.pointer = pointer
+        self.omit_empty = omit_empty
+        #: Built-in kinds: the protobuf field number.
+        self.number = number
+        #: Built-in kinds: ``merge``, ``replace``, ``retainKeys`` or ``merge,retainKeys``, for strategic merge patch.
+        self.patch_strategy = patch_strategy
+        self.patch_merge_key = patch_merge_key
+        #: Custom resources: the OpenAPI node this was made from, for validation.
+        self.node = node
+        #: Room for a compiled validator of this node; made on demand by the module that validates.
+        self.validator: Any = None
+
+    def replace(self, **changes: Any) -> Schema:
+        """A shallow copy with some attributes changed; ``properties`` is shared."""
+        copy = object.__new__(Schema)
+        for slot in Schema.__slots__:
+            setattr(copy, slot, changes.get(slot, getattr(self, slot)))
+        return copy
+
+    def children(self) -> Iterator[tuple[str, Schema]]:
+        """The nodes right below this one, by a readable name."""
+        yield from self.properties.items()
+        if self.additional is not None:
+            yield "*", self.additional
+        if self.items is not None:
+            yield "[]", self.items
+
+    def __repr__(self) -> str:
+        return f"Schema({self.type or 'any'}{':' + self.go_type if self.go_type else ''})"
+
+
+#: Anything at all, owned and merged field by field (how apply treats data without a schema).
+ANYTHING: Final = Schema(preserve_unknown=True)
