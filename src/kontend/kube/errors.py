@@ -30,7 +30,7 @@ class ApiError(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.details = dict(details) if details else None
+        self.details = dict(details) if details is not None else None
         self.http_code = self.code if code is None else code
         self.status_reason = self.reason if reason is None else reason
 

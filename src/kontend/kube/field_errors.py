@@ -60,6 +60,10 @@ class _Omitted:
 OMITTED: Final = _Omitted()
 
 
+class Verbatim(str):
+    """A bad value that is already written the way the message shows it (a Go struct keeps the order of its fields)."""
+
+
 def go_quote(text: str) -> str:
     """``text`` as Go's ``%q`` prints it.
 
@@ -93,7 +97,7 @@ def go_value(value: Any) -> str:
     if value is False:
         return "false"
     if isinstance(value, str):
-        return go_quote(value)
+        return str(value) if isinstance(value, Verbatim) else go_quote(value)
     if isinstance(value, float):
         return go_float(value)
     if isinstance(value, int):

@@ -36,10 +36,14 @@ class Schema:
     __slots__ = (
         "additional",
         "atomic",
+        "decoder",
         "default",
         "embedded",
+        "field_type",
         "format",
+        "go_name",
         "go_type",
+        "inlined",
         "int_or_string",
         "items",
         "list_type",
@@ -48,6 +52,7 @@ class Schema:
         "nullable",
         "number",
         "omit_empty",
+        "omit_zero",
         "patch_merge_key",
         "patch_strategy",
         "pointer",
@@ -74,8 +79,11 @@ class Schema:
         int_or_string: bool = False,
         embedded: bool = False,
         go_type: str = "",
+        go_name: str = "",
         pointer: bool = False,
         omit_empty: bool = True,
+        omit_zero: bool = False,
+        inlined: tuple[tuple[str, int], ...] = (),
         number: int = 0,
         patch_strategy: str = "",
         patch_merge_key: str = "",
@@ -98,8 +106,13 @@ class Schema:
         self.embedded = embedded
         #: Built-in kinds: the Go type's name (``DeploymentSpec``, ``int32``, ``Quantity``, ``Time``), for decoding.
         self.go_type = go_type
+        #: Built-in kinds: the same type as Go prints it in errors (``v1.DeploymentSpec``, ``[]v1.Container``).
+        self.go_name = go_name
         self.pointer = pointer
         self.omit_empty = omit_empty
+        self.omit_zero = omit_zero
+        #: Built-in kinds: the embedded Go structs this field sits in, outermost first, with their protobuf numbers.
+        self.inlined = inlined
         #: Built-in kinds: the protobuf field number.
         self.number = number
         #: Built-in kinds: ``merge``, ``replace``, ``retainKeys`` or ``merge,retainKeys``, for strategic merge patch.
@@ -109,12 +122,17 @@ class Schema:
         self.node = node
         #: Room for a compiled validator of this node; made on demand by the module that validates.
         self.validator: Any = None
+        #: The same for decoding; copies of a struct's schema share it.
+        self.decoder: Any = None
+        #: Room for how ownership of fields sees this node as the root of an object; made on demand.
+        self.field_type: Any = None
 
     def replace(self, **changes: Any) -> Schema:
         """A shallow copy with some attributes changed; ``properties`` is shared."""
         copy = object.__new__(Schema)
         for slot in Schema.__slots__:
             setattr(copy, slot, changes.get(slot, getattr(self, slot)))
+        copy.field_type = None
         return copy
 
     def children(self) -> Iterator[tuple[str, Schema]]:

@@ -1,0 +1,280 @@
+"""From a patch argument to the place where its base was made, and whether that base carries a resourceVersion.
+
+`r.Status().Patch(ctx, obj, patch)` says nothing by itself: `patch` may be made inline, in a local variable far above, outside a closure,
+in a caller (up to three calls up, all callers are asked), in a helper that returns it, or in a struct field. Every possibility
+is followed and the answers are put together: locked everywhere, nowhere, or on some paths only.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from kontend.audit.go import syntax
+from kontend.audit.go.package import GoFile, Workspace
+from kontend.audit.go.scope import Definition, How, definitions, outermost_function, resolve_function
+from kontend.audit.go.syntax import Node, line, text
+from kontend.audit.site import BaseOrigin, Lock, PatchType
+
+_HOPS = 3
+_LOCK_WORD = "OptimisticLock"
+_VERSION_WORD = re.compile(r"resourceVersion|ResourceVersion")
+_TEST_OP = re.compile(r"""["'`\\]op["'`\\]+\s*:\s*["'`\\]+test\b|Op(?:eration)?:\s*"test"|\btest\b.*?/(?:metadata|status|spec)|NewTest""")
+_PATCH_TYPES = (
+    ("JSONPatchType", PatchType.JSON),
+    ("StrategicMergePatchType", PatchType.STRATEGIC),
+    ("MergePatchType", PatchType.MERGE),
+    ("ApplyPatchType", PatchType.APPLY),
+    ("ApplyYAMLPatchType", PatchType.APPLY),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One place a patch can come from."""
+
+    lock: Lock
+    patch_type: PatchType
+    origin: BaseOrigin
+    file: GoFile
+    node: Node
+    snapshot: Node | None = None
+    data: Node | None = None
+    hops: int = 0
+
+    @property
+    def text(self) -> str:
+        """The constructor as written, on one line."""
+        return " ".join(text(self.node).split())
+
+    @property
+    def line(self) -> int:
+        """Where it is made."""
+        return line(self.node)
+
+
+def resolve(workspace: Workspace, file: GoFile, node: Node, *, hops: int = 0, depth: int = 0) -> list[Made]:
+    """Return every place the patch in `node` can have been made."""
+    stripped = syntax.strip(node)
+    if stripped is None or depth > 12:
+        return []
+    if stripped.type in ("call_expression", "type_conversion_expression"):
+        return _from_call(workspace, file, stripped, hops, depth)
+    if stripped.type == "identifier":
+        found: list[Made] = []
+        reaching = definitions(workspace, file, text(stripped), stripped)
+        for definition in reaching:
+            found += _from_definition(workspace, definition, stripped, len(reaching) > 1, hops, depth)
+        return found
+    if stripped.type == "selector_expression":
+        return _from_selector(workspace, file, stripped, hops, depth)
+    if stripped.type == "composite_literal":  # a hand-made client.Patch
+        return [Made(Lock.UNKNOWN, PatchType.UNKNOWN, BaseOrigin.INLINE, file, stripped, hops=hops)]
+    return []
+
+
+def _from_definition(
+    workspace: Workspace, definition: Definition, use: Node, several: bool, hops: int, depth: int
+) -> list[Made]:
+    if definition.how is How.PARAMETER:
+        return _from_callers(workspace, definition, text(use), hops, depth)
+    if definition.value is None:
+        return []
+    origin = BaseOrigin.LOCAL
+    if several or definition.reassigned:
+        origin = BaseOrigin.REASSIGNED
+    elif definition.closure:
+        origin = BaseOrigin.CLOSURE
+    made = resolve(workspace, definition.file, definition.value, hops=hops, depth=depth + 1)
+    return [replace(each, origin=origin) if each.origin is BaseOrigin.INLINE else each for each in made]
+
+
+def _from_callers(workspace: Workspace, definition: Definition, name: str, hops: int, depth: int) -> list[Made]:
+    if hops >= _HOPS:
+        return []
+    if definition.node.type == "func_literal":
+        return _from_literal_calls(workspace, definition, name, hops, depth)
+    function = definition.file.function_at(definition.node.child_by_field_name("body") or definition.node)
+    position = function.parameter_index(name) if function is not None else None
+    if function is None or position is None:
+        return []
+    found: list[Made] = []
+    for file, call in workspace.callers(function):
+        args = syntax.arguments(call)
+        if position >= len(args):
+            continue
+        for each in resolve(workspace, file, args[position], hops=hops + 1, depth=depth + 1):
+            found.append(replace(each, origin=BaseOrigin.PARAMETER))
+    return found
+
+
+def _from_literal_calls(workspace: Workspace, definition: Definition, name: str, hops: int, depth: int) -> list[Made]:
+    """A function literal kept in a variable is called by that name in the function around it."""
+    literal = definition.node
+    statement = syntax.enclosing(literal, "short_var_declaration", "assignment_statement", "var_spec")
+    outer = outermost_function(literal)
+    if statement is None or outer is None:
+        return []
+    holder = next(iter(text(syntax.field(statement, "left") or syntax.field(statement, "name")).split(",")), "")
+    names = [each for each, _ in _literal_parameters(literal)]
+    found: list[Made] = []
+    for call in syntax.calls(outer):
+        operand, called = syntax.callee(call)
+        args = syntax.arguments(call)
+        if operand is None and called == holder and name in names and names.index(name) < len(args):
+            made = resolve(workspace, definition.file, args[names.index(name)], hops=hops + 1, depth=depth + 1)
+            found += [replace(each, origin=BaseOrigin.PARAMETER) for each in made]
+    return found
+
+
+def _literal_parameters(literal: Node) -> list[tuple[str, Node]]:
+    from kontend.audit.go.package import parameters
+
+    return parameters(literal)
+
+
+def _from_selector(workspace: Workspace, file: GoFile, node: Node, hops: int, depth: int) -> list[Made]:
+    operand, name = syntax.field(node, "operand"), text(syntax.field(node, "field"))
+    if name == "Apply" and operand is not None and text(operand) in file.imports:
+        return [Made(Lock.OWNED, PatchType.APPLY, BaseOrigin.INLINE, file, node, hops=hops)]
+    if name in ("Merge", "MergePatch") and operand is not None and text(operand) in file.imports:
+        return [Made(Lock.UNLOCKED, PatchType.MERGE, BaseOrigin.INLINE, file, node, hops=hops)]
+    found: list[Made] = []
+    for each in workspace.package(file.directory).files:
+        if name.encode() not in each.source or b"MergeFrom" not in each.source:
+            continue
+        for value in _field_values(each, name):
+            found += resolve(workspace, each, value, hops=hops, depth=depth + 1)
+    return [replace(made, origin=BaseOrigin.FIELD) for made in found]
+
+
+def _field_values(file: GoFile, name: str) -> list[Node]:
+    found: list[Node] = []
+    for keyed in syntax.captures(file.root, "(keyed_element) @k", "k"):
+        pair = syntax.children(keyed)
+        if len(pair) == 2 and text(pair[0]) == name:
+            found += syntax.children(pair[1])[:1]
+    for statement in syntax.assignments(file.root):
+        left, right = syntax.field(statement, "left"), syntax.field(statement, "right")
+        for target, value in zip(syntax.children(left), syntax.children(right), strict=False):
+            if target.type == "selector_expression" and text(syntax.field(target, "field")) == name:
+                found.append(value)
+    return found
+
+
+def _from_call(workspace: Workspace, file: GoFile, call: Node, hops: int, depth: int) -> list[Made]:
+    _, name = syntax.callee(call)
+    args = syntax.arguments(call)
+    if name in ("MergeFrom", "MergeFromWithOptions", "StrategicMergeFrom") and args:
+        kind = PatchType.STRATEGIC if name.startswith("Strategic") else PatchType.MERGE
+        lock = _options_lock(workspace, file, args[1:], depth)
+        return [Made(lock, kind, BaseOrigin.INLINE, file, call, args[0], hops=hops)]
+    if name in ("RawPatch", "ConstantPatch") and len(args) == 2:
+        kind = patch_type(text(args[0]))
+        lock, snapshot = data_lock(workspace, file, args[1], kind)
+        return [Made(lock, kind, BaseOrigin.INLINE, file, call, snapshot, args[1], hops)]
+    if name == "MergeFromWithOptimisticLock" and args:
+        return [Made(Lock.LOCKED, PatchType.MERGE, BaseOrigin.INLINE, file, call, args[0], hops=hops)]
+    function = resolve_function(workspace, file, call)
+    if function is None or function.body is None or hops >= _HOPS:
+        return []
+    found: list[Made] = []
+    for statement in syntax.captures(function.body, "(return_statement) @r", "r"):
+        if syntax.enclosing(statement, "func_literal", "function_declaration", "method_declaration") != function.node:
+            continue
+        for value in syntax.children(next(iter(syntax.children(statement)), None))[:1]:
+            if value.type == "nil":
+                continue
+            found += resolve(workspace, function.file, value, hops=hops + 1, depth=depth + 1)
+    return [replace(made, origin=BaseOrigin.HELPER) for made in found]
+
+
+def _options_lock(workspace: Workspace, file: GoFile, options: list[Node], depth: int) -> Lock:
+    """Whether the options of a base ask for the lock, following variables that hold them."""
+    unknown = False
+    for option in options:
+        if _LOCK_WORD in text(option):
+            return Lock.LOCKED
+        node = syntax.strip(option)
+        while node is not None and node.type in ("variadic_argument",):
+            node = next(iter(syntax.children(node)), None)
+        if node is None or node.type != "identifier" or depth > 6:
+            continue
+        answers = []
+        for definition in definitions(workspace, file, text(node), node):
+            if definition.how is How.PARAMETER:
+                answers += _argument_locks(workspace, definition, text(node), depth)
+            elif definition.value is not None:
+                answers.append(Lock.LOCKED if _LOCK_WORD in text(definition.value) else Lock.UNLOCKED)
+        if answers and all(answer is Lock.LOCKED for answer in answers):
+            return Lock.LOCKED
+        if Lock.LOCKED in answers:
+            return Lock.MIXED
+        unknown = unknown or not answers
+    return Lock.UNKNOWN if unknown else Lock.UNLOCKED
+
+
+def _argument_locks(workspace: Workspace, definition: Definition, name: str, depth: int) -> list[Lock]:
+    function = definition.file.function_at(definition.node.child_by_field_name("body") or definition.node)
+    position = function.parameter_index(name) if function else None
+    if function is None or position is None:
+        return []
+    return [
+        _options_lock(workspace, file, syntax.arguments(call)[position:], depth + 1)
+        for file, call in workspace.callers(function)
+    ]
+
+
+def patch_type(source: str) -> PatchType:
+    """Return the patch type a constant names: `types.JSONPatchType`."""
+    return next((kind for word, kind in _PATCH_TYPES if word in source), PatchType.UNKNOWN)
+
+
+def data_lock(workspace: Workspace, file: GoFile, data: Node, kind: PatchType) -> tuple[Lock, Node | None]:
+    """Whether raw patch bytes carry a version or a test, judged by how the function builds them."""
+    if kind is PatchType.APPLY:
+        return Lock.OWNED, None
+    source, snapshot = _how_built(workspace, file, data, 0)
+    if not source:
+        return Lock.UNKNOWN, None
+    if kind is PatchType.JSON:
+        return (Lock.LOCKED if _TEST_OP.search(source) else Lock.UNLOCKED), snapshot
+    if _LOCK_WORD in source or _VERSION_WORD.search(source):
+        return Lock.LOCKED, snapshot
+    return Lock.UNLOCKED, snapshot
+
+
+def _how_built(workspace: Workspace, file: GoFile, node: Node, depth: int) -> tuple[str, Node | None]:
+    """Collect the source text that goes into raw patch bytes, following variables backwards."""
+    stripped = syntax.strip(node)
+    if stripped is None or depth > 6:
+        return "", None
+    source, snapshot = text(stripped), None
+    for call in syntax.calls(stripped):
+        _, name = syntax.callee(call)
+        if name in ("MergeFrom", "MergeFromWithOptions"):
+            snapshot = next(iter(syntax.arguments(call)), None)
+        function = resolve_function(workspace, file, call)
+        if function is not None and depth < 2:
+            source += "\n" + text(function.body)
+    told = False
+    for identifier in syntax.descend(stripped, lambda each: each.type == "identifier"):
+        for definition in definitions(workspace, file, text(identifier), identifier):
+            if definition.value is not None:
+                more, inner = _how_built(workspace, definition.file, definition.value, depth + 1)
+                source, snapshot, told = source + "\n" + more, snapshot or inner, True
+    if stripped.type == "identifier" and not told:
+        return "", None
+    return source, snapshot
+
+
+def together(made: list[Made]) -> Lock:
+    """Put the locks of several possible bases together."""
+    locks = {each.lock for each in made}
+    if not locks:
+        return Lock.UNKNOWN
+    if len(locks) == 1:
+        return next(iter(locks))
+    if Lock.UNLOCKED in locks or Lock.MIXED in locks:
+        return Lock.MIXED if Lock.LOCKED in locks or Lock.MIXED in locks else Lock.UNLOCKED
+    return Lock.UNKNOWN if Lock.UNKNOWN in locks else Lock.LOCKED

@@ -1,0 +1,226 @@
+"""Things about a write that only the code around it tells: a base taken too late, a locked base used twice, a shared object.
+
+Each gives a `Fact` under the name of the rule that speaks about it. Whether that is a finding, and how bad, is the policy's business.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kontend.audit.go import syntax
+from kontend.audit.go.bases import Made
+from kontend.audit.go.mutations import Mutation, mutations
+from kontend.audit.go.package import GoFile, GoFunction, Workspace
+from kontend.audit.go.scope import How, definitions, may_reach, outermost_function, resolve_function, runs_in
+from kontend.audit.go.syntax import Node, line, text
+from kontend.audit.go.writes import Write, recognise
+from kontend.audit.site import Fact, Lock, Provenance, Target, Verb
+
+_PLAN = re.compile(r"^status\.(\w*[pP]lan\w*|\w*[oO]peration\w*|current(Task|Step)\w*|pending\w*)$")
+_INDEXED = re.compile(r"/\d+(?=[\"'/`]|$)|/%d|/-\b|strconv\.Itoa")
+
+
+def hazards(
+    workspace: Workspace, write: Write, made: list[Made], changed: list[Mutation], source: Provenance, lock: Lock
+) -> list[Fact]:
+    """Return the facts about a write."""
+    facts: list[Fact] = []
+    status = write.subresource == "status"
+    if write.verb is Verb.PATCH:
+        facts += _late_base(workspace, write, made, changed)
+        facts += _indexed_json_patch(workspace, write, made, lock)
+        if any(each.lock is Lock.LOCKED for each in made):
+            facts += _reused_base(workspace, write, made)
+    if status and source is Provenance.SHARED:
+        facts.append(Fact("status-write-in-task", line(write.call), _SHARED.format(object=text(write.object))))
+    if status and source is Provenance.LIST_ITEM:
+        facts.append(Fact("status-write-of-list-item", line(write.call), f"{text(write.object)} is an element of a list"))
+    if status:
+        facts += _read_after(workspace, write)
+        facts += _effects_before(workspace, write, changed)
+    if write.verb is Verb.DELETE and lock is Lock.NONE and write.method == "Delete":
+        facts.append(Fact("delete-without-preconditions", line(write.call), "no uid or resourceVersion precondition"))
+    return facts
+
+
+_SHARED = (
+    "{object} is the reconciler's own object, reached through a shared pointer: the reconciler's later status flush starts from a "
+    "base that this write has made stale"
+)
+
+
+def _snapshot_position(workspace: Workspace, write: Write, made: Made, outer: Node) -> tuple[int, str] | None:
+    """Return where the snapshot behind a base was taken in this function, and of which variable."""
+    if made.file is not write.file or not syntax.inside(made.node, outer) or made.snapshot is None:
+        return None
+    node = syntax.strip(made.snapshot)
+    if node is not None and node.type == "identifier":
+        for definition in definitions(workspace, write.file, text(node), node):
+            if definition.how is How.VALUE and definition.value is not None and "DeepCopy" in text(definition.value):
+                return definition.node.start_byte, syntax.root_identifier(_copied(definition.value))
+        return None
+    if node is not None and "DeepCopy" in text(node):
+        return made.node.start_byte, syntax.root_identifier(_copied(node))
+    return None
+
+
+def _copied(node: Node) -> Node | None:
+    stripped = syntax.strip(node)
+    return syntax.callee(stripped)[0] if stripped is not None and stripped.type == "call_expression" else stripped
+
+
+def _late_base(workspace: Workspace, write: Write, made: list[Made], changed: list[Mutation]) -> list[Fact]:
+    """A base taken after the change: the diff does not contain it, so the change is never sent."""
+    outer = outermost_function(write.call)
+    name = syntax.root_identifier(write.object)
+    if outer is None or len(made) != 1:
+        return []
+    taken = _snapshot_position(workspace, write, made[0], outer)
+    if taken is None or taken[1] != name:
+        return []
+    wanted = Target.STATUS if write.subresource == "status" else None
+    if any(each.target is wanted or wanted is None for each in changed) or _passed_on(write, outer, name, taken[0]):
+        return []
+    start = _last_sync(workspace, write, outer, name, taken[0])
+    early = mutations(workspace, write.file, outer, name, before=taken[0], after=start)
+    lost = [
+        each for each in early
+        if (each.target is wanted or wanted is None) and syntax.inside(write.call, runs_in(each.node))
+    ]  # fmt: skip
+    if not lost:
+        return []
+    where = line(lost[-1].node)
+    return [Fact("base-after-mutation", where, f"{lost[-1].path} is changed at :{where}, before the base is taken at :{made[0].line}")]
+
+
+def _passed_on(write: Write, outer: Node, name: str, after: int) -> bool:
+    """Whether the object is handed to other code between its snapshot and the write, which may well change it."""
+    for call in syntax.calls(outer):
+        if not after < call.start_byte < write.call.start_byte or syntax.inside(write.call, call):
+            continue
+        operand, called = syntax.callee(call)
+        if called in ("DeepCopy", "DeepCopyObject", "MergeFrom", "MergeFromWithOptions", "DeepEqual"):
+            continue
+        if syntax.root_identifier(operand) == name or any(syntax.root_identifier(arg) == name for arg in syntax.arguments(call)):
+            return True
+    return False
+
+
+def _last_sync(workspace: Workspace, write: Write, outer: Node, name: str, before: int) -> int:
+    """Return the end of the last read or write of the object before a position."""
+    last = 0
+    for call in syntax.calls(outer):
+        if call.end_byte > before:
+            continue
+        args = syntax.arguments(call)
+        called = syntax.callee(call)[1]
+        if called == "Get" and len(args) >= 3 and syntax.root_identifier(args[2]) == name:
+            last = call.end_byte
+        elif called in ("Update", "Patch", "Create") and len(args) >= 2 and syntax.root_identifier(args[1]) == name:
+            if recognise(workspace, write.file, call) is not None:
+                last = call.end_byte
+    return last
+
+
+def _reused_base(workspace: Workspace, write: Write, made: list[Made]) -> list[Fact]:
+    """A locked base used after another write of the same object: the server answers 409 to the controller's own write."""
+    outer = outermost_function(write.call)
+    name = syntax.root_identifier(write.object)
+    if outer is None or len(made) != 1 or not name:
+        return []
+    taken = _snapshot_position(workspace, write, made[0], outer)
+    if taken is None:
+        return []
+    for call in syntax.calls(outer):
+        if not taken[0] < call.start_byte < write.call.start_byte or syntax.inside(write.call, call):
+            continue
+        if not may_reach(call, write.call):
+            continue
+        other = recognise(workspace, write.file, call)
+        if other is not None and other.verb in (Verb.UPDATE, Verb.PATCH) and syntax.root_identifier(other.object) == name:
+            return [Fact("locked-base-reused", line(call), f"{name} is written at :{line(call)}, after the base of :{made[0].line} was taken")]
+        position = next((at for at, arg in enumerate(syntax.arguments(call)) if syntax.selector(arg) == [name]), None)
+        if other is None and position is not None:
+            function = resolve_function(workspace, write.file, call)
+            # A callee that answers with more than an error usually tells its caller to stop after it wrote.
+            if function is not None and len(function.results) <= 1 and writes_parameter(workspace, function, position):
+                said = f"{function.name} at :{line(call)} writes {name}, after the base of :{made[0].line} was taken"
+                return [Fact("locked-base-reused", line(call), said)]
+    return []
+
+
+def writes_parameter(workspace: Workspace, function: GoFunction, position: int, depth: int = 0) -> bool:
+    """Whether a function certainly tries to write the object in a parameter, itself or one call down."""
+    if function.body is None or position >= len(function.parameters):
+        return False
+    name = function.parameters[position][0]
+    if not name or name == "_":
+        return False
+    for call in syntax.calls(function.body):
+        other = recognise(workspace, function.file, call)
+        if other is not None and other.verb in (Verb.UPDATE, Verb.PATCH) and syntax.selector(other.object) == [name]:
+            return True
+        if other is None and depth < 1:
+            at = next((at for at, arg in enumerate(syntax.arguments(call)) if syntax.selector(arg) == [name]), None)
+            callee = resolve_function(workspace, function.file, call) if at is not None else None
+            if callee is not None and at is not None and callee is not function and writes_parameter(workspace, callee, at, depth + 1):
+                return True
+    return False
+
+
+def _indexed_json_patch(workspace: Workspace, write: Write, made: list[Made], lock: Lock) -> list[Fact]:
+    """A JSON patch that removes or replaces a list element by its index, with no `test` operation in front of it."""
+    data = write.patch if not made else made[0].data
+    kind_text = text(write.options[0]) if write.options and not made else (made[0].text if made else "")
+    if data is None or lock is Lock.LOCKED or "JSONPatchType" not in kind_text:
+        return []
+    source = _literal_text(workspace, write.file if not made else made[0].file, data)
+    match = _INDEXED.search(source)
+    if match is None or match.group(0) == "/-":
+        return []
+    return [Fact("json-patch-index-without-test", line(write.call), "a list element is addressed by its index")]
+
+
+def _literal_text(workspace: Workspace, file: GoFile, node: Node) -> str:
+    source = text(node)
+    for identifier in syntax.descend(node, lambda each: each.type == "identifier"):
+        for definition in definitions(workspace, file, text(identifier), identifier):
+            if definition.value is not None:
+                source += "\n" + text(definition.value)
+                for inner in syntax.descend(definition.value, lambda each: each.type == "identifier"):
+                    source += "".join(
+                        "\n" + text(more.value) for more in definitions(workspace, file, text(inner), inner) if more.value is not None
+                    )
+    return source
+
+
+def _read_after(workspace: Workspace, write: Write) -> list[Fact]:
+    """A cached read of the same object after its status was written: it may return the version before the write."""
+    outer = outermost_function(write.call)
+    parts = syntax.selector(write.object)
+    if outer is None or not parts:
+        return []
+    for call in syntax.calls(outer):
+        operand, name = syntax.callee(call)
+        args = syntax.arguments(call)
+        if call.start_byte < write.call.end_byte or name != "Get" or operand is None or len(args) < 3:
+            continue
+        if syntax.selector(args[2]) == parts and may_reach(write.call, call) and "Reader" not in text(operand):
+            return [Fact("status-update-then-read-cache", line(call), f"{'.'.join(parts)} is read from the cache at :{line(call)} after this write")]
+    return []
+
+
+def _effects_before(workspace: Workspace, write: Write, changed: list[Mutation]) -> list[Fact]:
+    """A plan put in status, then acted upon, and only then persisted: a crash in between loses the plan but not the effect."""
+    outer = outermost_function(write.call)
+    planned = [each for each in changed if _PLAN.match(each.path) and each.value is not None and text(each.value) != "nil"]
+    if outer is None or not planned:
+        return []
+    for call in syntax.calls(outer):
+        if not planned[0].node.end_byte < call.start_byte < write.call.start_byte or not may_reach(call, write.call):
+            continue
+        other = recognise(workspace, write.file, call)
+        if other is not None and other.subresource != "status" and other.verb in (Verb.CREATE, Verb.DELETE, Verb.APPLY):
+            said = f"{other.method} at :{line(call)} runs before {planned[0].path} is persisted at :{line(write.call)}"
+            return [Fact("side-effect-before-plan-persisted", line(call), said)]
+    return []

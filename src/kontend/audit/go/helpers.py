@@ -1,0 +1,131 @@
+"""Calls of helpers that write for their caller: `MutateAndPatchStatus(ctx, c, obj, func(o) {...})`, `UpdateStatus(c, obj)`.
+
+A helper that takes the object, and takes the change as a function or makes none itself, is only a verb: what is written, from which
+read, in which retry and with what error handling is decided where it is called. So each call is a site too, marked with
+`via`, with the lock that the helper uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kontend.audit.go import syntax
+from kontend.audit.go.classify import Classified
+from kontend.audit.go.mutations import Mutation, mutations
+from kontend.audit.go.outcome import error_use
+from kontend.audit.go.package import GoFile, GoFunction, Workspace, parameters
+from kontend.audit.go.provenance import provenance
+from kontend.audit.go.retries import retry_around
+from kontend.audit.go.scope import outermost_function, type_of
+from kontend.audit.go.syntax import Node, line, text
+from kontend.audit.site import BaseOrigin, Fact, Role, Site, Verb
+
+
+def helper_calls(workspace: Workspace, found: list[Classified], roles: dict[str, Role]) -> Iterator[Site]:
+    """Yield a site for every call of a function that writes on behalf of its caller."""
+    seen: set[int] = set()
+    for each in found:
+        function = each.write.file.function_at(each.write.call)
+        if function is None or id(function) in seen:
+            continue
+        helper = _as_helper(workspace, each, function)
+        if helper is None:
+            continue
+        seen.add(id(function))
+        position, callback = helper
+        for file, call in workspace.callers(function):
+            yield _site(workspace, each, function, file, call, position, callback, roles.get(file.path, Role.PRODUCTION))
+
+
+def _as_helper(workspace: Workspace, each: Classified, function: GoFunction) -> tuple[int, int | None] | None:
+    """Return the positions of the object and of the change, when a function only writes for others."""
+    site = each.site
+    if site.verb not in (Verb.UPDATE, Verb.PATCH) or site.base.origin is BaseOrigin.PARAMETER:
+        return None
+    parts = syntax.selector(each.write.object)
+    position = function.parameter_index(parts[0]) if len(parts) == 1 else None
+    if position is None or function.body is None:
+        return None
+    callback = _callback(function)
+    if callback is not None:
+        return position, callback
+    if mutations(workspace, function.file, function.body, parts[0]):
+        return None
+    kind = function.file.type_of_node(function.parameters[position][1], function.type_parameters)
+    anything = kind is not None and kind.name in ("Object", "Unstructured")
+    return (position, None) if anything and not function.receiver_type else None
+
+
+def _callback(function: GoFunction) -> int | None:
+    """Return the position of a parameter of function type that the body calls."""
+    for position, (name, kind) in enumerate(function.parameters):
+        if kind.type == "function_type" and function.body is not None and name:
+            if any(syntax.callee(call) == (None, name) for call in syntax.calls(function.body)):
+                return position
+    return None
+
+
+def _site(
+    workspace: Workspace,
+    each: Classified,
+    function: GoFunction,
+    file: GoFile,
+    call: Node,
+    position: int,
+    callback: int | None,
+    role: Role,
+) -> Site:
+    args = syntax.arguments(call)
+    target = args[position] if position < len(args) else None
+    change = args[callback] if callback is not None and callback < len(args) else None
+    changed = _changes(workspace, file, call, target, change)
+    kind = type_of(workspace, file, target)
+    around = file.function_at(call)
+    base = each.site.base
+    code = " ".join(text(call).split())
+    return replace(
+        each.site,
+        path=file.path,
+        line=line(call),
+        end_line=call.end_point[0] + 1,
+        function=around.label if around else "",
+        code=code,
+        object=text(target),
+        kind=kind.name if kind else "",
+        client="",
+        base=replace(base, path=base.path or each.site.path) if base.line else base,
+        provenance=provenance(workspace, file, target, call),
+        retry=retry_around(workspace, file, call, target),
+        error=error_use(call),
+        fields=tuple(sorted({change.path for change in changed if change.target in each.site.targets and change.path})),
+        lists=tuple(sorted({change.path for change in changed if change.is_list and change.target in each.site.targets})),
+        via=function.name,
+        role=role,
+        facts=tuple(_dropped_early(workspace, file, call, target, change)) if change is not None else (),
+        comment="",
+    )
+
+
+def _changes(workspace: Workspace, file: GoFile, call: Node, target: Node | None, change: Node | None) -> list[Mutation]:
+    if change is not None and change.type == "func_literal":
+        names = [name for name, _ in parameters(change)] or [syntax.root_identifier(target)]
+        return [found for name in names for found in mutations(workspace, file, change, name)]
+    outer = outermost_function(call)
+    name = syntax.root_identifier(target)
+    return mutations(workspace, file, outer, name, before=call.start_byte) if outer is not None and name else []
+
+
+def _dropped_early(workspace: Workspace, file: GoFile, call: Node, target: Node | None, change: Node) -> list[Fact]:
+    """A helper that snapshots on entry never sends what its caller changed just before the call."""
+    outer = outermost_function(call)
+    name = syntax.root_identifier(target)
+    statement = syntax.enclosing(call, "expression_statement", "short_var_declaration", "assignment_statement", "return_statement")
+    previous = statement.prev_named_sibling if statement is not None else None
+    if outer is None or previous is None or not name or change.type != "func_literal":
+        return []
+    early = [each for each in mutations(workspace, file, previous, name) if each.node == previous or each.node.parent == previous]
+    if not early or early[-1].path.startswith("metadata"):
+        return []
+    said = f"{early[-1].path} is changed at :{line(early[-1].node)}, before the helper takes its snapshot"
+    return [Fact("base-after-mutation", line(early[-1].node), said)]

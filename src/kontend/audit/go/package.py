@@ -1,0 +1,377 @@
+"""Go packages: files, imports, functions, struct types, and where a name is called from.
+
+A `Workspace` holds the source of every Go file that may matter and parses a file when it is first asked about. There is no build
+and no toolchain: an import path is matched to a directory through `go.mod`, and types outside the workspace stay names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kontend.audit.go import syntax
+from kontend.audit.go.syntax import Node, text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_BUILD_TAG = re.compile(rb"^//go:build\s+(.*)$", re.MULTILINE)
+_PACKAGE_CLAUSE = re.compile(rb"^package\s", re.MULTILINE)
+_VERSION_SUFFIX = re.compile(r"^v\d+$")
+_MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class GoType:
+    """A type by name: the import path (or `dir:` and a directory) and the name, and what wraps it."""
+
+    package: str
+    name: str
+    slice: bool = False
+    function: bool = False
+
+    def element(self) -> GoType:
+        """Return the type of an element of a slice, array or map of this."""
+        return GoType(self.package, self.name)
+
+
+@dataclass(eq=False)
+class GoFunction:
+    """A function or a method with a body."""
+
+    file: GoFile
+    node: Node
+    name: str
+    receiver: str
+    receiver_type: str
+    parameters: list[tuple[str, Node]]
+    results: list[Node]
+    type_parameters: dict[str, Node]
+
+    @property
+    def body(self) -> Node | None:
+        """The block of the function."""
+        return self.node.child_by_field_name("body")
+
+    @property
+    def exported(self) -> bool:
+        """Whether other packages can call it."""
+        return self.name[:1].isupper()
+
+    @property
+    def label(self) -> str:
+        """The name as people say it: `Reconciler.Reconcile`."""
+        return f"{self.receiver_type}.{self.name}" if self.receiver_type else self.name
+
+    def parameter_index(self, name: str) -> int | None:
+        """Return the position of a parameter."""
+        return next((index for index, (each, _) in enumerate(self.parameters) if each == name), None)
+
+
+@dataclass(eq=False)
+class GoFile:
+    """One Go file: its text, and what is declared in it once somebody asks."""
+
+    path: str
+    source: bytes
+    directory: str = ""
+    _functions: dict[int, GoFunction] = field(default_factory=dict)
+
+    @cached_property
+    def root(self) -> Node:
+        """The syntax tree."""
+        return syntax.parse(self.source).root_node
+
+    @cached_property
+    def build_tag(self) -> str:
+        """The build constraint, if there is one before the package clause."""
+        clause = _PACKAGE_CLAUSE.search(self.source)
+        match = _BUILD_TAG.search(self.source[: clause.start() if clause else 2000])
+        return match.group(1).decode("utf-8", "replace").strip() if match else ""
+
+    @cached_property
+    def imports(self) -> dict[str, str]:
+        """Local name of each import, to its path."""
+        found: dict[str, str] = {}
+        for spec in syntax.captures(self.root, "(import_spec) @spec", "spec"):
+            path = text(syntax.field(spec, "path")).strip('"`')
+            alias = text(syntax.field(spec, "name")) or _default_name(path)
+            found[alias] = path
+        return found
+
+    @cached_property
+    def functions(self) -> list[GoFunction]:
+        """Functions and methods, in source order."""
+        nodes = syntax.captures(self.root, "[(function_declaration) (method_declaration)] @f", "f")
+        return [self._function(node) for node in nodes]
+
+    def _function(self, node: Node) -> GoFunction:
+        receiver = receiver_type = ""
+        for declaration in syntax.children(syntax.field(node, "receiver")):
+            receiver = text(syntax.field(declaration, "name"))
+            receiver_type = _bare_name(syntax.field(declaration, "type"))
+        result = syntax.field(node, "result")
+        results = (
+            [kind for each in syntax.children(result) if (kind := syntax.field(each, "type") or each) is not None]
+            if result is not None and result.type == "parameter_list"
+            else [result]
+            if result is not None
+            else []
+        )
+        generics = {
+            text(name): kind
+            for declaration in syntax.children(syntax.field(node, "type_parameters"))
+            for name in declaration.children_by_field_name("name")
+            if (kind := syntax.field(declaration, "type")) is not None
+        }
+        name = text(syntax.field(node, "name"))
+        return GoFunction(self, node, name, receiver, receiver_type, parameters(node), results, generics)
+
+    def function_at(self, node: Node) -> GoFunction | None:
+        """Return the declared function that a node is in."""
+        return next((each for each in self.functions if syntax.inside(node, each.node)), None)
+
+    def type_of_node(self, node: Node | None, generics: Mapping[str, Node] | None = None) -> GoType | None:
+        """Turn a type expression into a `GoType`; `generics` maps type parameters to what stands for them."""
+        while node is not None and node.type in ("pointer_type", "parenthesized_type", "type_elem", "type_constraint"):
+            node = next(iter(syntax.children(node)), None)
+        if node is None:
+            return None
+        if node.type == "generic_type":
+            return self.type_of_node(syntax.field(node, "type"), generics)
+        if node.type in ("slice_type", "array_type", "map_type"):
+            inner = self.type_of_node(syntax.field(node, "element") or syntax.field(node, "value"), generics)
+            return GoType(inner.package, inner.name, slice=True) if inner else None
+        if node.type == "function_type":
+            return GoType("", "func", function=True)
+        if node.type == "qualified_type":
+            alias = text(syntax.field(node, "package"))
+            return GoType(self.imports.get(alias, alias), text(syntax.field(node, "name")))
+        if node.type == "type_identifier":
+            name = text(node)
+            if generics and name in generics:
+                return self.type_of_node(generics[name])
+            return GoType(f"dir:{self.directory}", name)
+        return None
+
+
+def parameters(node: Node) -> list[tuple[str, Node]]:
+    """Return the parameters of a function or a function literal with their type nodes, one entry a name."""
+    found: list[tuple[str, Node]] = []
+    for declaration in syntax.children(syntax.field(node, "parameters")):
+        kind = syntax.field(declaration, "type")
+        if kind is None:
+            continue
+        names = declaration.children_by_field_name("name")
+        found += [(text(name), kind) for name in names] or [("", kind)]
+    return found
+
+
+def _bare_name(node: Node | None) -> str:
+    while node is not None and node.type in ("pointer_type", "generic_type", "parenthesized_type"):
+        node = syntax.field(node, "type") or next(iter(syntax.children(node)), None)
+    return text(node)
+
+
+def _default_name(path: str) -> str:
+    parts = path.split("/")
+    if len(parts) > 1 and _VERSION_SUFFIX.match(parts[-1]):
+        parts.pop()
+    return re.sub(r"\.v\d+$", "", parts[-1]).removeprefix("go-")
+
+
+@dataclass(eq=False)
+class GoStruct:
+    """A struct or interface type: its fields with their types, and what it embeds."""
+
+    file: GoFile
+    name: str
+    interface: bool = False
+    fields: dict[str, GoType] = field(default_factory=dict)
+    embedded: list[GoType] = field(default_factory=list)
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class GoPackage:
+    """The production files of one directory."""
+
+    directory: str
+    files: list[GoFile]
+
+    @cached_property
+    def functions(self) -> dict[str, list[GoFunction]]:
+        """Functions and methods by name."""
+        found: dict[str, list[GoFunction]] = {}
+        for file in self.files:
+            for function in file.functions:
+                found.setdefault(function.name, []).append(function)
+        return found
+
+    @cached_property
+    def types(self) -> dict[str, GoStruct]:
+        """Struct and interface types by name; a type alias points to what it names through `embedded`."""
+        found: dict[str, GoStruct] = {}
+        for file in self.files:
+            for spec in syntax.captures(file.root, "[(type_spec) (type_alias)] @t", "t"):
+                name, kind = text(syntax.field(spec, "name")), syntax.field(spec, "type")
+                if kind is not None:
+                    found[name] = _struct(file, name, kind)
+        return found
+
+    @cached_property
+    def variables(self) -> dict[str, tuple[GoFile, Node]]:
+        """Package variables and constants with a value."""
+        found: dict[str, tuple[GoFile, Node]] = {}
+        for file in self.files:
+            for spec in syntax.captures(file.root, "(source_file [(var_declaration) (const_declaration)] @v)", "v"):
+                for each in syntax.descend(spec, lambda node: node.type in ("var_spec", "const_spec")):
+                    names = each.children_by_field_name("name")
+                    values = syntax.children(syntax.field(each, "value"))
+                    for name, value in zip(names, values, strict=False):
+                        found[text(name)] = (file, value)
+        return found
+
+
+def _struct(file: GoFile, name: str, kind: Node) -> GoStruct:
+    made = GoStruct(file, name, interface=kind.type == "interface_type")
+    if kind.type == "struct_type":
+        for declaration in syntax.captures(kind, "(field_declaration) @f", "f"):
+            if syntax.enclosing(declaration, "struct_type") != kind:
+                continue
+            type_node = syntax.field(declaration, "type")
+            field_type = file.type_of_node(type_node)
+            names = declaration.children_by_field_name("name")
+            for each in names:
+                if field_type is not None:
+                    made.fields[text(each)] = field_type
+                made.tags[text(each)] = text(type_node)
+            if not names and field_type is not None:
+                made.embedded.append(field_type)
+                made.fields[field_type.name] = field_type
+    elif kind.type == "interface_type":
+        for each in syntax.children(kind):
+            if each.type == "type_elem" and (embedded := file.type_of_node(each)) is not None:
+                made.embedded.append(embedded)
+    elif (aliased := file.type_of_node(kind)) is not None:
+        made.embedded.append(aliased)
+    return made
+
+
+@dataclass(eq=False)
+class Workspace:
+    """Every Go file of an audit, by path, with lazy packages around them.
+
+    `files` are those the user asked about. Packages that only their types are needed from may be read from disk beside them,
+    as long as they belong to a module that holds an audited file.
+    """
+
+    files: dict[str, GoFile]
+    _packages: dict[str, GoPackage] = field(default_factory=dict)
+    _modules: dict[str, tuple[str, str] | None] = field(default_factory=dict)
+    _callers: dict[tuple[str, str], list[tuple[GoFile, Node]]] = field(default_factory=dict)
+
+    @cached_property
+    def by_directory(self) -> dict[str, list[GoFile]]:
+        """Audited files by directory."""
+        found: dict[str, list[GoFile]] = {}
+        for file in self.files.values():
+            found.setdefault(file.directory, []).append(file)
+        return found
+
+    def package(self, directory: str) -> GoPackage:
+        """Return the package of a directory, reading files that were not asked about when they are there."""
+        if directory not in self._packages:
+            files = list(self.by_directory.get(directory, ()))
+            known = {Path(file.path).name for file in files}
+            files += [file for file in _read_beside(directory) if Path(file.path).name not in known]
+            self._packages[directory] = GoPackage(directory, files)
+        return self._packages[directory]
+
+    def directory_of(self, import_path: str, near: str) -> str | None:
+        """Return the directory an import path is in, if it belongs to the module around `near`."""
+        if import_path.startswith("dir:"):
+            return import_path[4:]
+        module = self._module(near)
+        if module is None:
+            return None
+        root, name = module
+        if import_path == name:
+            return root
+        if import_path.startswith(name + "/"):
+            found = str(Path(root, import_path[len(name) + 1 :]))
+            return found if found in self.by_directory or Path(found).is_dir() else None
+        return None
+
+    def _module(self, directory: str) -> tuple[str, str] | None:
+        if directory not in self._modules:
+            self._modules[directory] = None
+            path = Path(directory)
+            try:
+                content = (path / "go.mod").read_text("utf-8", "replace")
+            except OSError:
+                parent = str(path.parent)
+                if parent not in (directory, ""):
+                    self._modules[directory] = self._module(parent)
+            else:
+                match = _MODULE.search(content)
+                self._modules[directory] = (directory, match.group(1)) if match else None
+        return self._modules[directory]
+
+    def type(self, go_type: GoType, near: str) -> GoStruct | None:
+        """Look a type up, if its package can be seen."""
+        directory = self.directory_of(go_type.package, near)
+        return self.package(directory).types.get(go_type.name) if directory is not None else None
+
+    def callers(self, function: GoFunction) -> list[tuple[GoFile, Node]]:
+        """Return the calls that may reach a function: by name and number of arguments, in its package or, if exported, anywhere."""
+        key = (function.file.directory, f"{function.receiver_type}.{function.name}")
+        if key not in self._callers:
+            self._callers[key] = list(self._find_callers(function))
+        return self._callers[key]
+
+    def _find_callers(self, function: GoFunction) -> Iterator[tuple[GoFile, Node]]:
+        needle = re.compile(rb"\b" + re.escape(function.name.encode()) + rb"\s*[\[(]")
+        variadic = any(kind.parent is not None and kind.parent.type.startswith("variadic") for _, kind in function.parameters)
+        files = self.files.values() if function.exported else self.by_directory.get(function.file.directory, [])
+        for file in files:
+            if not needle.search(file.source):
+                continue
+            for call in syntax.calls(file.root):
+                operand, name = syntax.callee(call)
+                if name != function.name or syntax.inside(call, function.node):
+                    continue
+                count = len(syntax.arguments(call))
+                if count != len(function.parameters) and not (variadic and count >= len(function.parameters) - 1):
+                    continue
+                if not function.receiver_type and not self._same_package(file, operand, function):
+                    continue
+                yield file, call
+
+    def _same_package(self, file: GoFile, operand: Node | None, function: GoFunction) -> bool:
+        if operand is None:
+            return file.directory == function.file.directory
+        path = file.imports.get(text(operand))
+        return path is not None and (
+            self.directory_of(path, file.directory) == function.file.directory
+            or Path(path).name == Path(function.file.directory).name
+        )
+
+
+def _read_beside(directory: str) -> Iterator[GoFile]:
+    try:
+        paths = sorted(Path(directory).glob("*.go")) if directory else []
+    except OSError:
+        return
+    for path in paths:
+        if path.name.endswith("_test.go"):
+            continue
+        try:
+            if path.stat().st_size < 2_000_000:
+                yield GoFile(str(path), path.read_bytes(), directory)
+        except OSError:
+            continue

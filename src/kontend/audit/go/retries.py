@@ -1,0 +1,129 @@
+"""The loop around a write that repeats it on a conflict, and whether a repeat starts from a fresh read.
+
+Three mistakes live here: a closure that never reads again (every attempt sends the same stale version), one that reads from a
+cache that may still be stale, and one that reads again and then lays a whole status computed before the loop over what it
+just read, which defeats the very check that made it retry.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kontend.audit.go import syntax
+from kontend.audit.go.package import GoFile, Workspace
+from kontend.audit.go.provenance import read_kind
+from kontend.audit.go.scope import How, definitions, resolve_function, targets, values
+from kontend.audit.go.syntax import Node, line, text
+from kontend.audit.site import Provenance, Retry
+
+_WRAPPERS = re.compile(r"^(RetryOnConflict|RetryUpdateConflicts|OnError|RetryOnError|RetryConflict\w*|retryOnConflict|UpdateWithRetry\w*)$")
+
+
+def retry_around(workspace: Workspace, file: GoFile, call: Node, target: Node | None) -> Retry | None:
+    """Return the conflict retry around a write, or None."""
+    literal = syntax.enclosing(call, "func_literal")
+    while literal is not None:
+        wrapper = _wrapper(literal)
+        if wrapper is not None:
+            return _retry(workspace, file, wrapper, literal, call, target)
+        literal = syntax.enclosing(literal, "func_literal")
+    return None
+
+
+def _wrapper(literal: Node) -> Node | None:
+    parent = literal.parent
+    if parent is not None and parent.type == "argument_list":
+        call = parent.parent
+        if call is not None and _WRAPPERS.match(syntax.callee(call)[1]):
+            return call
+    statement = syntax.enclosing(literal, "short_var_declaration")
+    outer = syntax.enclosing(literal, "function_declaration", "method_declaration")
+    if statement is None or outer is None or literal not in values(statement):
+        return None
+    holder = text(targets(statement)[0])
+    for call in syntax.calls(outer):
+        if _WRAPPERS.match(syntax.callee(call)[1]) and any(text(arg) == holder for arg in syntax.arguments(call)):
+            return call
+    return None
+
+
+def _retry(workspace: Workspace, file: GoFile, wrapper: Node, literal: Node, call: Node, target: Node | None) -> Retry:
+    operand, name = syntax.callee(wrapper)
+    label = f"{text(operand)}.{name}" if operand is not None else name
+    parts = syntax.selector(target)
+    reads = _reads(workspace, file, literal, parts[:1])
+    live = any(kind is Provenance.LIVE_GET for kind in reads)
+    if not reads and parts:  # an object built in the closure from what the closure reads
+        reads = _built_from_read(workspace, file, literal, target)
+    fresh = bool(reads) or not _object_outside(workspace, file, literal, target)
+    return Retry(label, line(wrapper), fresh, live, _blind(file, literal, call, parts, bool(reads)))
+
+
+def _reads(workspace: Workspace, file: GoFile, literal: Node, parts: list[str]) -> list[Provenance]:
+    found: list[Provenance] = []
+    for call in syntax.calls(literal):
+        operand, name = syntax.callee(call)
+        args = syntax.arguments(call)
+        if name in ("Get", "get", "Refresh", "refresh") and operand is not None:
+            if len(args) >= 3 and parts and syntax.selector(args[2])[:1] != parts:
+                continue
+            found.append(read_kind(operand))
+        elif re.match(r"(?i)^(get|fetch|refetch|reload|refresh|load|read|lookup)", name):
+            function = resolve_function(workspace, file, call)
+            if function is None or b".Get(" in (function.body.text or b"" if function.body else b""):
+                found.append(Provenance.CACHED_GET)
+    return found
+
+
+def _built_from_read(workspace: Workspace, file: GoFile, literal: Node, target: Node | None) -> list[Provenance]:
+    stripped = syntax.strip(target)
+    if stripped is None or stripped.type != "identifier":
+        return []
+    for definition in definitions(workspace, file, text(stripped), stripped):
+        if definition.how is How.VALUE and syntax.inside(definition.node, literal) and definition.value is not None:
+            source = text(definition.value)
+            if "DeepCopy" in source:
+                return _reads(workspace, file, literal, [syntax.root_identifier(syntax.callee(definition.value)[0])])
+    return []
+
+
+def _object_outside(workspace: Workspace, file: GoFile, literal: Node, target: Node | None) -> bool:
+    """Whether the object that is written comes from outside the closure, so that repeats send the same version."""
+    stripped = syntax.strip(target)
+    name = syntax.root_identifier(stripped)
+    if stripped is None or not name:
+        return False
+    reaching = definitions(workspace, file, name, stripped)
+    return bool(reaching) and all(not syntax.inside(each.node, literal) or each.node == literal for each in reaching)
+
+
+def _blind(file: GoFile, literal: Node, call: Node, parts: list[str], rereads: bool) -> str:
+    """Find `latest.Status = desired.Status` where `desired` was computed before the loop."""
+    if not parts or not rereads:
+        return ""
+    for statement in syntax.assignments(literal):
+        if statement.type != "assignment_statement" or statement.start_byte > call.start_byte:
+            continue
+        for target, value in zip(targets(statement), values(statement), strict=False):
+            left, right = syntax.selector(target), syntax.selector(_copied(value))
+            if left[:1] != parts[:1] or left[1:] != ["Status"] or not right:
+                continue
+            if right[0] != left[0] and not _declared_in(literal, right[0]) and right[0] not in file.imports:
+                return f"{text(target)} = {text(value)}"
+    return ""
+
+
+def _copied(value: Node) -> Node | None:
+    """`*desired.Status.DeepCopy()` is still the status computed before."""
+    stripped = syntax.strip(value)
+    if stripped is not None and stripped.type == "call_expression" and syntax.callee(stripped)[1] == "DeepCopy":
+        return syntax.callee(stripped)[0]
+    return stripped
+
+
+def _declared_in(literal: Node, name: str) -> bool:
+    return any(
+        any(text(each) == name for each in targets(statement))
+        for statement in syntax.assignments(literal)
+        if statement.type != "assignment_statement"
+    )

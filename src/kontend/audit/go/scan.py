@@ -1,0 +1,30 @@
+"""All Go files of an audit to all their sites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kontend.audit.go.classify import Classified, classify
+from kontend.audit.go.controllers import note_controllers
+from kontend.audit.go.helpers import helper_calls
+from kontend.audit.go.package import GoFile, Workspace
+from kontend.audit.go.writes import PREFILTER, find_writes
+from kontend.audit.site import Role, Site
+
+
+def scan(sources: dict[str, bytes], roles: dict[str, Role], tell: Callable[[str], None] = lambda _: None) -> list[Site]:
+    """Return the write sites of Go sources by path. Only files that hold a writing word are parsed, and what they lean on."""
+    files = {path: GoFile(path, source, str(Path(path).parent)) for path, source in sources.items()}
+    workspace = Workspace(files)
+    found: list[Classified] = []
+    for path in sorted(files):
+        file = files[path]
+        if not PREFILTER.search(file.source) or not (b"k8s.io/" in file.source or b"Status()." in file.source):
+            continue
+        tell(path)
+        for write in find_writes(workspace, file):
+            found.append(classify(workspace, write, roles.get(path, Role.PRODUCTION)))
+    sites = [each.site for each in found]
+    sites += helper_calls(workspace, found, roles)
+    return note_controllers(files, sites)

@@ -1,0 +1,190 @@
+"""The thin layer over tree-sitter: parsing, text, and walking up and down a tree.
+
+Everything above speaks of nodes and their field names; nothing above builds parsers or queries. Trees tolerate errors: a file
+that does not compile still gives the functions that do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import tree_sitter_go
+from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
+
+__all__ = [
+    "Node",
+    "ancestors",
+    "arguments",
+    "assignments",
+    "calls",
+    "children",
+    "descend",
+    "enclosing",
+    "field",
+    "inside",
+    "line",
+    "parse",
+    "root_identifier",
+    "selector",
+    "strip",
+    "text",
+]
+
+
+@cache
+def _language() -> Language:
+    return Language(tree_sitter_go.language())
+
+
+@cache
+def _query(source: str) -> Query:
+    return Query(_language(), source)
+
+
+def parse(source: bytes) -> Tree:
+    """Parse Go source; never raises for wrong code."""
+    return Parser(_language()).parse(source)
+
+
+def captures(node: Node, query: str, name: str) -> list[Node]:
+    """Run a query below `node` and return the nodes captured as `name`, in source order."""
+    found = QueryCursor(_query(query)).captures(node).get(name, [])
+    return sorted(found, key=lambda each: each.start_byte)
+
+
+def text(node: Node | None) -> str:
+    """Return the source text of a node, or nothing."""
+    if node is None or node.text is None:
+        return ""
+    return node.text.decode("utf-8", "replace")
+
+
+def line(node: Node) -> int:
+    """Return the 1-based line a node begins at."""
+    return node.start_point[0] + 1
+
+
+def field(node: Node | None, *names: str) -> Node | None:
+    """Follow field names down from a node."""
+    for name in names:
+        if node is None:
+            return None
+        node = node.child_by_field_name(name)
+    return node
+
+
+def children(node: Node | None) -> list[Node]:
+    """Return named children without comments."""
+    if node is None:
+        return []
+    return [child for child in node.named_children if child.type != "comment"]
+
+
+def ancestors(node: Node) -> Iterator[Node]:
+    """Yield the parents of a node, innermost first."""
+    parent = node.parent
+    while parent is not None:
+        yield parent
+        parent = parent.parent
+
+
+def enclosing(node: Node, *types: str) -> Node | None:
+    """Return the innermost parent of one of the given types."""
+    return next((parent for parent in ancestors(node) if parent.type in types), None)
+
+
+def inside(node: Node, outer: Node) -> bool:
+    """Whether `node` lies within `outer`."""
+    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
+
+
+def descend(node: Node, want: Callable[[Node], bool]) -> Iterator[Node]:
+    """Yield every node below and including `node` that is wanted, in source order."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if want(current):
+            yield current
+        stack.extend(reversed(current.named_children))
+
+
+_CALLS = "[(call_expression) (type_conversion_expression)] @call"
+_ASSIGNMENTS = "[(short_var_declaration) (assignment_statement) (var_spec) (range_clause) (inc_statement)] @assign"
+
+
+def calls(node: Node) -> list[Node]:
+    """Return the calls below a node; `F[T](x)` with one argument is parsed as a conversion and counts as a call."""
+    return captures(node, _CALLS, "call")
+
+
+def assignments(node: Node) -> list[Node]:
+    """Return declarations with a value, assignments and range clauses below a node."""
+    return captures(node, _ASSIGNMENTS, "assign")
+
+
+def strip(node: Node | None) -> Node | None:
+    """Remove what does not change the identity of an expression: `&x`, `*x`, `(x)`, `x.(T)`."""
+    while node is not None:
+        if node.type == "unary_expression" and text(node)[:1] in "&*":
+            node = field(node, "operand")
+        elif node.type == "parenthesized_expression":
+            node = next(iter(children(node)), None)
+        elif node.type == "type_assertion_expression":
+            node = field(node, "operand")
+        else:
+            return node
+    return None
+
+
+def selector(node: Node | None) -> list[str]:
+    """Return a dotted path as its parts; calls and indices end the path that can be named.
+
+    `r.cfg.Client` gives `["r", "cfg", "Client"]`, `f(x).y` gives `[]`.
+    """
+    parts: list[str] = []
+    node = strip(node)
+    while node is not None:
+        if node.type == "selector_expression":
+            parts.append(text(field(node, "field")))
+            node = strip(field(node, "operand"))
+        elif node.type == "index_expression":
+            parts.append("[]")
+            node = strip(field(node, "operand"))
+        elif node.type in ("identifier", "package_identifier", "type_identifier"):
+            return [text(node), *reversed(parts)]
+        else:
+            return []
+    return []
+
+
+def root_identifier(node: Node | None) -> str:
+    """Return the variable an expression starts from: `o` for `&o.Items[i].Status`."""
+    parts = selector(node)
+    return parts[0] if parts else ""
+
+
+def arguments(call: Node) -> list[Node]:
+    """Return the arguments of a call."""
+    if call.type == "type_conversion_expression":
+        operand = field(call, "operand")
+        return [operand] if operand is not None else []
+    return children(field(call, "arguments"))
+
+
+def callee(call: Node) -> tuple[Node | None, str]:
+    """Return the operand and the name called: `(r.Status(), "Patch")`, `(None, "updateStatus")`."""
+    function = field(call, "function")
+    if call.type == "type_conversion_expression":
+        function = field(call, "type")
+    if function is not None and function.type in ("generic_type", "index_expression", "type_instantiation_expression"):
+        function = field(function, "type") or field(function, "operand") or next(iter(children(function)), None)
+    if function is None:
+        return None, ""
+    if function.type == "selector_expression":
+        return field(function, "operand"), text(field(function, "field"))
+    if function.type == "qualified_type":
+        return field(function, "package"), text(field(function, "name"))
+    if function.type in ("identifier", "type_identifier"):
+        return None, text(function)
+    return function, ""

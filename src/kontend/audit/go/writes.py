@@ -1,0 +1,232 @@
+"""Which calls write to the Kubernetes API, and which only look like it.
+
+Three dialects are known: controller-runtime's client (`r.Update(ctx, obj)`, `r.Status().Patch(ctx, obj, patch)`), client-go's typed and
+dynamic clients (`clients.AppsV1().Deployments(ns).UpdateStatus(ctx, obj, metav1.UpdateOptions{})`) and controllerutil's
+`CreateOrUpdate`. `tracker.Delete(ns, name)` and `storage.Update(ctx, record)` share the names, so a receiver must be a client: by its
+type where the source in sight tells it, by its name and arguments where it does not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from kontend.audit.go import syntax
+from kontend.audit.go.package import GoFile, GoType, Workspace
+from kontend.audit.go.scope import definitions, type_of
+from kontend.audit.go.syntax import Node, text
+from kontend.audit.site import Verb
+
+CONTROLLER_CLIENT = "sigs.k8s.io/controller-runtime/pkg/client"
+_WRITERS = {"Client", "Writer", "WithWatch", "StatusClient", "StatusWriter", "SubResourceWriter", "SubResourceClient"}
+_VERBS = {
+    "Update": Verb.UPDATE,
+    "UpdateStatus": Verb.UPDATE,
+    "Patch": Verb.PATCH,
+    "Create": Verb.CREATE,
+    "Delete": Verb.DELETE,
+    "DeleteAllOf": Verb.DELETE,
+    "DeleteCollection": Verb.DELETE,
+    "Apply": Verb.APPLY,
+    "ApplyStatus": Verb.APPLY,
+    "CreateOrUpdate": Verb.CREATE_OR_UPDATE,
+    "CreateOrPatch": Verb.CREATE_OR_UPDATE,
+}
+_OPTIONS = re.compile(r"\b(\w+)\.(?:Update|Patch|Create|Delete|Apply)Options\b")
+_TYPED_CHAIN = re.compile(r"\.[A-Z]\w*V\d+\w*\(\)\s*\.\s*[A-Z]\w*\(", re.DOTALL)
+_CLIENT_NAME = re.compile(r"client|^(c|cl|kc|k8s|kube|k|w|writer)$|kube(?!let)", re.IGNORECASE)
+_CONTEXT = re.compile(r"\bctx\b|ctx$|Ctx$|^context\.|\.Context\b|[cC]ontext(\(\))?$|^t?c$")
+_API_PACKAGE = re.compile(r"^k8s\.io/|/apis?(/|$)|/v\d+\w*$|sigs\.k8s\.io|unstructured")
+
+PREFILTER = re.compile(
+    rb"\.\s*(Status\(\)|Update(Status)?|Patch|Create(Or(Update|Patch))?|Delete(AllOf|Collection)?|Apply(Status)?|SubResource)\s*\("
+)
+
+
+class Dialect(Enum):
+    """Whose client makes the call."""
+
+    CONTROLLER = "controller-runtime"
+    CLIENT_GO = "client-go"
+    CONTROLLERUTIL = "controllerutil"
+    LIBRARY = "patch library"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A call that writes, with its parts told apart."""
+
+    file: GoFile
+    call: Node
+    dialect: Dialect
+    verb: Verb
+    method: str
+    receiver: Node | None
+    subresource: str
+    object: Node | None
+    patch: Node | None
+    options: tuple[Node, ...]
+
+
+def find_writes(workspace: Workspace, file: GoFile) -> list[Write]:
+    """Return the writes of a file in source order."""
+    found = (recognise(workspace, file, call) for call in syntax.calls(file.root))
+    return [write for write in found if write is not None]
+
+
+def recognise(workspace: Workspace, file: GoFile, call: Node) -> Write | None:
+    """Return what a call writes, or None when it is not an API write."""
+    operand, name = syntax.callee(call)
+    verb = _VERBS.get(name)
+    if verb is None or operand is None:
+        return None
+    args = syntax.arguments(call)
+    if not args:
+        return None
+    if verb is Verb.CREATE_OR_UPDATE:
+        if len(args) >= 4 and text(operand) in file.imports:
+            return Write(file, call, Dialect.CONTROLLERUTIL, verb, name, args[1], "", args[2], None, tuple(args[3:]))
+        return None
+    subresource, client = _subresource(operand)
+    if _is_client_go(file, operand, args, name):
+        return _client_go(file, call, verb, name, operand, args)
+    if name in ("UpdateStatus", "ApplyStatus", "DeleteCollection") or len(args) < 2:
+        return None
+    if subresource:
+        if subresource != "status" or not _looks_like_context(workspace, file, args[0]):
+            return None
+    elif library_patcher(workspace, file, client, name):
+        return Write(file, call, Dialect.LIBRARY, verb, name, client, "", args[1], None, tuple(args[2:]))
+    elif _own_method(workspace, file, client, name) or not is_client(workspace, file, client, args):
+        return None
+    if verb is Verb.APPLY and not subresource and not _applies(workspace, file, client, args[1]):
+        return None
+    if verb is Verb.PATCH and len(args) < 3:
+        return None
+    patch = args[2] if verb is Verb.PATCH else None
+    rest = args[3:] if verb is Verb.PATCH else args[2:]
+    return Write(file, call, Dialect.CONTROLLER, verb, name, client, subresource, args[1], patch, tuple(rest))
+
+
+def _subresource(operand: Node) -> tuple[str, Node | None]:
+    if operand.type == "call_expression":
+        inner, name = syntax.callee(operand)
+        args = syntax.arguments(operand)
+        if name == "Status" and not args and inner is not None:
+            return "status", inner
+        if name == "SubResource" and len(args) == 1 and inner is not None:
+            return text(args[0]).strip('"`') or "?", inner
+    return "", operand
+
+
+def _is_client_go(file: GoFile, operand: Node, args: list[Node], name: str) -> bool:
+    if len(args) < 2 or name == "DeleteAllOf":
+        return False
+    return any(_meta_options(file, arg) for arg in args[1:]) or bool(_TYPED_CHAIN.search(text(operand)))
+
+
+def _meta_options(file: GoFile, options: Node) -> bool:
+    """`metav1.PatchOptions{}` belongs to client-go; `client.PatchOptions{}` and anybody else's options do not."""
+    match = _OPTIONS.search(text(options))
+    return match is not None and file.imports.get(match.group(1), "").endswith("apimachinery/pkg/apis/meta/v1")
+
+
+def _client_go(file: GoFile, call: Node, verb: Verb, name: str, operand: Node, args: list[Node]) -> Write:
+    subresource = "status" if name.endswith("Status") else ""
+    if verb is Verb.PATCH and len(args) >= 4:
+        trailing = [text(arg).strip('"`') for arg in args[5:]]
+        subresource = trailing[0] if trailing else ""
+        return Write(file, call, Dialect.CLIENT_GO, verb, name, operand, subresource, args[1], args[3], tuple(args[2:]))
+    if verb is Verb.UPDATE and len(args) > 3 and text(args[3]).strip('"`') == "status":
+        subresource = "status"
+    return Write(file, call, Dialect.CLIENT_GO, verb, name, operand, subresource, args[1], None, tuple(args[2:]))
+
+
+_PATCHERS = re.compile(r"(cluster-api/util|fluxcd/pkg/runtime|/runtime|/util)/(\w+/)*patch$")
+
+
+def library_patcher(workspace: Workspace, file: GoFile, receiver: Node | None, name: str) -> bool:
+    """Whether the receiver is Cluster API's patch helper or Flux's serial patcher, which merge conditions and lock them."""
+    if name != "Patch" or receiver is None:
+        return False
+    kind = type_of(workspace, file, receiver)
+    if kind is not None:
+        return kind.name in ("Helper", "SerialPatcher") and bool(_PATCHERS.search(kind.package))
+    parts = syntax.selector(receiver)
+    if len(parts) != 1:
+        return False
+    for definition in definitions(workspace, file, parts[0], receiver):
+        if definition.value is None or definition.value.type != "call_expression":
+            continue
+        operand, called = syntax.callee(definition.value)
+        if called in ("NewHelper", "NewSerialPatcher") and _PATCHERS.search(file.imports.get(text(operand), "")):
+            return True
+    return False
+
+
+def _own_method(workspace: Workspace, file: GoFile, receiver: Node | None, name: str) -> bool:
+    """Whether the receiver's type declares the method itself, so that the embedded client is not what is called."""
+    kind = type_of(workspace, file, receiver)
+    directory = workspace.directory_of(kind.package, file.directory) if kind is not None else None
+    if kind is None or directory is None:
+        return False
+    return any(each.receiver_type == kind.name for each in workspace.package(directory).functions.get(name, ()))
+
+
+def _applies(workspace: Workspace, file: GoFile, receiver: Node | None, argument: Node) -> bool:
+    """controller-runtime's own `Apply` takes an apply configuration; many other things are called Apply."""
+    kind = type_of(workspace, file, argument)
+    if kind is not None and (kind.name.endswith("ApplyConfiguration") or "applyconfiguration" in kind.package):
+        return True
+    owner = type_of(workspace, file, receiver)
+    return owner is not None and bool(is_client_type(workspace, file, owner))
+
+
+def is_client(workspace: Workspace, file: GoFile, receiver: Node | None, args: list[Node]) -> bool:
+    """Whether the receiver of `Update(ctx, obj)` is an API client."""
+    if receiver is None or not _looks_like_context(workspace, file, args[0]):
+        return False
+    kind = type_of(workspace, file, receiver)
+    if kind is not None:
+        known = is_client_type(workspace, file, kind)
+        if known is not None:
+            return known
+    parts = syntax.selector(receiver) or [syntax.callee(receiver)[1] if receiver.type == "call_expression" else ""]
+    if not _CLIENT_NAME.search(parts[-1]) and not (kind and _CLIENT_NAME.search(kind.name)):
+        return False
+    return _looks_like_object(workspace, file, args[1])
+
+
+def is_client_type(workspace: Workspace, file: GoFile, kind: GoType, depth: int = 0) -> bool | None:
+    """Whether a type is a writing client; None when its package cannot be seen."""
+    if kind.package == CONTROLLER_CLIENT or kind.package.endswith("controller-runtime/pkg/client"):
+        return kind.name in _WRITERS
+    struct = workspace.type(kind, file.directory)
+    if struct is None:
+        return False if kind.function or kind.package.startswith("dir:") else None
+    if depth > 3:
+        return None
+    answers = [is_client_type(workspace, struct.file, embedded, depth + 1) for embedded in struct.embedded]
+    if any(answers):
+        return True
+    return None if struct.interface and not answers and _CLIENT_NAME.search(kind.name) else False
+
+
+def _looks_like_context(workspace: Workspace, file: GoFile, node: Node) -> bool:
+    if _CONTEXT.search(text(node)):
+        return True
+    kind = type_of(workspace, file, node)
+    return kind is not None and kind.name == "Context"
+
+
+def _looks_like_object(workspace: Workspace, file: GoFile, node: Node) -> bool:
+    if node.type in ("interpreted_string_literal", "raw_string_literal", "func_literal", "int_literal", "nil"):
+        return False
+    kind = type_of(workspace, file, node)
+    if kind is None:
+        return True
+    if kind.package.startswith("dir:"):
+        struct = workspace.type(kind, file.directory)
+        return struct is not None and any(each.name == "ObjectMeta" for each in struct.embedded)
+    return bool(_API_PACKAGE.search(kind.package)) or kind.name == "Object"

@@ -1,0 +1,193 @@
+"""What a write to the Kubernetes API is, as read from source code.
+
+This is the auditor's vocabulary. A `Site` describes one place that writes: which part of the object, with which verb, from
+which base, whether the server checks a version, where the object came from, what happens on a conflict and what becomes of the
+error. It holds no opinion. Verdicts are made from it by a policy (`kontend.audit.judge`), because two good projects hold
+opposite rules about the very same write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Verb(StrEnum):
+    """How the object is written."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    PATCH = "patch"
+    APPLY = "apply"
+    DELETE = "delete"
+    CREATE_OR_UPDATE = "create-or-update"
+
+
+class PatchType(StrEnum):
+    """The content type of a patch, as far as it matters to concurrent writers."""
+
+    MERGE = "merge"
+    STRATEGIC = "strategic"
+    JSON = "json"
+    APPLY = "apply"
+    UNKNOWN = "unknown"
+
+
+class Target(StrEnum):
+    """The part of the object that a write carries."""
+
+    STATUS = "status"
+    FINALIZERS = "finalizers"
+    OWNER_REFERENCES = "ownerReferences"
+    LABELS = "labels"
+    SPEC = "spec"
+    OBJECT = "object"
+
+
+class Lock(StrEnum):
+    """What makes the server refuse the write when somebody else wrote in between."""
+
+    LOCKED = "locked"  # a resourceVersion (or a JSON patch `test`) travels with the patch
+    UNLOCKED = "unlocked"  # nothing is checked: the last writer wins
+    VERSIONED = "versioned"  # a PUT of an object that was read: its resourceVersion is checked
+    OWNED = "owned"  # server-side apply: fields are owned, no version is checked
+    MIXED = "mixed"  # locked on some paths only
+    MERGED = "merged"  # a library merges lists by key and locks what it cannot merge
+    UNKNOWN = "unknown"
+    NONE = "none"  # creates, and deletes without preconditions
+
+
+class BaseOrigin(StrEnum):
+    """Where the base of a patch is made."""
+
+    INLINE = "inline"
+    LOCAL = "local"
+    REASSIGNED = "reassigned"
+    CLOSURE = "closure"
+    PARAMETER = "parameter"
+    HELPER = "helper"
+    FIELD = "field"
+    LIBRARY = "library"
+    BODY = "body"  # Python: a dict literal, there is no base
+    NONE = "none"
+
+
+class Provenance(StrEnum):
+    """Where the written object came from."""
+
+    CACHED_GET = "cached get"
+    LIVE_GET = "live get"
+    LIST_ITEM = "list item"
+    JUST_WRITTEN = "just written"
+    BUILT = "built here"
+    SHARED = "shared pointer"
+    PARAMETER = "parameter"
+    HANDLER = "handler argument"
+    UNKNOWN = "unknown"
+
+
+class ErrorUse(StrEnum):
+    """What becomes of the error of the write."""
+
+    RETURNED = "returned"
+    LOGGED = "logged"
+    DROPPED = "dropped"
+    HANDLED = "handled"
+
+
+class Role(StrEnum):
+    """What kind of file the site is in."""
+
+    PRODUCTION = "production"
+    TEST = "test"
+    GENERATED = "generated"
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The base a patch is computed from, or the body it sends."""
+
+    origin: BaseOrigin = BaseOrigin.NONE
+    text: str = ""
+    line: int = 0
+    path: str = ""
+    snapshot: str = ""
+    hops: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """The loop around the write that repeats it on a conflict."""
+
+    wrapper: str
+    line: int
+    rereads: bool
+    live: bool = False
+    blind: str = ""
+    """The assignment that replaces the whole status by one computed before the loop, if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing noticed about a site that a rule may speak about: its rule's name, a place and a sentence."""
+
+    rule: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One write to the API, classified.
+
+    `fields` are the paths that the write is known to carry ("status.phase"); `lists` those of them that are lists.
+    `via` names the helper when the write happens inside a callee that takes the mutation from here.
+    """
+
+    language: str
+    path: str
+    line: int
+    end_line: int
+    function: str
+    code: str
+    verb: Verb
+    targets: tuple[Target, ...]
+    lock: Lock
+    object: str = ""
+    kind: str = ""
+    client: str = ""
+    patch_type: PatchType | None = None
+    base: Base = field(default_factory=Base)
+    provenance: Provenance = Provenance.UNKNOWN
+    retry: Retry | None = None
+    error: ErrorUse = ErrorUse.HANDLED
+    fields: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
+    via: str = ""
+    role: Role = Role.PRODUCTION
+    owned_child: bool = False
+    owner: str = ""
+    facts: tuple[Fact, ...] = ()
+    comment: str = ""
+
+    @property
+    def status(self) -> bool:
+        """Whether the write carries status through the status subresource or otherwise."""
+        return Target.STATUS in self.targets
+
+    @property
+    def direct(self) -> bool:
+        """Whether the call itself is the API call, rather than a call of a helper that makes it."""
+        return not self.via
+
+
+def primary(targets: tuple[Target, ...]) -> Target:
+    """Return the target a reviewer would name first.
+
+    >>> primary((Target.LABELS, Target.FINALIZERS)).value
+    'finalizers'
+    """
+    for target in Target:
+        if target in targets:
+            return target
+    return Target.OBJECT

@@ -1,0 +1,1 @@
+"""The API server as a pure function: state, request, and every verb."""

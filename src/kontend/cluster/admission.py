@@ -1,0 +1,139 @@
+"""Admission: what may change or refuse a write between its decoding and its storage.
+
+First the mutating hooks (the namespace's life cycle, the built-in plugins of the kind, then the user's own functions),
+later, on the object as it will be stored, the validating ones. A hook of the user is a plain function from a
+:class:`Review` to nothing; it changes ``review.object`` in place, or raises :class:`Denied`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from kontend.cluster.request import Target
+from kontend.cluster.state import State
+from kontend.kube.errors import ApiError, Forbidden, forbidden, not_found
+from kontend.kube.names import Key
+from kontend.kube.object_meta import dedup_owner_references
+
+
+class Denied(Exception):
+    """Raised by a user's hook to refuse a write; the message reaches the client."""
+
+
+@dataclass(slots=True)
+class Review:
+    """One write, as a hook sees it."""
+
+    operation: str  # CREATE, UPDATE or DELETE
+    kind: str
+    namespace: str
+    name: str
+    subresource: str
+    object: dict[str, Any] | None
+    old_object: Mapping[str, Any] | None
+    user: str
+    dry_run: bool
+    warnings: list[str] = field(default_factory=list)
+
+
+Hook = Callable[[Review], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """The user's hooks, in the order in which they are called."""
+
+    mutating: Sequence[tuple[str, Hook]] = ()
+    validating: Sequence[tuple[str, Hook]] = ()
+
+
+def admit(state: State, target: Target, obj: dict[str, Any] | None, old: dict[str, Any] | None) -> None:
+    """Run everything that may change ``obj``, in place; on a delete ``obj`` is None."""
+    _check_namespace(state, target, obj, creating=old is None)
+    if obj is not None and not target.subresource:
+        if old is None:
+            target.resource.strategy.admit_create(obj, _stored(state))
+        else:
+            target.resource.strategy.admit_update(obj, old)
+    if state.hooks.mutating:
+        _call(state.hooks.mutating, target, obj, old, changing=True)
+    if obj is not None:
+        for warning in dedup_owner_references(obj["metadata"]):
+            target.warn(warning)
+
+
+def validate(state: State, target: Target, obj: dict[str, Any] | None, old: Mapping[str, Any] | None) -> None:
+    """Let the validating hooks see the object as it will be stored."""
+    if state.hooks.validating:
+        _call(state.hooks.validating, target, obj, old, changing=False)
+
+
+def _call(
+    hooks: Sequence[tuple[str, Hook]],
+    target: Target,
+    obj: dict[str, Any] | None,
+    old: Mapping[str, Any] | None,
+    *,
+    changing: bool,
+) -> None:
+    for name, hook in hooks:
+        review = Review(
+            operation="DELETE" if obj is None else "CREATE" if old is None else "UPDATE",
+            kind=f"{target.resource.kind}.{target.resource.group}/{target.resource.version}".replace("./", "/"),
+            namespace=target.namespace,
+            name=target.name,
+            subresource=target.subresource,
+            object=obj if changing else _copy(obj),
+            old_object=_copy(old),
+            user=target.user,
+            dry_run=target.options.dry_run,
+        )
+        try:
+            hook(review)
+        except Denied as denied:
+            message = f'admission webhook "{name}" denied the request: {denied}'
+            raise ApiError(message, code=403, reason="Forbidden") from None
+        for warning in review.warnings:
+            target.warn(warning)
+
+
+def _copy(obj: Mapping[str, Any] | None) -> Any:
+    return None if obj is None else orjson.loads(orjson.dumps(obj))
+
+
+def _stored(state: State) -> Callable[[str, str], Iterable[Mapping[str, Any]]]:
+    def list_objects(group: str, kind: str) -> Iterable[Mapping[str, Any]]:
+        for resource in state.registry.resources():
+            if (resource.group, resource.kind) == (group, kind):
+                return [version.content() for version in state.objects(resource.key).values()]
+        return ()
+
+    return list_objects
+
+
+def _check_namespace(state: State, target: Target, obj: Any, *, creating: bool) -> None:
+    """Nothing is written into a namespace that is not there; nothing new into one that is going away."""
+    if not target.resource.namespaced or obj is None:
+        return
+    version = state.find("namespaces", Key("", target.namespace))
+    if version is None:
+        raise not_found("", "namespaces", target.namespace)
+    # Reading the phase by a search in the bytes saves parsing the namespace on every write.
+    if not creating or b'"Terminating"' not in version.body:
+        return
+    if version.content().get("status", {}).get("phase") != "Terminating":
+        return
+    resource = target.resource
+    why = f"unable to create new content in namespace {target.namespace} because it is being terminated"
+    name = target.name or (obj["metadata"].get("name") or obj["metadata"].get("generateName") or "Unknown/empty")
+    refusal = forbidden(resource.group, resource.plural, name, why)
+    cause = {
+        "reason": "NamespaceTerminating",
+        "message": f"namespace {target.namespace} is being terminated",
+        "field": "metadata.namespace",
+    }
+    raise Forbidden(refusal.message, details={**(refusal.details or {}), "causes": [cause]})

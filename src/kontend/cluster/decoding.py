@@ -1,0 +1,108 @@
+"""From the body of a request to an object: media types, syntax, kind and version, unknown fields."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kontend.cluster.request import BODY_LIMIT, JSON, YAML, Request, Target
+from kontend.kube.errors import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
+from kontend.kube.field_errors import go_quote
+from kontend.kube.json_syntax import go_kind
+from kontend.kube.json_text import MalformedJSON, MalformedYAML, parse_json, parse_yaml, summary
+from kontend.kube.names import GroupVersionKind, api_version, split_api_version
+
+_MEDIA_TYPES: Final = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+
+
+def check_size(body: bytes) -> None:
+    """Refuse what is too large to be an object."""
+    if len(body) > BODY_LIMIT:
+        raise RequestEntityTooLarge(
+            f"Request entity too large: limit is {BODY_LIMIT}", details={}, reason="RequestEntityTooLarge"
+        )
+
+
+def parse_body(request: Request, *, strict: bool = False) -> tuple[Any, list[str]]:
+    """The value in a body and the fields that stand in it twice. Raises Malformed… for bad syntax."""
+    media_type = request.content_type.partition(";")[0].strip() or JSON
+    if media_type == JSON:
+        return parse_json(request.body, find_duplicates=strict)
+    if media_type == YAML:
+        return parse_yaml(request.body, find_duplicates=strict)
+    raise UnsupportedMediaType(
+        f"the body of the request was in an unknown format - accepted media types include: {_MEDIA_TYPES}"
+    )
+
+
+def decode_object(target: Target, request: Request) -> dict[str, Any]:
+    """The object that a create or update sends, decoded and defaulted."""
+    resource = target.resource
+    validation = target.options.field_validation
+    try:
+        obj, duplicates = parse_body(request, strict=validation != "Ignore")
+    except (MalformedJSON, MalformedYAML) as error:
+        why = f"couldn't get version/kind; json parse error: {error.message}"
+        raise _unrecognized(target, why, request.body) from None
+    if not isinstance(obj, dict):
+        why = (
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {go_kind(obj)} into Go value of type "
+            'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        )
+        raise _unrecognized(target, why, request.body)
+    for field in ("apiVersion", "kind"):
+        if not isinstance(obj.get(field), str | None):
+            go_field = "apiVersion" if field == "apiVersion" else "kind"
+            why = (
+                f"couldn't get version/kind; json parse error: json: cannot unmarshal {go_kind(obj[field])} into Go "
+                f"struct field .{go_field} of type string"
+            )
+            raise _unrecognized(target, why, request.body)
+    if resource.custom is not None and not obj.get("kind"):
+        text = request.body.decode("utf-8", "replace")
+        raise _unrecognized(target, f"Object 'Kind' is missing in '{text}'", request.body)
+    written = obj.get("apiVersion") or ("" if resource.custom is not None else resource.api_version)
+    group, version = split_api_version(written)
+    kind = obj.get("kind") or resource.kind
+    if resource.custom is None:
+        _check_builtin_kind(target, group, version, kind)
+    elif written != resource.api_version:
+        raise BadRequest(
+            f"the API version in the data ({written}) does not match the expected API version ({resource.api_version})"
+        )
+    try:
+        unknown = resource.normalize(obj)
+    except BadRequest as error:
+        raise _unhandled(kind, version, resource.kind, error.message) from None
+    problems = [f"unknown field {go_quote(path)}" for path in unknown]
+    problems += [f"duplicate field {go_quote(path)}" for path in duplicates]
+    if problems and validation == "Strict":
+        raise _unhandled(kind, version, resource.kind, "strict decoding error: " + ", ".join(problems))
+    if validation == "Warn":
+        for problem in problems:
+            target.warn(problem)
+    obj["apiVersion"], obj["kind"] = resource.api_version, kind
+    return obj
+
+
+def _check_builtin_kind(target: Target, group: str, version: str, kind: str) -> None:
+    """Built-in kinds are decoded into their own type; another kind cannot become that."""
+    resource = target.resource
+    if kind == resource.kind and (group, version) == (resource.group, resource.version):
+        return
+    if target.registry.of_kind(GroupVersionKind(group, version, kind)) is not None:
+        ours = (resource.group or "core").partition(".")[0]
+        why = f"converting ({version}.{kind}) to ({ours}.{resource.kind}): unknown conversion"
+    else:
+        where = api_version(group, version)
+        why = f'no kind {go_quote(kind)} is registered for version {go_quote(where)} in scheme "pkg/runtime/scheme.go:111"'
+    raise _unhandled(kind, version, resource.kind, why)
+
+
+def _unrecognized(target: Target, why: str, body: bytes) -> BadRequest:
+    return BadRequest(
+        f"the object provided is unrecognized (must be of type {target.resource.kind}): {why} ({summary(body)})"
+    )
+
+
+def _unhandled(kind: str, version: str, wanted: str, why: str) -> BadRequest:
+    return BadRequest(f"{kind} in version {go_quote(version)} cannot be handled as a {wanted}: {why}")

@@ -1,0 +1,138 @@
+"""CustomResourceDefinitions at work: what follows when one is created, changed or deleted.
+
+kube-apiserver does this in controllers of its own, a moment later. Here it is part of the same step: a new definition is
+accepted and established at once, a changed one serves its new versions, a deleted one takes its objects with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kontend.cluster.delete import delete
+from kontend.cluster.options import DeleteOptions, WriteOptions
+from kontend.cluster.ownership import owners_after_update
+from kontend.cluster.request import Target
+from kontend.cluster.resources import Registry, Resource, custom_resources
+from kontend.cluster.state import Change, State
+from kontend.cluster.storage import encoded
+from kontend.cluster.times import rfc3339
+from kontend.kube.crd import crd_status
+from kontend.kube.errors import ApiError
+from kontend.kube.names import GroupVersionKind, Key
+
+DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
+CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
+_KIND: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+
+
+def follow(before: State, after: State) -> State:
+    """Do what follows from the changes between two states, if a definition is among them."""
+    if after is before or after.resource_version == before.resource_version:
+        return after
+    if before.kinds.get(DEFINITIONS) is after.kinds.get(DEFINITIONS):
+        return _finish_deletions(after) if _is_custom_removal(after) else after
+    for change in after.changes_since(before.resource_version):
+        if change.resource == DEFINITIONS and change.new is not None:
+            after = _settle(after, change)
+    after = after.replace(registry=_registry(after))
+    return _finish_deletions(after)
+
+
+def _registry(state: State) -> Registry:
+    resources: list[Resource] = []
+    definitions = sorted(state.objects(DEFINITIONS).items(), key=lambda pair: pair[0].name)
+    for _, version in definitions:
+        resources += _resources_of(version.body, version.content())
+    return Registry(resources)
+
+
+_cache: dict[bytes, list[Resource]] = {}
+
+
+def _resources_of(body: bytes, definition: dict[str, Any]) -> list[Resource]:
+    """The resources of a definition; compiled schemas are kept, because states are many and definitions few."""
+    spec = encoded_spec(definition)
+    found = _cache.get(spec)
+    if found is None:
+        if len(_cache) > 1000:
+            _cache.clear()
+        found = _cache[spec] = custom_resources(definition)
+    return found
+
+
+def encoded_spec(definition: dict[str, Any]) -> bytes:
+    """What of a definition decides how its objects are served."""
+    from kontend.kube.json_text import canonical
+
+    return canonical(definition["spec"])
+
+
+def _settle(state: State, change: Change) -> State:
+    """Accept the names of a definition and mark it for cleanup when it is being deleted."""
+    version = state.find(DEFINITIONS, change.key)
+    if version is None:
+        return state
+    target = _target(state, change.key)
+    live, definition = version.versioned(), version.versioned()
+    definition["status"] = crd_status(definition, now=rfc3339(state.now))
+    managed = owners_after_update(state, target, live, definition, version.managed)
+    body = encoded(target.resource, definition)
+    if body == version.body:
+        return state
+    state, _ = state.write(DEFINITIONS, change.key, body, managed)
+    return state
+
+
+def _target(state: State, key: Key) -> Target:
+    resource = state.registry.of_kind(_KIND)
+    assert resource is not None  # it is built in
+    options = WriteOptions(field_manager="kube-apiserver")
+    return Target(state.registry, resource, "update", "", key.name, "status", options)
+
+
+def _is_custom_removal(state: State) -> bool:
+    change = state.newest
+    return change is not None and change.new is None and any(r.key == change.resource for r in state.registry.custom)
+
+
+def _finish_deletions(state: State) -> State:
+    """Delete the objects of dying definitions, and the definitions that have none left."""
+    for key, version in list(state.objects(DEFINITIONS).items()):
+        if b'"deletionTimestamp"' not in version.body:
+            continue
+        definition = version.content()
+        metadata = definition["metadata"]
+        if not metadata.get("deletionTimestamp") or CLEANUP not in (metadata.get("finalizers") or ()):
+            continue
+        state = _delete_objects(state, definition)
+        if len(state.objects(_objects_key(definition))):
+            continue
+        left = [each for each in metadata["finalizers"] if each != CLEANUP]
+        if left:
+            metadata["finalizers"] = left
+            state, _ = state.write(DEFINITIONS, key, encoded(_target(state, key).resource, definition), version.managed)
+        else:
+            state = state.remove(DEFINITIONS, key)
+            state = state.replace(registry=_registry(state))
+    return state
+
+
+def _objects_key(definition: dict[str, Any]) -> str:
+    spec = definition["spec"]
+    return f"{spec['names']['plural']}.{spec['group']}"
+
+
+def _delete_objects(state: State, definition: dict[str, Any]) -> State:
+    key = _objects_key(definition)
+    resource = next((each for each in state.registry.custom if each.key == key), None)
+    if resource is None:
+        return state
+    for each, version in sorted(state.objects(key).items()):
+        if version.content()["metadata"].get("deletionTimestamp"):
+            continue
+        target = Target(state.registry, resource, "delete", each.namespace, each.name)
+        try:
+            state, _, _ = delete(state, target, DeleteOptions())
+        except ApiError:  # an admission hook holds it: then the definition waits for it, as for a finalizer
+            continue
+    return state

@@ -1,0 +1,179 @@
+"""Discovery: which groups, versions and resources there are, in the old form and the aggregated one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kontend.cluster.request import Request, Response
+from kontend.cluster.resources import Registry, Resource
+from kontend.kube.names import api_version
+
+VERSION = {
+    "major": "1",
+    "minor": "35",
+    "gitVersion": "v1.35.0+kontend",
+    "gitCommit": "",
+    "gitTreeState": "clean",
+    "buildDate": "2026-01-01T00:00:00Z",
+    "goVersion": "",
+    "compiler": "",
+    "platform": "",
+}
+
+
+def respond(registry: Registry, request: Request) -> Response | None:
+    """The answer to a discovery request, or None when the path is not one."""
+    path = request.path.rstrip("/")
+    if path.count("/") > 3 or request.method not in ("GET", "HEAD"):
+        return None
+    aggregated = "APIGroupDiscoveryList" in request.accept
+    parts = path.split("/")[1:]
+    if path == "/version":
+        return Response(200, dict(VERSION))
+    if path in ("/healthz", "/livez", "/readyz"):
+        return Response(200, "ok")
+    if path == "/api":
+        return Response(200, _aggregated(registry, core=True) if aggregated else _core_versions())
+    if path == "/apis":
+        return Response(200, _aggregated(registry, core=False) if aggregated else _group_list(registry))
+    if len(parts) == 2 and parts[0] == "apis":
+        group = _group(registry, parts[1])
+        return None if group is None else Response(200, group)
+    if len(parts) == 2 and parts[0] == "api":
+        return _resource_list(registry, "", parts[1])
+    if len(parts) == 3 and parts[0] == "apis":
+        return _resource_list(registry, parts[1], parts[2])
+    return None
+
+
+def _core_versions() -> dict[str, Any]:
+    return {
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:6443"}],
+    }
+
+
+def _by_group(registry: Registry) -> dict[str, dict[str, list[Resource]]]:
+    groups: dict[str, dict[str, list[Resource]]] = {}
+    for resource in registry.resources():
+        groups.setdefault(resource.group, {}).setdefault(resource.version, []).append(resource)
+    return groups
+
+
+def _versions(group: str, versions: Iterable[str]) -> list[dict[str, str]]:
+    ordered = sorted(versions, key=_version_order, reverse=True)
+    return [{"groupVersion": api_version(group, each), "version": each} for each in ordered]
+
+
+def _version_order(version: str) -> tuple[int, int, str]:
+    """Kubernetes' order: v2 before v1 before v1beta1 before v1alpha1 before anything else."""
+    digits = version[1:]
+    for rank, stage in ((2, "beta"), (1, "alpha")):
+        number, found, rest = digits.partition(stage)
+        if found and number.isdigit():
+            return rank, int(number) * 1000 + int(rest or 0), version
+    return (3, int(digits) * 1000, version) if version[:1] == "v" and digits.isdigit() else (0, 0, version)
+
+
+def _group_entry(group: str, versions: Iterable[str]) -> dict[str, Any]:
+    ordered = _versions(group, versions)
+    return {"name": group, "versions": ordered, "preferredVersion": ordered[0]}
+
+
+def _group_list(registry: Registry) -> dict[str, Any]:
+    groups = [_group_entry(group, versions) for group, versions in _by_group(registry).items() if group]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+
+def _group(registry: Registry, name: str) -> dict[str, Any] | None:
+    versions = _by_group(registry).get(name)
+    if not versions or not name:
+        return None
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group_entry(name, versions)}
+
+
+def _resource_list(registry: Registry, group: str, version: str) -> Response | None:
+    resources = _by_group(registry).get(group, {}).get(version)
+    if not resources:
+        return None
+    entries: list[dict[str, Any]] = []
+    for resource in sorted(resources, key=lambda each: each.plural):
+        entries.append(_entry(resource))
+        for name, info in sorted(resource.subresources.items()):
+            entry: dict[str, Any] = {
+                "name": f"{resource.plural}/{name}",
+                "singularName": "",
+                "namespaced": resource.namespaced,
+                "kind": info.kind,
+                "verbs": list(info.verbs),
+            }
+            if (info.group, info.version) != (resource.group, resource.version):
+                entry.update(group=info.group, version=info.version)
+            entries.append({key: value for key, value in entry.items() if value != "" or key == "singularName"})
+    body: dict[str, Any] = {"kind": "APIResourceList", "groupVersion": api_version(group, version), "resources": entries}
+    if group:
+        body["apiVersion"] = "v1"
+    return Response(200, body)
+
+
+def _entry(resource: Resource) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": list(resource.verbs),
+        "shortNames": list(resource.short_names),
+        "categories": list(resource.categories),
+        "storageVersionHash": resource.storage_version_hash,
+    }
+    return {key: value for key, value in entry.items() if value not in ("", [])}
+
+
+def _aggregated(registry: Registry, *, core: bool) -> dict[str, Any]:
+    items = []
+    for group, versions in _by_group(registry).items():
+        if bool(group) == core:
+            continue
+        entries = [
+            {
+                "version": each["version"],
+                "freshness": "Current",
+                "resources": [_aggregated_entry(one) for one in sorted(versions[each["version"]], key=lambda r: r.plural)],
+            }
+            for each in _versions(group, versions)
+        ]
+        metadata = {"name": group, "creationTimestamp": None} if group else {"creationTimestamp": None}
+        items.append({"metadata": metadata, "versions": entries})
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": items,
+    }
+
+
+def _aggregated_entry(resource: Resource) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "resource": resource.plural,
+        "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": list(resource.verbs),
+    }
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    if resource.subresources:
+        entry["subresources"] = [
+            {
+                "subresource": name,
+                "responseKind": {"group": info.group, "version": info.version, "kind": info.kind},
+                "verbs": list(info.verbs),
+            }
+            for name, info in sorted(resource.subresources.items())
+        ]
+    return entry

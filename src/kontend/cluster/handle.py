@@ -1,0 +1,149 @@
+"""The API server, as one pure function.
+
+    handle(state, request) -> (state, response)
+
+A refused request gives back the state it was given. Nothing here reads a clock, draws a random number or does I/O.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kontend.cluster import definitions, discovery, present
+from kontend.cluster.create import create
+from kontend.cluster.decoding import check_size, decode_object, parse_body
+from kontend.cluster.delete import delete, delete_collection
+from kontend.cluster.options import delete_options, list_options, write_options
+from kontend.cluster.patch import check_patch_type, patch
+from kontend.cluster.read import get, list_objects
+from kontend.cluster.request import APPLY_PATCH, PageNotFound, Request, Response, Target, route
+from kontend.cluster.state import State
+from kontend.cluster.pods import bind_pod, evict_pod
+from kontend.cluster.scale import get_scale, patch_scale, update_scale
+from kontend.cluster.update import update
+from kontend.cluster.watch import watch
+from kontend.kube.errors import ApiError, BadRequest
+from kontend.kube.json_text import MalformedJSON, MalformedYAML
+
+Outcome = tuple[State, Any, int]
+
+
+def handle(state: State, request: Request) -> tuple[State, Response]:
+    """Answer one request: the state after it, and the response."""
+    target: Target | None = None
+    try:
+        found = discovery.respond(state.registry, request)
+        if found is not None:
+            return state, found
+        target = route(state.registry, request)
+        if target.verb == "watch":
+            return state, _watch(state, target, request)
+        form = present.negotiate(request.accept, target)
+        after, body, code = _VERBS[target.verb](state, target, request)
+        body = present.present(after, target, request, form, body)
+    except PageNotFound:
+        return state, Response(404, "404 page not found\n")
+    except ApiError as error:
+        return state, Response.of_error(error, target.warnings if target else ())
+    return definitions.follow(state, after), Response(code, body, target.warnings)
+
+
+def _watch(state: State, target: Target, request: Request) -> Response:
+    options = list_options(request.query, watching=True)
+    form = present.negotiate(request.accept, target)
+    events, watching = watch(state, target, options)
+    watching = present.shaped(watching, form)
+    return Response(200, [present.event(form, target, each, state) for each in events], watch=watching)
+
+
+def _get(state: State, target: Target, request: Request) -> Outcome:
+    if target.subresource == "scale":
+        return state, get_scale(state, target), 200
+    return state, get(state, target, request.first("resourceVersion")), 200
+
+
+def _list(state: State, target: Target, request: Request) -> Outcome:
+    return state, list_objects(state, target, list_options(request.query, watching=False)), 200
+
+
+def _create(state: State, target: Target, request: Request) -> Outcome:
+    check_size(request.body)
+    target.options = write_options(request.query, kind="CreateOptions", user_agent=request.user_agent)
+    if target.subresource in ("binding", "eviction"):
+        body = _plain_body(target, request)
+        act = bind_pod if target.subresource == "binding" else evict_pod
+        state, answer = act(state, target, body)
+        return state, answer, 201
+    state, obj = create(state, target, decode_object(target, request))
+    return state, obj, 201
+
+
+def _update(state: State, target: Target, request: Request) -> Outcome:
+    check_size(request.body)
+    target.options = write_options(request.query, kind="UpdateOptions", user_agent=request.user_agent)
+    if target.subresource == "scale":
+        state, obj = update_scale(state, target, _plain_body(target, request))
+        return state, obj, 200
+    obj = decode_object(target, request)
+    state, obj, created = update(state, target, obj)
+    return state, obj, 201 if created else 200
+
+
+def _patch(state: State, target: Target, request: Request) -> Outcome:
+    patch_type = check_patch_type(target, request.content_type)
+    check_size(request.body)
+    target.options = write_options(
+        request.query, kind="PatchOptions", user_agent=request.user_agent, apply=patch_type == APPLY_PATCH
+    )
+    if target.subresource == "scale":
+        state, obj = patch_scale(state, target, patch_type, request.body)
+        return state, obj, 200
+    state, obj, created = patch(state, target, patch_type, request.body)
+    return state, obj, 201 if created else 200
+
+
+def _delete(state: State, target: Target, request: Request) -> Outcome:
+    return delete(state, target, delete_options(request.query, _options_body(request)))
+
+
+def _delete_collection(state: State, target: Target, request: Request) -> Outcome:
+    selection = list_options(request.query, watching=False)
+    options = delete_options(request.query, _options_body(request))
+    state, deleted = delete_collection(state, target, options, selection)
+    return state, deleted, 200
+
+
+def _options_body(request: Request) -> Any:
+    if not request.body:
+        return None
+    check_size(request.body)
+    try:
+        return parse_body(request)[0]
+    except (MalformedJSON, MalformedYAML) as error:
+        raise BadRequest(f"couldn't get version/kind; json parse error: {error.message}") from None
+
+
+def _plain_body(target: Target, request: Request) -> dict[str, Any]:
+    """The body of a subresource that is a kind of its own."""
+    kind = target.resource.subresources[target.subresource].kind
+    try:
+        body = parse_body(request)[0]
+    except (MalformedJSON, MalformedYAML) as error:
+        raise BadRequest(
+            f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; "
+            f"json parse error: {error.message}"
+        ) from None
+    if not isinstance(body, dict):
+        raise BadRequest(f"the object provided is unrecognized (must be of type {kind}): expected an object")
+    return body
+
+
+_VERBS = {
+    "get": _get,
+    "list": _list,
+    "create": _create,
+    "update": _update,
+    "patch": _patch,
+    "delete": _delete,
+    "deletecollection": _delete_collection,
+}

@@ -1,0 +1,76 @@
+"""What only pods have: being bound to a node, and being evicted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from kontend.cluster.delete import delete
+from kontend.cluster.options import DeleteOptions, delete_options
+from kontend.cluster.ownership import owners_after_update
+from kontend.cluster.request import Target
+from kontend.cluster.state import State
+from kontend.cluster.storage import encoded, store
+from kontend.cluster.times import rfc3339
+from kontend.kube.builtin.binding import bind, validate_binding
+from kontend.kube.errors import BadRequest, invalid, not_found
+from kontend.kube.eviction import charge, evicts_freely, matching_budget
+from kontend.kube.names import GroupVersionKind
+
+_BUDGETS: Final = "poddisruptionbudgets.policy"
+_BUDGET_KIND: Final = GroupVersionKind("policy", "v1", "PodDisruptionBudget")
+_SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def bind_pod(state: State, target: Target, binding: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
+    """Assign a pod to a node."""
+    errors = validate_binding(binding)
+    if errors:
+        raise invalid("", "Binding", target.name, errors)
+    version = state.find("pods", target.key)
+    if version is None:
+        raise not_found("", "pods", target.name)
+    live, pod = version.versioned(), version.versioned()
+    bind(pod, binding, rfc3339(state.now))
+    if not target.options.dry_run:
+        managed = owners_after_update(state, target, live, pod, version.managed)
+        state, _ = store(state, target, target.key, pod, managed, version)
+    return state, dict(_SUCCESS)
+
+
+def evict_pod(state: State, target: Target, eviction: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
+    """Delete a pod, if the disruption budget allows it; the budget is charged for it."""
+    metadata = eviction.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    if name != target.name:
+        raise BadRequest("name in URL does not match name in Eviction object")
+    version = state.find("pods", target.key)
+    if version is None:
+        raise not_found("", "pods", target.name)
+    asked = eviction.get("deleteOptions")
+    options = delete_options({}, asked) if asked is not None else DeleteOptions()
+    options = replace(options, dry_run=options.dry_run or target.options.dry_run)
+    pod = version.content()
+    if not evicts_freely(pod):
+        state = _charge_budget(state, target, pod, dry_run=options.dry_run)
+    state, _, _ = delete(state, replace(target, subresource=""), options)
+    return state, dict(_SUCCESS)
+
+
+def _charge_budget(state: State, target: Target, pod: Mapping[str, Any], *, dry_run: bool) -> State:
+    budgets = {
+        key: version.content() for key, version in state.objects(_BUDGETS).items() if key.namespace == target.namespace
+    }
+    key = matching_budget(pod, budgets)
+    if key is None:
+        return state
+    budget = budgets[key]
+    if not charge(budget, pod, now=rfc3339(state.now)) or dry_run:
+        return state
+    version = state.find(_BUDGETS, key)
+    resource = state.registry.of_kind(_BUDGET_KIND)
+    assert version is not None  # it was read above
+    assert resource is not None  # it is built in
+    state, _ = state.write(_BUDGETS, key, encoded(resource, budget), version.managed)
+    return state

@@ -1,0 +1,170 @@
+"""Requests and responses, and what a request is about.
+
+A :class:`Request` is what came over the wire. :func:`route` turns its path and method into a :class:`Target`: which
+resource, which object, which verb. What follows (create, update, patch, delete, list, watch) works on targets only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+from kontend.cluster.options import WriteOptions
+from kontend.cluster.resources import Registry, Resource
+from kontend.kube.errors import ApiError, MethodNotAllowed, NotFound, not_found
+from kontend.kube.names import Key
+
+if TYPE_CHECKING:
+    from kontend.cluster.watch import Watch
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+MERGE_PATCH: Final = "application/merge-patch+json"
+JSON_PATCH: Final = "application/json-patch+json"
+STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+
+#: A body larger than this is refused.
+BODY_LIMIT: Final = 3 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a client sent."""
+
+    method: str
+    path: str
+    query: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    body: bytes = b""
+    content_type: str = JSON
+    accept: str = JSON
+    user_agent: str = ""
+    user: str = "system:admin"
+    groups: tuple[str, ...] = ("system:masters", "system:authenticated")
+
+    def first(self, name: str) -> str:
+        """The first value of a query parameter, or nothing."""
+        values = self.query.get(name)
+        return values[0] if values else ""
+
+
+@dataclass(slots=True)
+class Response:
+    """What the server answers. ``body`` is JSON, or text for the few paths that are not API resources."""
+
+    code: int
+    body: Any = None
+    warnings: list[str] = field(default_factory=list)
+    #: For a watch: what to send from now on. ``body`` is then the list of events so far.
+    watch: Watch | None = None
+
+    @classmethod
+    def of_error(cls, error: ApiError, warnings: Iterable[str] = ()) -> Response:
+        """The answer to a refused request."""
+        return cls(error.http_code, error.status(), list(warnings))
+
+
+class PageNotFound(Exception):
+    """A path that is not served at all: the answer is text, not a Status."""
+
+
+@dataclass(slots=True)
+class Target:
+    """What a request is about."""
+
+    registry: Registry
+    resource: Resource
+    verb: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    options: WriteOptions = field(default_factory=WriteOptions)
+    user: str = "system:admin"
+    groups: tuple[str, ...] = ()
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> Key:
+        """Which object."""
+        return Key(self.namespace, self.name)
+
+    def warn(self, text: str) -> None:
+        """Tell the client something in a header; the same thing only once."""
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+
+def route(registry: Registry, request: Request) -> Target:
+    """The target of a resource request. Raises :class:`PageNotFound` or an :class:`ApiError`."""
+    parts = request.path.strip("/").split("/")
+    if parts[0] == "api" and len(parts) > 2:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[0] == "apis" and len(parts) > 3:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        raise PageNotFound
+    rest = [unquote(part) for part in rest]
+    watching = request.first("watch").lower() not in ("", "0", "false")
+    always_watch = rest[0] == "watch" and len(rest) > 1  # the deprecated form, the only one that watches a single name
+    if always_watch:
+        rest = rest[1:]
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
+        namespace, rest = rest[1], rest[2:]
+    resource = registry.at(group, version, rest[0])
+    name = rest[1] if len(rest) > 1 else ""
+    if resource is None or "" in rest or (namespace and not resource.namespaced):
+        raise _nothing_there(registry, group, version)
+    if resource.namespaced and not namespace and (name or request.method == "POST"):
+        if not name and resource.custom is None:
+            raise not_allowed()
+        raise _nothing_there(registry, group, version)
+    target = Target(registry, resource, "", namespace, name, "/".join(rest[2:]), user=request.user, groups=request.groups)
+    target.verb = "watch" if always_watch else _verb(request.method, bool(name), watching)
+    _check_served(target)
+    return target
+
+
+_NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
+
+
+def _nothing_there(registry: Registry, group: str, version: str) -> Exception:
+    """Built-in groups say so in a Status; elsewhere there is no page at all."""
+    if registry.is_builtin(group, version):
+        return NotFound("the server could not find the requested resource", details={})
+    return PageNotFound()
+
+
+def _check_served(target: Target) -> None:
+    resource, subresource, verb = target.resource, target.subresource, target.verb
+    if not subresource:
+        if verb not in resource.verbs or (verb == "create" and target.name):
+            raise not_allowed()
+        return
+    info = resource.subresources.get(subresource)
+    if info is None:
+        if resource.custom is not None:
+            raise not_found(resource.group, resource.plural, target.name)
+        raise NotFound("the server could not find the requested resource", details={})
+    if verb not in info.verbs:
+        raise not_allowed()
+
+
+def _verb(method: str, named: bool, watching: bool) -> str:
+    if method in ("GET", "HEAD"):
+        if named:
+            return "get"
+        return "watch" if watching else "list"
+    if method == "DELETE":
+        return "delete" if named else "deletecollection"
+    verb = {"POST": "create", "PUT": "update", "PATCH": "patch"}.get(method, "")
+    if not verb or (not named and verb in ("update", "patch")):
+        raise not_allowed()
+    return verb
+
+
+def not_allowed() -> MethodNotAllowed:
+    """The path is served, but not for this method."""
+    return MethodNotAllowed("the server does not allow this method on the requested resource", details={})

@@ -1,0 +1,210 @@
+"""Which resources a cluster serves, and how each of them behaves.
+
+A :class:`Resource` joins what is known about one kind at one version: its names, its schema, how a request body becomes
+an object of it (:meth:`Resource.normalize`), and its strategy (what the registry does on create, update and delete).
+Built-in kinds come from a table; custom ones from the CustomResourceDefinitions in the state. The :class:`Registry` is
+made anew when a definition changes and is shared by all states in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any
+
+from kontend.kube import builtin_defaults, kinds, object_meta
+from kontend.kube.builtin import strategy_for
+from kontend.kube.custom import CustomDefinition, CustomStrategy
+from kontend.kube.decode import decode
+from kontend.kube.defaulting import apply_defaults
+from kontend.kube.field_set import FieldSet
+from kontend.kube.kinds import SubresourceInfo
+from kontend.kube.names import GroupVersionKind, api_version
+from kontend.kube.prune import prune
+from kontend.kube.schema import Schema
+from kontend.kube.strategy import Strategy
+
+
+@dataclass(frozen=True, eq=False)
+class Resource:
+    """One kind at one version, as it is served."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    list_kind: str
+    namespaced: bool
+    verbs: tuple[str, ...]
+    strategy: Strategy
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: Mapping[str, SubresourceInfo] = field(default_factory=dict)
+    storage_version_hash: str = ""
+    custom: CustomDefinition | None = None
+
+    @cached_property
+    def key(self) -> str:
+        """Where objects are stored: the same for all versions of a kind."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @cached_property
+    def api_version(self) -> str:
+        """What objects carry in ``apiVersion``."""
+        return api_version(self.group, self.version)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The shape of objects at this version."""
+        if self.custom is not None:
+            return self.custom.schema
+        return kinds.schema_of(self.group, self.version, self.kind)
+
+    @cached_property
+    def _reset_fields(self) -> dict[str, FieldSet]:
+        return {name: FieldSet.of_paths(paths) for name, paths in self.strategy.reset_fields.items()}
+
+    def reset_fields(self, subresource: str) -> FieldSet | None:
+        """The fields that a write through this (sub)resource cannot change, and so cannot own."""
+        return self._reset_fields.get(subresource)
+
+    @cached_property
+    def _kept_fields(self) -> dict[str, FieldSet]:
+        return {name: FieldSet.of_paths(paths) for name, paths in self.strategy.kept_fields.items()}
+
+    def kept_fields(self, subresource: str) -> FieldSet | None:
+        """The other way round: the only fields that a write through this subresource can change."""
+        return self._kept_fields.get(subresource)
+
+    def normalize(self, obj: dict[str, Any]) -> list[str]:
+        """Make ``obj`` an object of this kind, in place: known fields only, defaults filled in.
+
+        Returns the unknown fields that were dropped. Raises :class:`BadRequest` for what cannot be decoded.
+        """
+        if self.custom is None:
+            decoded, unknown = decode(obj, self.schema)
+            obj.clear()
+            obj.update(decoded)
+            builtin_defaults.apply_defaults(obj, self.group, self.version, self.kind)
+            return unknown
+        metadata, unknown = object_meta.coerce_object_meta(obj.get("metadata"))
+        obj["metadata"] = metadata
+        unknown += prune(obj, self.schema)
+        apply_defaults(obj, self.schema)
+        return unknown
+
+
+    def convert(self, obj: dict[str, Any]) -> None:
+        """Make an object that was stored at another version one of this version: fields it lacks are dropped."""
+        prune(obj, self.schema)
+        apply_defaults(obj, self.schema)
+
+
+class Registry:
+    """All resources that are served, built-in and custom."""
+
+    def __init__(self, custom: Iterable[Resource] = ()) -> None:
+        self._by_path: dict[tuple[str, str, str], Resource] = dict(_builtin_by_path())
+        self._by_kind: dict[GroupVersionKind, Resource] = dict(_builtin_by_kind())
+        self.custom = tuple(custom)
+        for resource in self.custom:
+            self._by_path[(resource.group, resource.version, resource.plural)] = resource
+            self._by_kind[GroupVersionKind(resource.group, resource.version, resource.kind)] = resource
+
+    def at(self, group: str, version: str, plural: str) -> Resource | None:
+        """The resource served at a path."""
+        return self._by_path.get((group, version, plural))
+
+    def is_builtin(self, group: str, version: str) -> bool:
+        """Whether Kubernetes itself serves this group and version."""
+        return (group, version) in _builtin_groups()
+
+    def of_kind(self, kind: GroupVersionKind) -> Resource | None:
+        """The resource that objects of a kind are served as."""
+        return self._by_kind.get(kind)
+
+    def schema_at(self, api_version_text: str, kind: str) -> Schema | None:
+        """The schema of a kind at some other version, if that is served."""
+        group, _, version = api_version_text.rpartition("/")
+        resource = self._by_kind.get(GroupVersionKind(group, version, kind))
+        return None if resource is None else resource.schema
+
+    def resources(self) -> list[Resource]:
+        """Every resource that is served."""
+        return list(self._by_path.values())
+
+
+@cache
+def builtin_resources() -> tuple[Resource, ...]:
+    """The resources every cluster serves."""
+    return tuple(
+        Resource(
+            group=info.group,
+            version=info.version,
+            kind=info.kind,
+            plural=info.plural,
+            singular=info.singular,
+            list_kind=info.list_kind,
+            namespaced=info.namespaced,
+            verbs=info.verbs,
+            strategy=strategy_for(info.group, info.kind),
+            short_names=info.short_names,
+            categories=info.categories,
+            subresources=info.subresources,
+            storage_version_hash=info.storage_version_hash,
+        )
+        for info in kinds.resources()
+    )
+
+
+@cache
+def _builtin_groups() -> frozenset[tuple[str, str]]:
+    return frozenset((each.group, each.version) for each in builtin_resources())
+
+
+def _builtin_by_path() -> Iterable[tuple[tuple[str, str, str], Resource]]:
+    return (((each.group, each.version, each.plural), each) for each in builtin_resources())
+
+
+def _builtin_by_kind() -> Iterable[tuple[GroupVersionKind, Resource]]:
+    return ((GroupVersionKind(each.group, each.version, each.kind), each) for each in builtin_resources())
+
+
+def custom_resources(definition: Mapping[str, Any]) -> list[Resource]:
+    """The resources that a CustomResourceDefinition makes the server serve, one for each served version."""
+    spec = definition["spec"]
+    names = spec["names"]
+    resources = []
+    for version in spec["versions"]:
+        if not version.get("served"):
+            continue
+        custom = CustomDefinition.of(spec, version)
+        subresources: dict[str, SubresourceInfo] = {}
+        if custom.has_status:
+            subresources["status"] = SubresourceInfo(spec["group"], version["name"], names["kind"], _SUBRESOURCE_VERBS)
+        if custom.scale is not None:
+            subresources["scale"] = SubresourceInfo("autoscaling", "v1", "Scale", _SUBRESOURCE_VERBS)
+        resources.append(
+            Resource(
+                group=spec["group"],
+                version=version["name"],
+                kind=names["kind"],
+                plural=names["plural"],
+                singular=names.get("singular") or names["kind"].lower(),
+                list_kind=names.get("listKind") or names["kind"] + "List",
+                namespaced=spec["scope"] == "Namespaced",
+                verbs=_CUSTOM_VERBS,
+                strategy=CustomStrategy(custom),
+                short_names=tuple(names.get("shortNames") or ()),
+                categories=tuple(names.get("categories") or ()),
+                subresources=subresources,
+                custom=custom,
+            )
+        )
+    return resources
+
+
+_CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+_SUBRESOURCE_VERBS = ("get", "patch", "update")

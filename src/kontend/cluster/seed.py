@@ -1,0 +1,107 @@
+"""Starting points: an empty cluster, and objects put into it as they are.
+
+A test often begins with objects that are not new: they have a status, a uid that others refer to, perhaps a deletion
+timestamp. :func:`seed` stores such an object in one write, checked like any other but with those fields kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, Final
+
+from rpds import HashTrieMap
+
+from kontend.cluster.admission import Hooks
+from kontend.cluster.create import create
+from kontend.cluster.decoding import decode_object
+from kontend.cluster.definitions import follow
+from kontend.cluster.options import WriteOptions
+from kontend.cluster.ownership import owners_after_update
+from kontend.cluster.request import Request, Target
+from kontend.cluster.resources import Registry, Resource
+from kontend.cluster.state import State
+from kontend.cluster.storage import encoded
+from kontend.kube.errors import BadRequest, NotFound
+from kontend.kube.json_text import canonical
+from kontend.kube.names import GroupVersionKind, Key, kind_of
+
+_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+_KEPT: Final = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+class UnknownKind(NotFound):
+    """A kind that this cluster does not serve."""
+
+
+@cache
+def empty_state() -> State:
+    """A cluster with nothing in it but the namespaces that every cluster has."""
+    state = State(kinds=HashTrieMap(), registry=Registry(), hooks=Hooks())
+    for name in _NAMESPACES:
+        state = seed(state, _namespace(name), manager="kube-apiserver")
+    return state
+
+
+def seed_all(state: State, objects: Iterable[Mapping[str, Any]], *, manager: str) -> State:
+    """Store all objects: definitions first, then namespaces, then the rest in the order given."""
+    pending = list(objects)
+    for index, obj in enumerate(pending):
+        if not isinstance(obj, Mapping):
+            raise BadRequest(f"objects[{index}]: expected an object, found {type(obj).__name__}")
+    order = {"CustomResourceDefinition": 0, "Namespace": 1}
+    for obj in sorted(pending, key=lambda each: order.get(str(each.get("kind")), 2)):
+        state = seed(state, obj, manager=manager)
+    return state
+
+
+def seed(state: State, obj: Mapping[str, Any], *, manager: str) -> State:
+    """Store one object with its status, uid and times; its namespace is made if it is not there."""
+    kind = kind_of(obj)
+    resource = resource_of(state.registry, kind)
+    namespace = _namespace_of(resource, obj)
+    if resource.namespaced and state.find("namespaces", Key("", namespace)) is None:
+        state = seed(state, _namespace(namespace), manager=manager)
+    options = WriteOptions(field_manager=manager, field_validation="Strict")
+    target = Target(state.registry, resource, "create", namespace, options=options)
+    decoded = decode_object(target, Request("POST", "", body=canonical(obj)))
+    metadata = decoded["metadata"]
+    kept = {name: metadata[name] for name in _KEPT if name in metadata}
+    status = decoded.get("status")
+    metadata.pop("resourceVersion", None)
+    managed_fields = metadata.pop("managedFields", None)
+    scratch, _ = create(state, target, decoded)
+    change = scratch.newest
+    assert change is not None  # a create is a change
+    assert change.new is not None  # and it made something
+    stored = change.new.content()
+    stored["metadata"].update(kept)
+    if status:
+        stored["status"] = {**(stored.get("status") or {}), **status}
+    requested = {"requested": managed_fields} if managed_fields else {}
+    managed = owners_after_update(state, target, None, stored, (), **requested)
+    after, _ = state.write(resource.key, change.key, encoded(resource, stored), managed)
+    return follow(state, after.replace(serial=scratch.serial))
+
+
+def resource_of(registry: Registry, kind: GroupVersionKind) -> Resource:
+    """The resource of a kind, or an error that says what to do."""
+    resource = registry.of_kind(kind)
+    if resource is None:
+        hint = "add its CustomResourceDefinition: Cluster(crds=[...])"
+        others = sorted(str(GroupVersionKind(r.group, r.version, r.kind)) for r in registry.resources() if r.kind == kind.kind)
+        if others:
+            hint = "did you mean " + " or ".join(others) + "?"
+        raise UnknownKind(f'no kind "{kind.kind}" is served for version "{kind.api_version}": {hint}')
+    return resource
+
+
+def _namespace_of(resource: Resource, obj: Mapping[str, Any]) -> str:
+    if not resource.namespaced:
+        return ""
+    metadata = obj.get("metadata")
+    return (metadata.get("namespace") if isinstance(metadata, Mapping) else "") or "default"
+
+
+def _namespace(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}

@@ -1,0 +1,264 @@
+"""The state of an API server: immutable, shared, cheap to keep.
+
+A :class:`State` holds every object (as canonical JSON), the counters that time, uids and versions come from, and the
+changes that led here, as far back as a watch may look. Writing makes a new state that shares all but the path to the
+changed object, so a fork costs a few hundred bytes and an old state stays what it was.
+
+An object is stored as a :class:`Version`: its JSON without ``metadata.resourceVersion`` and ``metadata.managedFields``.
+The first is the version's own number; the second are kept beside the JSON, as interned values, because a million states
+repeat the same few. Two versions with equal content have equal bytes, which is how a write that changes nothing is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+import xxhash
+from rpds import HashTrieMap
+
+from kontend.kube import managed_fields
+from kontend.kube.names import Key
+
+if TYPE_CHECKING:
+    from kontend.cluster.admission import Hooks
+    from kontend.cluster.resources import Registry
+    from kontend.kube.managed_fields import ManagedFields
+
+#: How many changes are kept for watches and for lists in the past: at least this many, at most twice as many.
+HISTORY: Final = 10_000
+
+#: The time at which a cluster starts unless told otherwise: 2026-01-01T00:00:00Z, in seconds since 1970.
+EPOCH: Final = 1_767_225_600
+
+Objects = HashTrieMap[Key, "Version"]
+
+
+class Version:
+    """One object as it was stored at one resourceVersion."""
+
+    __slots__ = ("_digest", "body", "managed", "resource_version")
+
+    def __init__(self, body: bytes, managed: ManagedFields, resource_version: int) -> None:
+        self.body = body
+        self.managed = managed
+        self.resource_version = resource_version
+        self._digest: bytes | None = None
+
+    def read(self) -> dict[str, Any]:
+        """A fresh copy of the object, as the server would return it."""
+        obj = self.content()
+        metadata = obj["metadata"]
+        metadata["resourceVersion"] = str(self.resource_version)
+        if self.managed:
+            metadata["managedFields"] = orjson.loads(managed_fields.encode_json(self.managed))
+        return obj
+
+    def versioned(self) -> dict[str, Any]:
+        """A fresh copy of the object with its resourceVersion, but without managedFields."""
+        obj: dict[str, Any] = orjson.loads(self.body)
+        obj["metadata"]["resourceVersion"] = str(self.resource_version)
+        return obj
+
+    def content(self) -> dict[str, Any]:
+        """A fresh copy of the object without resourceVersion and managedFields."""
+        obj: dict[str, Any] = orjson.loads(self.body)
+        return obj
+
+    def same_content(self, body: bytes, managed: ManagedFields) -> bool:
+        """Whether storing these would change nothing."""
+        return self.body == body and self.managed == managed
+
+    @property
+    def digest(self) -> bytes:
+        """128 bits that stand for the content, whatever its resourceVersion."""
+        if self._digest is None:
+            self._digest = xxhash.xxh3_128_digest(self.body + managed_fields.encode_json(self.managed))
+        return self._digest
+
+    def __repr__(self) -> str:
+        metadata = self.content()["metadata"]
+        return f"Version({metadata.get('namespace', '')}/{metadata.get('name')} at {self.resource_version})"
+
+
+class Change:
+    """One write: what was there, what is there now, and the change before it (within the same stretch of history)."""
+
+    __slots__ = ("key", "new", "old", "previous", "resource", "resource_version")
+
+    def __init__(
+        self,
+        resource: str,
+        key: Key,
+        old: Version | None,
+        new: Version | None,
+        resource_version: int,
+        previous: Change | None,
+    ) -> None:
+        self.resource = resource
+        self.key = key
+        self.old = old
+        self.new = new
+        self.resource_version = resource_version
+        self.previous = previous
+
+    @property
+    def type(self) -> str:
+        """``ADDED``, ``MODIFIED`` or ``DELETED``."""
+        if self.new is None:
+            return "DELETED"
+        return "MODIFIED" if self.old is not None else "ADDED"
+
+
+class State:
+    """Everything an API server knows. Never changed: every write makes another one."""
+
+    __slots__ = ("floor", "hooks", "kinds", "newest", "now", "older", "registry", "resource_version", "serial", "stretch")
+
+    def __init__(
+        self,
+        *,
+        kinds: HashTrieMap[str, Objects],
+        registry: Registry,
+        hooks: Hooks,
+        resource_version: int = 0,
+        serial: int = 0,
+        now: int = EPOCH,
+        newest: Change | None = None,
+        older: Change | None = None,
+        stretch: int = 0,
+        floor: int = 0,
+    ) -> None:
+        #: Objects by resource (``deployments.apps``), then by namespace and name.
+        self.kinds = kinds
+        #: Which resources are served.
+        self.registry = registry
+        #: The user's admission hooks.
+        self.hooks = hooks
+        self.resource_version = resource_version
+        #: How many uids and names were handed out.
+        self.serial = serial
+        #: Seconds since 1970. Only the shells move it.
+        self.now = now
+        # History is two stretches of linked changes. When the newer one is full it becomes the older one, so that
+        # forgetting costs nothing and needs no copy.
+        self.newest = newest
+        self.older = older
+        self.stretch = stretch
+        #: Changes at or before this version are forgotten.
+        self.floor = floor
+
+    def replace(self, **changes: Any) -> State:
+        """This state with some attributes changed."""
+        copy = object.__new__(State)
+        for slot in State.__slots__:
+            setattr(copy, slot, changes[slot] if slot in changes else getattr(self, slot))
+        return copy
+
+    # Reading
+
+    def objects(self, resource: str) -> Objects:
+        """All objects of one resource."""
+        found = self.kinds.get(resource)
+        return _NOTHING if found is None else found
+
+    def find(self, resource: str, key: Key) -> Version | None:
+        """One object, or nothing."""
+        objects = self.kinds.get(resource)
+        return None if objects is None else objects.get(key)
+
+    def changes_since(self, resource_version: int) -> list[Change]:
+        """All changes after ``resource_version``, oldest first. The caller checks it against ``floor``."""
+        changes = []
+        for change in self._backwards():
+            if change.resource_version <= resource_version:
+                break
+            changes.append(change)
+        changes.reverse()
+        return changes
+
+    def objects_at(self, resource: str, resource_version: int) -> Objects:
+        """All objects of one resource as they were at ``resource_version`` (which must be within the history)."""
+        objects = self.objects(resource)
+        for change in self._backwards():
+            if change.resource_version <= resource_version:
+                break
+            if change.resource == resource:
+                if change.old is None:
+                    objects = objects.discard(change.key)
+                else:
+                    objects = objects.insert(change.key, change.old)
+        return objects
+
+    def _backwards(self) -> Iterator[Change]:
+        for stretch in (self.newest, self.older):
+            change = stretch
+            while change is not None:
+                yield change
+                change = change.previous
+
+    # Writing
+
+    def write(self, resource: str, key: Key, body: bytes, managed: ManagedFields) -> tuple[State, Version]:
+        """Store an object under the next resourceVersion."""
+        version = Version(body, managed, self.resource_version + 1)
+        return self._commit(resource, key, version), version
+
+    def remove(self, resource: str, key: Key) -> State:
+        """Take an object away; this too is a write and takes a resourceVersion."""
+        return self._commit(resource, key, None)
+
+    def _commit(self, resource: str, key: Key, new: Version | None) -> State:
+        objects = self.objects(resource)
+        old = objects.get(key)
+        objects = objects.insert(key, new) if new is not None else objects.discard(key)
+        state = object.__new__(State)
+        state.kinds = self.kinds.insert(resource, objects)
+        state.registry = self.registry
+        state.hooks = self.hooks
+        state.resource_version = resource_version = self.resource_version + 1
+        state.serial = self.serial
+        state.now = self.now
+        if self.stretch >= HISTORY:
+            state.newest = Change(resource, key, old, new, resource_version, None)
+            state.older = self.newest
+            state.stretch = 1
+            state.floor = _oldest(self.newest) - 1
+        else:
+            state.newest = Change(resource, key, old, new, resource_version, self.newest)
+            state.older = self.older
+            state.stretch = self.stretch + 1
+            state.floor = self.floor
+        return state
+
+    # What would otherwise be random
+
+    def next_uid(self) -> tuple[State, str]:
+        """A uid that no object has had."""
+        serial = self.serial + 1
+        return self.replace(serial=serial), f"{serial:08x}-0000-4000-8000-{serial:012x}"
+
+    def next_suffix(self) -> tuple[State, str]:
+        """Five characters for a generated name, spread like random ones but always the same."""
+        serial = self.serial + 1
+        number = xxhash.xxh3_64_intdigest(serial.to_bytes(8, "big"))
+        letters = []
+        for _ in range(5):
+            number, index = divmod(number, len(_SUFFIX_LETTERS))
+            letters.append(_SUFFIX_LETTERS[index])
+        return self.replace(serial=serial), "".join(letters)
+
+
+#: The alphabet of generated names: no vowels and nothing that looks like another letter.
+_SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_NOTHING: Final[Objects] = HashTrieMap()
+
+
+def _oldest(newest: Change | None) -> int:
+    """The resourceVersion of the oldest change of a stretch."""
+    oldest = 1
+    while newest is not None:
+        oldest = newest.resource_version
+        newest = newest.previous
+    return oldest

@@ -1,0 +1,88 @@
+"""Between the verbs and the state: how an object is written to it and read back from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from kontend.cluster.request import Target
+from kontend.cluster.resources import Resource
+from kontend.cluster.state import State, Version
+from kontend.kube.errors import ApiError, BadRequest
+from kontend.kube.json_text import canonical
+from kontend.kube.managed_fields import ManagedFields, encode_json, keep_times
+from kontend.kube.names import Key
+
+#: etcd refuses larger values.
+_LARGEST_OBJECT = 1_572_864
+
+
+def encoded(resource: Resource, obj: dict[str, Any]) -> bytes:
+    """The bytes under which an object is stored."""
+    metadata = obj["metadata"]
+    metadata.pop("resourceVersion", None)
+    metadata.pop("managedFields", None)
+    metadata.pop("selfLink", None)
+    obj["kind"] = resource.kind
+    obj["apiVersion"] = resource.custom.storage_api_version if resource.custom is not None else resource.api_version
+    return canonical(obj)
+
+
+def store(
+    state: State, target: Target, key: Key, obj: dict[str, Any], managed: ManagedFields, old: Version | None = None
+) -> tuple[State, Version]:
+    """Write ``obj``; what changes nothing (or only the times of managed fields) is not written."""
+    body = encoded(target.resource, obj)
+    if old is not None and body == old.body and keep_times(old.managed, managed) is old.managed:
+        return state, old
+    if len(body) > _LARGEST_OBJECT:
+        raise ApiError("etcdserver: request is too large", code=500)
+    return state.write(target.resource.key, key, body, managed)
+
+
+def read_back(resource: Resource, version: Version) -> dict[str, Any]:
+    """A stored object as this resource (perhaps another version of the kind than the stored one) serves it."""
+    return served(resource, version.read())
+
+
+def served(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
+    """Give an object the apiVersion under which it is served; fields the version does not know are dropped."""
+    if resource.custom is not None and obj["apiVersion"] != resource.api_version:
+        obj["apiVersion"] = resource.api_version
+        resource.convert(obj)
+    return obj
+
+
+def with_managed_fields(obj: dict[str, Any], managed: ManagedFields) -> dict[str, Any]:
+    """Put the managed fields back into an object that carries none."""
+    if managed:
+        obj["metadata"]["managedFields"] = orjson.loads(encode_json(managed))
+    return obj
+
+
+def check_namespace_matches(target: Target, metadata: dict[str, Any]) -> None:
+    """The object's namespace must be the one of the path, or empty: then it becomes that."""
+    namespace = metadata.get("namespace") or ""
+    expected = target.namespace if target.resource.namespaced else ""
+    if namespace == expected:
+        return
+    if not namespace:
+        metadata["namespace"] = expected
+    elif not expected:
+        del metadata["namespace"]
+    else:
+        raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def check_name_matches(target: Target, metadata: dict[str, Any]) -> None:
+    """The object's name must be the one of the path."""
+    name = metadata.get("name") or ""
+    if not name:
+        raise BadRequest(
+            f"the name of the object ({target.name} based on URL) was undeterminable: name must be provided"
+        )
+    if name != target.name:
+        raise BadRequest(
+            f"the name of the object ({name}) does not match the name on the URL ({target.name})"
+        )

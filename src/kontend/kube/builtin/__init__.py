@@ -1,0 +1,41 @@
+"""The kinds that come with Kubernetes: one strategy each, found by group and kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kontend.kube.builtin import (
+    access,
+    autoscaling,
+    batch,
+    config,
+    coordination,
+    networking,
+    nodes,
+    pods,
+    policy,
+    registration,
+    services,
+    storage,
+    workloads,
+)
+from kontend.kube.strategy import Strategy
+
+_AREAS: Final = (
+    access, autoscaling, batch, config, coordination, networking, nodes, pods, policy, registration, services, storage,
+    workloads,
+)  # fmt: skip
+STRATEGIES: Final[Mapping[tuple[str, str], Strategy]] = {
+    key: strategy for area in _AREAS for key, strategy in area.STRATEGIES.items()
+}
+_DEFAULT: Final = Strategy()
+
+
+def strategy_for(group: str, kind: str) -> Strategy:
+    """The strategy of a built-in kind; the default one for a kind that is not listed.
+
+    >>> strategy_for("coordination.k8s.io", "Lease").allow_unconditional_update
+    False
+    """
+    return STRATEGIES.get((group, kind), _DEFAULT)

@@ -1,0 +1,59 @@
+"""The ``binding`` subresource: a scheduler gives a pod its node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kontend.kube.errors import conflict
+from kontend.kube.field_errors import FieldError, not_supported, required
+from kontend.kube.strategy import Json, metadata_of
+
+
+def validate_binding(binding: Mapping[str, Any]) -> list[FieldError]:
+    """What is wrong with a binding."""
+    target = binding.get("target") or {}
+    errors = []
+    if target.get("kind", "") not in ("", "Node"):
+        errors.append(not_supported("target.kind", target["kind"], ["Node", "<empty>"]))
+    if not target.get("name"):
+        errors.append(required("target.name"))
+    return errors
+
+
+def bind(pod: Json, binding: Mapping[str, Any], now: str) -> None:
+    """Assign the pod to the binding's node, in place; raises ``Conflict`` if it cannot be assigned."""
+    metadata, spec = metadata_of(pod), pod["spec"]
+    name = metadata.get("name", "")
+    why = ""
+    if metadata.get("deletionTimestamp"):
+        why = f"pod {name} is being deleted, cannot be assigned to a host"
+    elif spec.get("nodeName"):
+        why = f'pod {name} is already assigned to node "{spec["nodeName"]}"'
+    elif spec.get("schedulingGates"):
+        why = f"pod {name} has non-empty .spec.schedulingGates"
+    if why:
+        raise conflict("", "pods/binding", name, why)
+    spec["nodeName"] = (binding.get("target") or {}).get("name", "")
+    status = pod.setdefault("status", {})
+    status.pop("nominatedNodeName", None)
+    given = binding.get("metadata") or {}
+    for field in ("annotations", "labels"):
+        if given.get(field):
+            metadata[field] = {**(metadata.get(field) or {}), **given[field]}
+    set_condition(status, {"type": "PodScheduled", "status": "True"}, now)
+
+
+def set_condition(status: Json, condition: Mapping[str, Any], now: str) -> None:
+    """Add or replace a pod condition; the time of the transition stays if the status does not change."""
+    conditions: list[Json] = status.get("conditions") or []
+    fresh = {"lastProbeTime": None, **condition, "lastTransitionTime": now}
+    for index, each in enumerate(conditions):
+        if each.get("type") == condition["type"]:
+            if each.get("status") == condition["status"]:
+                fresh["lastTransitionTime"] = each.get("lastTransitionTime")
+            conditions[index] = fresh
+            break
+    else:
+        conditions = [*conditions, fresh]
+    status["conditions"] = conditions

@@ -1,0 +1,109 @@
+"""Objects as the server sees them inside, for messages that print them.
+
+:func:`shown_as` is a value as it stands in an error message, :func:`difference` what changed between two of them, as the
+server prints it: a unified diff of indented JSON.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from kontend.kube.builtin.internal_types import TYPES
+from kontend.kube.field_errors import Verbatim
+from kontend.kube.strategy import Json
+
+_ZERO: Mapping[str, Any] = {"s": "", "n": 0, "b": False, "q": "0", "i": 0, "t": None}
+#: These are fields of the pod in the API, but of its security context inside.
+_HOST_FIELDS = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
+
+
+class _Field(NamedTuple):
+    name: str
+    key: str
+    shape: str  # "*", "[]", "{}" or nothing
+    type: str
+    omit_empty: bool
+    embedded: bool
+
+
+@cache
+def _fields(type_name: str) -> tuple[_Field, ...]:
+    fields = []
+    for word in TYPES[type_name].split():
+        if word.startswith("<"):
+            fields.append(_Field("", "", "", word[1:-1], omit_empty=False, embedded=True))
+            continue
+        names, _, kind = word.partition(":")
+        name, _, key = names.partition("=")
+        omit_empty = kind.startswith("?")
+        kind = kind.removeprefix("?")
+        shape = next((each for each in ("*", "[]", "{}") if kind.startswith(each)), "")
+        key = key or name[0].lower() + name[1:]
+        fields.append(_Field(name, key, shape, kind.removeprefix(shape), omit_empty, embedded=False))
+    return tuple(fields)
+
+
+def internal(type_name: str, value: Any) -> Any:
+    """The value with the names, the order and the zero values of the internal type.
+
+    >>> internal("EnvVar", {"name": "A"})
+    {'Name': 'A', 'Value': '', 'ValueFrom': None}
+    """
+    if type_name in _ZERO:
+        return _ZERO[type_name] if value is None else value
+    given = value or {}
+    if type_name == "PodSpec":
+        inside = {field: given[field] for field in _HOST_FIELDS if field in given}
+        given = {**given, "securityContext": {**(given.get("securityContext") or {}), **inside}}
+    elif type_name == "PodTemplateSpec":
+        given = {**(given.get("metadata") or {}), "spec": given.get("spec")}
+    elif type_name == "PersistentVolumeClaim":
+        given = {**(given.get("metadata") or {}), **{key: each for key, each in given.items() if key != "metadata"}}
+    shown: Json = {}
+    for field in _fields(type_name):
+        if field.embedded:
+            shown.update(internal(field.type, given))
+            continue
+        inner = given.get(field.key)
+        if field.omit_empty and not inner and not (field.shape == "*" and inner is not None):
+            continue
+        shown[field.name] = _shaped(field, inner)
+    return shown
+
+
+def _shaped(field: _Field, value: Any) -> Any:
+    if not field.shape:
+        return internal(field.type, value)
+    if value is None:
+        return None
+    if field.shape == "[]":
+        return [internal(field.type, each) for each in value] or None
+    if field.shape == "{}":
+        return {key: internal(field.type, value[key]) for key in sorted(value)} or None
+    return internal(field.type, value)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def shown_as(type_name: str, value: Any, *, pointer: bool = True) -> Verbatim:
+    """The value as an error message prints it.
+
+    >>> str(shown_as("LabelSelector", {"matchExpressions": [], "matchLabels": {"app": "d"}}))
+    '{"matchLabels":{"app":"d"}}'
+    """
+    shown = None if value is None and pointer else internal(type_name, value)
+    return Verbatim(_escaped(json.dumps(shown, ensure_ascii=False, separators=(",", ":"))))
+
+
+def difference(type_name: str, old: Any, new: Any) -> str:
+    """What changed from the old value to the new one."""
+    texts = [_escaped(json.dumps(internal(type_name, each), ensure_ascii=False, indent=1)) for each in (old, new)]
+    before, after = ([f"{line}\n" for line in text.split("\n")] for text in texts)
+    # The first two lines name files, and there are none.
+    return "".join(list(difflib.unified_diff(before, after))[2:])

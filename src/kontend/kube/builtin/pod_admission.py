@@ -1,0 +1,71 @@
+"""What the admission plugins that are always on do to pods: priorities and tolerations."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kontend.kube.errors import forbidden
+from kontend.kube.strategy import Json, ListObjects
+
+NOT_READY: Final = "node.kubernetes.io/not-ready"
+UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+
+#: The priority classes that every cluster has.
+SYSTEM_CLASSES: Final = {
+    "system-cluster-critical": {"value": 2000000000, "preemptionPolicy": "PreemptLowerPriority"},
+    "system-node-critical": {"value": 2000001000, "preemptionPolicy": "PreemptLowerPriority"},
+}
+
+
+def add_default_tolerations(spec: Json) -> None:
+    """Let the pod stay for five minutes on a node that is not ready or not reachable, unless it says otherwise."""
+    tolerations: list[Json] = spec.get("tolerations") or []
+    missing = [taint for taint in (NOT_READY, UNREACHABLE) if not any(_covers(each, taint) for each in tolerations)]
+    if missing:
+        spec["tolerations"] = tolerations + [
+            {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300} for taint in missing
+        ]
+
+
+def _covers(toleration: Json, taint: str) -> bool:
+    return toleration.get("key", "") in ("", taint) and toleration.get("effect", "") in ("", "NoExecute")
+
+
+def set_priority(pod: Json, list_objects: ListObjects) -> None:
+    """Work out the pod's priority from its priority class, or from the cluster's default class."""
+    spec = pod["spec"]
+    name = spec.get("priorityClassName", "")
+    classes: dict[str, Any] = {
+        each["metadata"]["name"]: each for each in list_objects("scheduling.k8s.io", "PriorityClass")
+    }
+    if name:
+        chosen = classes.get(name) or SYSTEM_CLASSES.get(name)
+        if chosen is None:
+            raise _forbidden(pod, f"no PriorityClass with name {name} was found")
+    else:
+        # Of several defaults the lowest counts.
+        defaults = [each for each in classes.values() if each.get("globalDefault")]
+        chosen = min(defaults, key=lambda each: each.get("value", 0), default={})
+        if chosen:
+            spec["priorityClassName"] = chosen["metadata"]["name"]
+    priority = chosen.get("value", 0)
+    policy = chosen.get("preemptionPolicy") or "PreemptLowerPriority"
+    given, given_policy = spec.get("priority"), spec.get("preemptionPolicy")
+    if given is not None and given != priority:
+        raise _forbidden(
+            pod,
+            f"the integer value of priority ({given}) must not be provided in pod spec; "
+            f"priority admission controller computed {priority} from the given PriorityClass name",
+        )
+    if given_policy is not None and given_policy != policy:
+        raise _forbidden(
+            pod,
+            f"the string value of PreemptionPolicy ({given_policy}) must not be provided in pod spec; "
+            f"priority admission controller computed {policy} from the given PriorityClass name",
+        )
+    spec["priority"] = priority
+    spec["preemptionPolicy"] = policy
+
+
+def _forbidden(pod: Json, why: str) -> Exception:
+    return forbidden("", "pods", (pod.get("metadata") or {}).get("name", ""), why)

@@ -1,0 +1,75 @@
+"""The ``scale`` subresource: one view on everything that has replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kontend.kube.field_errors import FieldError, invalid
+from kontend.kube.strategy import Json
+
+#: Where the number of replicas stands, for the managed fields of the two views.
+REPLICAS_PATH: Final = ("spec", "replicas")
+_KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_of(obj: Mapping[str, Any]) -> Json:
+    """The ``Scale`` of a Deployment, ReplicaSet, StatefulSet or ReplicationController.
+
+    >>> scale_of({"metadata": {"name": "d"}, "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "d"}}}})["status"]
+    {'replicas': 0, 'selector': 'app=d'}
+    """
+    metadata, spec, status = obj.get("metadata") or {}, obj.get("spec") or {}, obj.get("status") or {}
+    replicas = spec.get("replicas")
+    scale_status: Json = {"replicas": status.get("replicas") or 0}
+    selector = selector_text(spec.get("selector"))
+    if selector:
+        scale_status["selector"] = selector
+    return {
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {key: metadata[key] for key in _KEPT if key in metadata},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": scale_status,
+    }
+
+
+def set_scale(obj: Json, scale: Mapping[str, Any]) -> None:
+    """Give the object the replicas of the scale, and its resourceVersion for the usual check."""
+    obj.setdefault("spec", {})["replicas"] = (scale.get("spec") or {}).get("replicas") or 0
+    metadata = obj.setdefault("metadata", {})
+    version = (scale.get("metadata") or {}).get("resourceVersion")
+    if version:
+        metadata["resourceVersion"] = version
+    else:
+        metadata.pop("resourceVersion", None)
+
+
+def validate_scale(scale: Mapping[str, Any]) -> list[FieldError]:
+    """What is wrong with a scale, apart from its metadata."""
+    replicas = (scale.get("spec") or {}).get("replicas") or 0
+    return [invalid("spec.replicas", replicas, "must be greater than or equal to 0")] if replicas < 0 else []
+
+
+def selector_text(selector: Mapping[str, Any] | None) -> str:
+    """A label selector in the syntax of query parameters, requirements sorted by key.
+
+    >>> selector_text({"matchLabels": {"b": "1"}, "matchExpressions": [{"key": "a", "operator": "In", "values": ["y", "x"]}]})
+    'a in (x,y),b=1'
+    """
+    if not selector:
+        return ""
+    plain = not ("matchLabels" in selector or "matchExpressions" in selector)
+    labels: Mapping[str, str] = selector if plain else selector.get("matchLabels") or {}
+    terms = [(key, f"{key}={value}") for key, value in labels.items()]
+    for each in [] if plain else selector.get("matchExpressions") or []:
+        key, operator = each.get("key", ""), each.get("operator", "")
+        values = "(" + ",".join(sorted(each.get("values") or [])) + ")"
+        text = {
+            "In": f"{key} in {values}",
+            "NotIn": f"{key} notin {values}",
+            "Exists": key,
+            "DoesNotExist": f"!{key}",
+        }.get(operator, "")
+        terms.append((key, text))
+    return ",".join(text for _, text in sorted(terms, key=lambda term: term[0]))

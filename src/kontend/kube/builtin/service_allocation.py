@@ -1,0 +1,245 @@
+"""The addresses and ports that a service gets from the cluster.
+
+Which are free depends on the other services, so the server calls :func:`allocate` with those in use, before it prepares
+and validates the service; on an update it passes the old service, whose addresses are kept. The cluster is single-stack
+IPv4 with the range 10.0.0.0/24, and node ports are 30000 to 32767; the lowest free one is taken, so that the same state
+always gives the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from ipaddress import IPv4Network, IPv6Address, ip_address
+from typing import Any, Final
+
+from kontend.kube import errors
+from kontend.kube.field_errors import FieldError, invalid
+from kontend.kube.strategy import Json
+
+CLUSTER_IPS: Final = IPv4Network("10.0.0.0/24")
+NODE_PORTS: Final = range(30000, 32768)
+#: The first address belongs to the service of the API server itself.
+_API_SERVER: Final = "10.0.0.1"
+
+
+def has_cluster_ip(spec: Mapping[str, Any]) -> bool:
+    """Every service but an ExternalName has an address in the cluster, even if it is "None"."""
+    return spec.get("type") != "ExternalName"
+
+
+def needs_node_ports(spec: Mapping[str, Any]) -> bool:
+    """Whether the service opens ports on the nodes."""
+    if spec.get("type") == "NodePort":
+        return True
+    return spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False
+
+
+def needs_health_check_port(spec: Mapping[str, Any]) -> bool:
+    """Whether a load balancer must be able to ask which nodes have endpoints."""
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
+def is_externally_accessible(spec: Mapping[str, Any]) -> bool:
+    """Whether traffic can come from outside of the cluster."""
+    kind = spec.get("type")
+    return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
+
+
+def allocate(
+    service: Json,
+    used_ips: Collection[str],
+    used_ports: Collection[int],
+    *,
+    old: Mapping[str, Any] | None = None,
+) -> None:
+    """Fill in the IP families, cluster IPs and node ports of a service; raises ``Invalid`` if it cannot have them.
+
+    ``used_ips`` and ``used_ports`` are those of the other services.
+
+    >>> service = {"metadata": {"name": "s"}, "spec": {"type": "ClusterIP"}}
+    >>> allocate(service, ["10.0.0.2"], [])
+    >>> service["spec"]["clusterIP"], service["spec"]["ipFamilies"]
+    ('10.0.0.3', ['IPv4'])
+    """
+    spec: Json = service["spec"]
+    old_spec = None if old is None else old.get("spec") or {}
+    if old_spec is not None:
+        _keep_allocated(spec, old_spec)
+    _normalize_cluster_ips(spec, old_spec)
+    # A read drops this from services without endpoints in the cluster.
+    if not has_cluster_ip(spec):
+        spec.pop("internalTrafficPolicy", None)
+        if old_spec is None:
+            return
+    else:
+        _set_ip_families(service, spec, old_spec)
+        _set_cluster_ips(service, spec, used_ips, old_spec)
+    _set_ports(service, spec, used_ports)
+
+
+def _refuse(service: Mapping[str, Any], *found: FieldError) -> errors.Invalid:
+    return errors.invalid("", "Service", (service.get("metadata") or {}).get("name", ""), found)
+
+
+def _keep_allocated(spec: Json, old: Mapping[str, Any]) -> None:
+    """What the writer left out stays as it was."""
+    if has_cluster_ip(old) and has_cluster_ip(spec):
+        for field in ("clusterIP", "clusterIPs"):
+            if not spec.get(field) and old.get(field):
+                spec[field] = old[field]
+    if needs_node_ports(old) and needs_node_ports(spec):
+        old_ports, ports = old.get("ports") or [], spec.get("ports") or []
+        both = {each.get("nodePort", 0) for each in old_ports} & {each.get("nodePort", 0) for each in ports}
+        by_name = {each.get("name", ""): each.get("nodePort", 0) for each in old_ports}
+        for port in ports:
+            before = by_name.get(port.get("name", ""), 0)
+            if not port.get("nodePort") and before and before not in both:
+                port["nodePort"] = before
+    if needs_health_check_port(old) and needs_health_check_port(spec) and not spec.get("healthCheckNodePort"):
+        if old.get("healthCheckNodePort"):
+            spec["healthCheckNodePort"] = old["healthCheckNodePort"]
+
+
+def _normalize_cluster_ips(spec: Json, old: Mapping[str, Any] | None) -> None:
+    """Keep the single address and the list of them in step, whichever of the two the writer changed."""
+    one, several = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
+    if old is None:
+        if one and not several:
+            spec["clusterIPs"] = [one]
+        return
+    old_one, old_several = old.get("clusterIP", ""), old.get("clusterIPs") or []
+    if old_several and not several and old_one == one:
+        several = spec["clusterIPs"] = list(old_several)
+    if one != old_one and several == old_several:
+        if one:
+            spec["clusterIPs"] = [one]
+        else:
+            spec.pop("clusterIPs", None)
+
+
+def _set_ip_families(service: Json, spec: Json, old: Mapping[str, Any] | None) -> None:
+    without_endpoints = spec.get("clusterIP") == "None" and not spec.get("selector")
+    if spec.get("ipFamilyPolicy") is None:
+        kept = None if old is None else old.get("ipFamilyPolicy")
+        spec["ipFamilyPolicy"] = kept or ("RequireDualStack" if without_endpoints else "SingleStack")
+    policy = spec["ipFamilyPolicy"]
+    addresses = spec.get("clusterIPs") or []
+    families: list[str] = list(spec.get("ipFamilies") or [])
+    found = []
+    if policy == "SingleStack":
+        why = "must be 'RequireDualStack' or 'PreferDualStack' when multiple {} are specified"
+        if len(addresses) == 2:
+            found.append(invalid("spec.ipFamilyPolicy", policy, why.format("cluster IPs")))
+        if len(families) == 2:
+            found.append(invalid("spec.ipFamilyPolicy", policy, why.format("IP families")))
+    for index, address in enumerate(addresses):
+        if address == "None":
+            break
+        if index >= len(families):
+            family = _family_of(address)
+            if family == "IPv6":
+                why = "IPv6 is not configured on this cluster"
+                found.append(invalid(f"spec.clusterIPs[{index}]", addresses, why))
+            elif family:
+                families.append(family)
+    if found:
+        raise _refuse(service, *found)
+    if without_endpoints:
+        families = families or ["IPv4"]
+        if len(families) < 2 and policy != "SingleStack":
+            families.append("IPv6" if families[0] == "IPv4" else "IPv4")
+        spec["ipFamilies"] = families
+        return
+    if policy == "RequireDualStack":
+        why = "this cluster is not configured for dual-stack services"
+        found.append(invalid("spec.ipFamilyPolicy", policy, why))
+    for index, family in enumerate(families):
+        if family == "IPv6":
+            found.append(invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
+    if found:
+        raise _refuse(service, *found)
+    spec["ipFamilies"] = families or ["IPv4"]
+
+
+def _family_of(address: str) -> str:
+    try:
+        return "IPv6" if isinstance(ip_address(address), IPv6Address) else "IPv4"
+    except ValueError:
+        return ""  # validation says what is wrong with it
+
+
+def _set_cluster_ips(
+    service: Json, spec: Json, used: Collection[str], old: Mapping[str, Any] | None
+) -> None:
+    addresses: list[str] = list(spec.get("clusterIPs") or [])
+    if addresses and addresses[0] == "None":
+        return
+    if addresses:
+        kept = [] if old is None else old.get("clusterIPs") or []
+        for address in addresses:
+            why = "" if address in kept else _why_not_free(address, used)
+            if why:
+                detail = f"failed to allocate IP {address}: {why}"
+                raise _refuse(service, invalid("spec.clusterIPs", addresses, detail))
+    else:
+        addresses = [_lowest_free_ip(used)]
+    spec["clusterIPs"] = addresses
+    spec["clusterIP"] = addresses[0]
+
+
+def _why_not_free(address: str, used: Collection[str]) -> str:
+    if not _family_of(address):
+        return ""
+    if ip_address(address) not in CLUSTER_IPS:
+        return f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {CLUSTER_IPS}"
+    return "provided IP is already allocated" if address in used or address == _API_SERVER else ""
+
+
+def _lowest_free_ip(used: Collection[str]) -> str:
+    for address in CLUSTER_IPS.hosts():
+        text = str(address)
+        if text != _API_SERVER and text not in used:
+            return text
+    raise errors.internal_error("failed to allocate a serviceIP: range is full")
+
+
+def _set_ports(service: Json, spec: Json, used: Collection[int]) -> None:
+    ports: list[Json] = spec.get("ports") or []
+    taken = set(used)
+    if spec.get("type") in ("NodePort", "LoadBalancer"):
+        # A port number that is served over several protocols has the same node port for all of them.
+        by_port: dict[int, int] = {}
+        wants_all = needs_node_ports(spec)
+        for index, port in enumerate(ports):
+            number = port.get("nodePort", 0)
+            if not number and not wants_all:
+                continue
+            shared = by_port.get(port.get("port", 0), 0)
+            if not number:
+                asked = next((p["nodePort"] for p in ports if p.get("port") == port.get("port") and p.get("nodePort")), 0)
+                number = shared or asked or _lowest_free_port(taken | {p.get("nodePort", 0) for p in ports})
+            if number != shared:
+                _claim(service, index, number, taken)
+            port["nodePort"] = number
+            by_port.setdefault(port.get("port", 0), number)
+    if needs_health_check_port(spec) and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = _lowest_free_port(taken)
+
+
+def _claim(service: Json, index: int, number: int, taken: set[int]) -> None:
+    if number not in NODE_PORTS:
+        first, last = NODE_PORTS.start, NODE_PORTS.stop - 1
+        why = f"provided port is not in the valid range. The range of valid ports is {first}-{last}"
+    elif number in taken:
+        why = "provided port is already allocated"
+    else:
+        taken.add(number)
+        return
+    raise _refuse(service, invalid(f"spec.ports[{index}].nodePort", number, why))
+
+
+def _lowest_free_port(taken: Collection[int]) -> int:
+    for number in NODE_PORTS:
+        if number not in taken:
+            return number
+    raise errors.internal_error("failed to allocate a nodePort: range is full")

@@ -1,0 +1,12 @@
+"""Placeholder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kontend.kube.field_errors import FieldError
+
+
+def validate_network_policy(*objects: Any) -> list[FieldError]:
+    """Nothing yet."""
+    return []

@@ -1,0 +1,29 @@
+"""Pod templates, alone or inside of a workload."""
+
+from __future__ import annotations
+
+from kontend.kube.builtin.validation.checks import bad, labels
+from kontend.kube.builtin.validation.pod import pod_annotations, validate_pod_spec
+from kontend.kube.field_errors import FieldError, forbidden
+from kontend.kube.name_rules import qualified_name
+from kontend.kube.strategy import Json
+
+
+def validate_pod_template(template: Json, path: str) -> list[FieldError]:
+    """What is wrong with a pod template."""
+    metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
+    errors = labels(metadata.get("labels"), f"{path}.labels")
+    annotations = metadata.get("annotations") or {}
+    for key in annotations:
+        errors += bad(f"{path}.annotations", key, qualified_name(key.lower()))
+    errors += pod_annotations(annotations, spec, f"{path}.annotations")
+    errors += validate_pod_spec(spec, f"{path}.spec")
+    if spec.get("ephemeralContainers"):
+        why = "ephemeral containers not allowed in pod template"
+        errors.append(forbidden(f"{path}.spec.ephemeralContainers", why))
+    return errors
+
+
+def validate_pod_template_object(obj: Json) -> list[FieldError]:
+    """What is wrong with an object of the kind PodTemplate."""
+    return validate_pod_template(obj.get("template") or {}, "template")

@@ -1,0 +1,16 @@
+"""Placeholder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kontend.kube.field_errors import FieldError
+
+
+def validate_storage_class(*objects: Any) -> list[FieldError]:
+    """Nothing yet."""
+    return []
+
+def validate_storage_class_update(*objects: Any) -> list[FieldError]:
+    """Nothing yet."""
+    return []

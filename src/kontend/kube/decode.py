@@ -1,0 +1,449 @@
+"""What becomes of JSON on its way through a built-in kind's Go type.
+
+The server decodes a body into a Go struct and later encodes that struct again. So fields it does not know vanish, a
+value of the wrong type is refused in the words of Go's JSON package, quantities and times take their canonical form,
+empty optional fields disappear, and required ones appear with their zero value. :func:`decode` does both ways in one
+walk; what it returns is what the server would store and send.
+
+Each struct is compiled, when first met, into a table from field name to the little that decoding it needs. Two kinds
+of trouble are told apart as in Go: a type mismatch is noted and decoding goes on, while a type with its own JSON form
+(a quantity, a time) stops everything at once and so wins over an earlier mismatch.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from kontend.kube.errors import BadRequest
+from kontend.kube.go_time import format_duration, parse_duration
+from kontend.kube.meta_time import MICROSECONDS, SECONDS, TimeError, canonical_time
+from kontend.kube.quantity import QuantityError, canonical
+from kontend.kube.schema import Schema
+
+#: Where in the object we are: a chain of fields, list indexes and map keys, innermost first.
+At: TypeAlias = "tuple[At, _Field | int | str] | None"
+Decoder: TypeAlias = "Callable[[Any, At, _Run], Any]"
+
+_MOST_UNKNOWN: Final = 100
+
+
+class DecodeError(BadRequest):
+    """A body that does not fit the Go type; the message is the decoder's own."""
+
+
+class _Run:
+    """What one decoding has found so far."""
+
+    __slots__ = ("error", "unknown")
+
+    def __init__(self) -> None:
+        self.error: str | None = None
+        self.unknown: list[str] = []
+
+    def mismatch(self, value: Any, go_name: str, at: At, *, literal: bool = False) -> None:
+        """Note that a value does not fit, unless something did not fit before."""
+        if self.error is None:
+            self.error = _cannot(json_kind(value, literal=literal), go_name, at)
+
+
+def decode(raw: Any, schema: Schema) -> tuple[dict[str, Any], list[str]]:
+    """A value as the kind's Go type holds it, and the paths of the fields it does not know.
+
+    ``raw`` is used up: parts of it become parts of the result.
+
+    >>> from kontend.kube.kinds import schema_of
+    >>> decode({"kind": "Deployment", "spec": {"replicas": 2, "x": 1}, "status": None},
+    ...        schema_of("apps", "v1", "Deployment"))[1]
+    ['spec.x']
+    >>> decode({"data": {"a": 1}}, schema_of("", "v1", "ConfigMap"))
+    Traceback (most recent call last):
+    kontend.kube.decode.DecodeError: json: cannot unmarshal number into Go struct field ConfigMap.data of type string
+    """
+    run = _Run()
+    try:
+        value = decoder_of(schema)(raw, None, run)
+    except (QuantityError, TimeError, ValueError) as error:
+        raise DecodeError(str(error)) from None
+    if run.error is not None:
+        raise DecodeError(run.error)
+    unknown = run.unknown
+    return value, list(dict.fromkeys(unknown))[:_MOST_UNKNOWN] if unknown else unknown
+
+
+def json_kind(value: Any, *, literal: bool = False) -> str:
+    """A value's type as Go's JSON package calls it; with ``literal``, a number is told as well."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return f"number {value}" if literal else "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+def _cannot(value: str, go_name: str, at: At) -> str:
+    """The message for a mismatch: the struct is the innermost one, the path leaves out indexes and keys."""
+    struct = ""
+    names: list[str] = []
+    while at is not None:
+        at, step = at
+        if isinstance(step, _Field):
+            struct = struct or step.owner
+            names.extend(reversed(step.names))
+    if not struct:
+        return f"json: cannot unmarshal {value} into Go value of type {go_name}"
+    return f"json: cannot unmarshal {value} into Go struct field {struct}.{'.'.join(reversed(names))} of type {go_name}"
+
+
+def _path(at: At, last: str) -> str:
+    """Where an unknown field is, as strict decoding writes it."""
+    parts = ["." + last]
+    while at is not None:
+        at, step = at
+        parts.append(f"[{step}]" if isinstance(step, int) else "." + (step if isinstance(step, str) else step.name))
+    return "".join(reversed(parts)).removeprefix(".")
+
+
+class _Field:
+    """How one field of a struct is decoded and when it is left out."""
+
+    __slots__ = ("decoder", "keep", "name", "names", "null", "owner", "plain")
+
+    def __init__(self, name: str, owner: str, schema: Schema, *, keep_empty: bool) -> None:
+        self.name = name
+        self.owner = owner
+        self.names = (*(embedded for embedded, _ in schema.inlined), name)
+        self.decoder = decoder_of(schema)
+        #: Values of exactly this type need no decoding.
+        self.plain = {"string": str, "boolean": bool}.get(schema.type) if not _has_own_form(schema) else None
+        collection = schema.type == "array" or schema.additional is not None
+        #: Empty values are written too. A struct always is: only omitzero can leave one out.
+        self.keep = schema.pointer or not (schema.omit_empty and _can_be_empty(schema))
+        self.null = collection and not schema.omit_empty and not schema.pointer and not keep_empty
+        if schema.omit_zero:
+            self.keep = False
+
+
+def _has_own_form(schema: Schema) -> bool:
+    return schema.go_type in _OWN_FORM or schema.format == "byte"
+
+
+def _can_be_empty(schema: Schema) -> bool:
+    """Whether Go's omitempty ever applies: not to structs, and types with their own form are structs."""
+    return schema.go_type not in _OWN_FORM and not (schema.type == "object" and schema.additional is None)
+
+
+class StructDecoder:
+    """Decodes one struct; compiled on first use, because structs contain each other."""
+
+    __slots__ = ("always", "fields", "keep_empty", "schema")
+
+    def __init__(self, schema: Schema, *, keep_empty: bool = False) -> None:
+        self.schema = schema
+        #: An empty list or map stays one. Protobuf cannot tell it from nil, so that is for kinds stored as JSON.
+        self.keep_empty = keep_empty
+        self.fields: dict[str, _Field] | None = None
+        #: The fields that are there even when nothing was said about them: name, zero value, struct.
+        self.always: list[tuple[str, Any, StructDecoder | None]] = []
+
+    def compile(self) -> dict[str, _Field]:
+        """Make the table of fields."""
+        self.fields = {
+            name: _Field(name, self.schema.go_type, each, keep_empty=self.keep_empty)
+            for name, each in self.schema.properties.items()
+        }
+        for name, each in self.schema.properties.items():
+            decoder = self.fields[name].decoder
+            if each.omit_zero or (each.pointer and each.omit_empty):
+                continue
+            if each.pointer:
+                self.always.append((name, None, None))
+            elif isinstance(decoder, StructDecoder):
+                self.always.append((name, None, decoder))
+            elif not (each.omit_empty and _can_be_empty(each)):
+                self.always.append((name, _zero(each), None))
+        return self.fields
+
+    def zero(self) -> dict[str, Any]:
+        """The struct about which nothing was said."""
+        return self({}, None, _Run())  # type: ignore[no-any-return]
+
+    def __call__(self, value: Any, at: At, run: _Run) -> Any:
+        fields = self.fields
+        if fields is None:
+            fields = self.compile()
+        out: dict[str, Any] = {}
+        if type(value) is dict:
+            for key, item in value.items():
+                field = fields.get(key)
+                if field is None:
+                    run.unknown.append(_path(at, key))
+                elif type(item) is field.plain:
+                    if item or field.keep:
+                        out[key] = item
+                elif item is not None:
+                    result = field.decoder(item, (at, field), run)
+                    if result or field.keep:
+                        out[key] = result or None if field.null else result
+        elif value is not None:
+            run.mismatch(value, self.schema.go_name, at)
+        for name, constant, struct in self.always:
+            if name not in out:
+                out[name] = constant if struct is None else struct({}, None, run)
+        return out
+
+
+def decoder_of(schema: Schema) -> Decoder:
+    """The decoder of a schema, made when first asked for."""
+    decoder: Decoder | None = schema.decoder
+    if decoder is None:
+        decoder = schema.decoder = _make_decoder(schema)
+    return decoder
+
+
+def _make_decoder(schema: Schema) -> Decoder:
+    own = _OWN_FORM.get(schema.go_type)
+    if own is not None:
+        return own
+    name = schema.go_name or schema.go_type
+    if schema.format == "byte":
+        return _bytes
+    if schema.type == "array":
+        assert schema.items is not None
+        return _list_decoder(schema.items, name)
+    if schema.type == "object":
+        return StructDecoder(schema) if schema.additional is None else _map_decoder(schema.additional, name)
+    if schema.type == "integer":
+        return _integer_decoder(31 if schema.format == "int32" else 63, name)
+    if schema.type == "number":
+        return _number_decoder(name)
+    return _plain_decoder(str if schema.type == "string" else bool, name)
+
+
+def _zero(schema: Schema) -> Any:
+    """What Go writes for a field that was never set."""
+    if schema.go_type in _OWN_FORM:
+        return _OWN_ZERO.get(schema.go_type)
+    if schema.format == "byte":
+        return None
+    return {"string": "", "boolean": False, "integer": 0, "number": 0}.get(schema.type)
+
+
+def _plain_decoder(wanted: type, go_name: str) -> Decoder:
+    zero = wanted()
+
+    def plain(value: Any, at: At, run: _Run) -> Any:
+        if type(value) is wanted:
+            return value
+        if value is not None:
+            run.mismatch(value, go_name, at)
+        return zero
+
+    return plain
+
+
+def _integer_decoder(bits: int, go_name: str) -> Decoder:
+    least, most = -(1 << bits), (1 << bits) - 1
+
+    def integer(value: Any, at: At, run: _Run) -> Any:
+        if type(value) is int and least <= value <= most:
+            return value
+        if value is not None:
+            run.mismatch(value, go_name, at, literal=True)
+        return 0
+
+    return integer
+
+
+def _number_decoder(go_name: str) -> Decoder:
+    def number(value: Any, at: At, run: _Run) -> Any:
+        if type(value) is int:
+            return value
+        if type(value) is float:
+            return int(value) if value.is_integer() and abs(value) < 1e21 else value
+        if value is not None:
+            run.mismatch(value, go_name, at)
+        return 0
+
+    return number
+
+
+def _list_decoder(items: Schema, go_name: str) -> Decoder:
+    plain = {"string": str}.get(items.type) if not _has_own_form(items) else None
+
+    def many(value: Any, at: At, run: _Run) -> Any:
+        if type(value) is list:
+            decoder = decoder_of(items)
+            for index, item in enumerate(value):
+                if type(item) is not plain:
+                    value[index] = decoder(item, (at, index), run)
+            return value
+        if value is not None:
+            run.mismatch(value, go_name, at)
+        return []
+
+    return many
+
+
+def _map_decoder(values: Schema, go_name: str) -> Decoder:
+    plain = {"string": str}.get(values.type) if not _has_own_form(values) else None
+
+    def mapping(value: Any, at: At, run: _Run) -> Any:
+        if type(value) is dict:
+            decoder = decoder_of(values)
+            for key, item in value.items():
+                if type(item) is not plain:
+                    value[key] = decoder(item, (at, key), run)
+            return value
+        if value is not None:
+            run.mismatch(value, go_name, at)
+        return {}
+
+    return mapping
+
+
+def _bytes(value: Any, at: At, run: _Run) -> str:
+    if isinstance(value, str):
+        try:
+            return base64.b64encode(_from_base64(value)).decode()
+        except DecodeError as error:
+            run.error = run.error or error.message
+            return ""
+    if isinstance(value, list):
+        octets = bytearray()
+        for item in value:
+            if item is None or (type(item) is int and 0 <= item <= 255):
+                octets.append(item or 0)
+            else:
+                run.mismatch(item, "uint8", at, literal=True)
+        return base64.b64encode(octets).decode()
+    if value is not None:
+        run.mismatch(value, "[]uint8", at)
+    return ""
+
+
+_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+_ALPHABET: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+
+
+def _from_base64(text: str) -> bytes:
+    """Standard base64 as Go reads it: line ends are skipped, padding is required."""
+    clean = text.replace("\r", "").replace("\n", "")
+    if _BASE64.fullmatch(clean) is None:
+        raise DecodeError(f"illegal base64 data at input byte {_base64_fault(text)}")
+    return binascii.a2b_base64(clean)
+
+
+def _base64_fault(text: str) -> int:
+    """Where Go's decoder stops: at a foreign byte or at wrong padding."""
+    data = text.encode("utf-8", "replace")
+    count = 0
+    for index, byte in enumerate(data):
+        if byte in b"\r\n":
+            continue
+        if byte in _ALPHABET:
+            count += 1
+            continue
+        if byte != ord("=") or count % 4 < 2:
+            return index
+        rest = index + 1
+        if count % 4 == 2:
+            while rest < len(data) and data[rest] in b"\r\n":
+                rest += 1
+            if rest >= len(data):
+                return len(data)
+            if data[rest : rest + 1] != b"=":
+                return rest - 1
+            rest += 1
+        while rest < len(data) and data[rest] in b"\r\n":
+            rest += 1
+        return rest
+    return len(data) - count % 4
+
+
+def _quantity(value: Any, _at: At, _run: _Run) -> str:
+    if isinstance(value, str):
+        return canonical(value)
+    if value is None:
+        return "0"
+    # Any other JSON is taken as the text of a quantity: good for numbers, hopeless for the rest.
+    return canonical(str(value) if type(value) is not bool else "true")
+
+
+def _text(value: Any, at: At, run: _Run) -> str:
+    """The string inside a type with its own JSON form."""
+    if not isinstance(value, str):
+        run.error = None
+        raise DecodeError(_cannot(json_kind(value), "string", at))
+    return value
+
+
+def _time(value: Any, at: At, run: _Run) -> str | None:
+    return None if value is None else canonical_time(_text(value, at, run), SECONDS)
+
+
+def _micro_time(value: Any, at: At, run: _Run) -> str | None:
+    return None if value is None else canonical_time(_text(value, at, run), MICROSECONDS)
+
+
+def _duration(value: Any, at: At, run: _Run) -> str:
+    return "0s" if value is None else format_duration(parse_duration(_text(value, at, run)))
+
+
+def _int_or_string(value: Any, at: At, _run: _Run) -> int | str:
+    if isinstance(value, str) or (type(value) is int and -(1 << 31) <= value < 1 << 31):
+        return value
+    if value is None:
+        return 0
+    raise DecodeError(_cannot(json_kind(value, literal=True), "int32", at))
+
+
+def _anything(value: Any, _at: At, _run: _Run) -> Any:
+    return value
+
+
+def one_of(go_type: str, props: Schema) -> Decoder:
+    """The decoder of the types of a CustomResourceDefinition that hold a schema or something simpler.
+
+    Inside them nothing is strict: unknown fields vanish without being told.
+    """
+
+    decoders = {
+        dict: decoder_of(props),
+        list: _list_decoder(props if go_type == "JSONSchemaPropsOrArray" else _STRING, f"[]{props.go_name}"),
+    }
+
+    def either(value: Any, at: At, _run: _Run) -> Any:
+        if go_type == "JSONSchemaPropsOrBool":
+            if isinstance(value, bool):
+                return value
+            if not isinstance(value, dict):
+                raise DecodeError("boolean or JSON schema expected")
+        decoder = decoders.get(type(value))
+        if decoder is None:
+            return None
+        inner = _Run()
+        result = decoder(value, at, inner)
+        if inner.error is not None:
+            raise DecodeError(inner.error)
+        return None if result == [] else result
+
+    return either
+
+
+_OWN_FORM: Final[dict[str, Decoder]] = {
+    "Quantity": _quantity,
+    "Time": _time,
+    "MicroTime": _micro_time,
+    "Duration": _duration,
+    "IntOrString": _int_or_string,
+    "RawExtension": _anything,
+    "FieldsV1": _anything,
+    "JSON": _anything,
+}
+_STRING: Final = Schema("string", go_name="string")
+_OWN_ZERO: Final = {"Quantity": "0", "Duration": "0s", "IntOrString": 0}

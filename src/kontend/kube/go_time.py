@@ -1,0 +1,148 @@
+"""Durations and times as Go reads and prints them.
+
+A duration is a number of nanoseconds; a time is a number of nanoseconds since 1970, so that arithmetic is exact where
+``datetime`` would round to microseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from datetime import date
+from typing import Final
+
+SECOND: Final = 1_000_000_000
+MINUTE: Final = 60 * SECOND
+HOUR: Final = 60 * MINUTE
+DAY: Final = 24 * HOUR
+MOST_DURATION: Final = 2**63 - 1
+
+_UNITS: Final = {
+    "ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": SECOND, "m": MINUTE, "h": HOUR,
+}  # fmt: skip
+_PART: Final = re.compile(r"([0-9]*)(\.[0-9]*)?([^0-9.]*)")
+_DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", re.ASCII)
+_TIME: Final = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})([.,][0-9]+)?(?:Z|([+-])([0-9]{2}):([0-9]{2}))?"
+)
+_EPOCH: Final = date(1970, 1, 1).toordinal()
+
+
+def parse_duration(text: str) -> int:
+    """Nanoseconds of a duration such as ``1h15m30.5s``; ``ValueError`` in Go's words.
+
+    >>> parse_duration("1.5s"), parse_duration("-2m")
+    (1500000000, -120000000000)
+    """
+    quoted = f'"{text}"'
+    rest = text[1:] if text[:1] in ("-", "+") else text
+    if rest == "0":
+        return 0
+    if not rest:
+        raise ValueError(f"time: invalid duration {quoted}")
+    total = at = 0
+    while at < len(rest):
+        found = _PART.match(rest, at)
+        if found is None or not (found[1] or (found[2] and len(found[2]) > 1)):
+            raise ValueError(f"time: invalid duration {quoted}")
+        if not found[3]:
+            raise ValueError(f"time: missing unit in duration {quoted}")
+        unit = _UNITS.get(found[3])
+        if unit is None:
+            raise ValueError(f'time: unknown unit "{found[3]}" in duration {quoted}')
+        total += int(found[1] or "0") * unit
+        fraction = (found[2] or "")[1:]
+        if fraction:
+            total += int(fraction) * unit // 10 ** len(fraction)
+        at = found.end()
+    negative = text.startswith("-")
+    if total > MOST_DURATION + negative:
+        raise ValueError(f"time: invalid duration {quoted}")
+    return -total if negative else total
+
+
+def format_duration(nanoseconds: int) -> str:
+    """A duration as Go prints it.
+
+    >>> format_duration(90_500_000_000), format_duration(1500), format_duration(0)
+    ('1m30.5s', '1.5µs', '0s')
+    """
+    if nanoseconds == 0:
+        return "0s"
+    sign, left = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
+    if left < SECOND:
+        for unit, name in ((1_000_000, "ms"), (1_000, "µs"), (1, "ns")):
+            if left >= unit:
+                return f"{sign}{_decimal(left, unit)}{name}"
+    hours, left = divmod(left, HOUR)
+    minutes, left = divmod(left, MINUTE)
+    text = f"{_decimal(left, SECOND)}s"
+    if hours:
+        text = f"{hours}h{minutes}m{text}"
+    elif minutes:
+        text = f"{minutes}m{text}"
+    return sign + text
+
+
+def _decimal(value: int, unit: int) -> str:
+    whole, fraction = divmod(value, unit)
+    if not fraction:
+        return str(whole)
+    digits = str(fraction).zfill(len(str(unit)) - 1).rstrip("0")
+    return f"{whole}.{digits}"
+
+
+def is_date(text: str) -> bool:
+    """Whether ``text`` is a full date such as ``2006-01-02``."""
+    found = _DATE.fullmatch(text)
+    return found is not None and _valid_day(int(found[1]), int(found[2]), int(found[3]))
+
+
+def _valid_day(year: int, month: int, day: int) -> bool:
+    # Year zero is a leap year; the calendar module starts at one.
+    return 1 <= month <= 12 and 1 <= day <= monthrange(year or 4, month)[1]
+
+
+def parse_date(text: str) -> int:
+    """Nanoseconds since 1970 at the start of a day."""
+    return parse_time(f"{text}T00:00:00Z")
+
+
+def parse_time(text: str, *, zone_required: bool = True) -> int:
+    """Nanoseconds since 1970 of an RFC 3339 time; ``ValueError`` when it is not one.
+
+    >>> parse_time("1970-01-01T01:00:00.5+01:00")
+    500000000
+    """
+    found = _TIME.fullmatch(text)
+    bad = ValueError(f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse it')
+    if found is None or (zone_required and not (text.endswith("Z") or found[8])):
+        raise bad
+    year, month, day, hour, minute, second = (int(found[index]) for index in range(1, 7))
+    if not _valid_day(year, month, day) or hour > 23 or minute > 59 or second > 59:
+        raise bad
+    ordinal = date(year, month, day).toordinal() if year else date(4, month, day).toordinal() - 4 * 365 - 1
+    total = (ordinal - _EPOCH) * DAY + hour * HOUR + minute * MINUTE + second * SECOND
+    if found[7]:
+        total += int(found[7][1:10].ljust(9, "0"))
+    if found[8]:
+        offset = int(found[9]) * HOUR + int(found[10]) * MINUTE
+        if int(found[9]) > 24 or int(found[10]) > 60:
+            raise bad
+        total -= offset if found[8] == "+" else -offset
+    return total
+
+
+def format_time(nanoseconds: int) -> str:
+    """A time as RFC 3339 in UTC, with as many decimals as it needs.
+
+    >>> format_time(500_000_000)
+    '1970-01-01T00:00:00.5Z'
+    """
+    days, left = divmod(nanoseconds, DAY)
+    day = date.fromordinal(max(1, min(days + _EPOCH, date.max.toordinal())))
+    hours, left = divmod(left, HOUR)
+    minutes, left = divmod(left, MINUTE)
+    seconds, fraction = divmod(left, SECOND)
+    decimals = f".{fraction:09d}".rstrip("0") if fraction else ""
+    return f"{day.year:04d}-{day.month:02d}-{day.day:02d}T{hours:02d}:{minutes:02d}:{seconds:02d}{decimals}Z"

@@ -1,0 +1,224 @@
+"""The built-in kinds: what the server serves, and the schema of each type.
+
+Everything comes from one table made from the Go types (``tools/make_kinds.py`` says what is in it). Nothing is read
+before it is asked for, and asking for a kind builds only the types it needs: they are shared, and a type that
+contains itself is a cycle of schemas.
+
+The schemas also say how server-side apply sees the types, which is what the server derives from its OpenAPI document:
+a list without a marker is atomic, a map or struct without one is merged field by field, and a required scalar has its
+zero value as default, so that it may be left out of the key of a list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources as package_files
+from types import MappingProxyType
+from typing import Any, Final
+
+import orjson
+
+from kontend.kube import decode
+from kontend.kube.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class SubresourceInfo:
+    """What is served below an object, such as ``status`` or ``scale``: the kind it speaks and its verbs."""
+
+    group: str
+    version: str
+    kind: str
+    verbs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceInfo:
+    """A resource as discovery describes it."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    namespaced: bool
+    verbs: tuple[str, ...]
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: MappingProxyType[str, SubresourceInfo] = field(default_factory=lambda: MappingProxyType({}))
+    list_kind: str = ""
+    storage_version_hash: str = ""
+
+
+_SCALARS: Final = {
+    "string": ("string", ""),
+    "bool": ("boolean", ""),
+    "int32": ("integer", "int32"),
+    "int64": ("integer", "int64"),
+    "float64": ("number", "double"),
+}
+
+#: Types with their own JSON form.
+_OPAQUE: Final = {
+    "meta/v1.Time": Schema("string", format="date-time"),
+    "meta/v1.MicroTime": Schema("string", format="date-time"),
+    "meta/v1.Duration": Schema("string"),
+    "meta/v1.FieldsV1": Schema("object", preserve_unknown=True),
+    "resource.Quantity": Schema(int_or_string=True),
+    "intstr.IntOrString": Schema(int_or_string=True),
+    "runtime.RawExtension": Schema(preserve_unknown=True, atomic=True),
+    "apiextensions/v1.JSON": Schema(preserve_unknown=True),
+    "apiextensions/v1.JSONSchemaPropsOrArray": Schema(preserve_unknown=True),
+    "apiextensions/v1.JSONSchemaPropsOrBool": Schema(preserve_unknown=True),
+    "apiextensions/v1.JSONSchemaPropsOrStringArray": Schema(preserve_unknown=True),
+}
+_PROPS: Final = "apiextensions/v1.JSONSchemaProps"
+
+#: The package of each API group and version, where the name is not the first part of the group's.
+_PACKAGES: Final = {"": "core", "rbac.authorization.k8s.io": "rbac", "flowcontrol.apiserver.k8s.io": "flowcontrol"}
+
+_STORED_AS_JSON: Final = frozenset({"apiextensions/v1", "apiregistration/v1"})
+
+_BUILT: dict[str, Schema] = {}
+
+
+@cache
+def _table() -> dict[str, Any]:
+    data = package_files.files("kontend.kube").joinpath("data/kinds.json").read_bytes()
+    return orjson.loads(data)  # type: ignore[no-any-return]
+
+
+@cache
+def resources() -> tuple[ResourceInfo, ...]:
+    """All resources that the server serves by default, in the order of discovery.
+
+    >>> [each.plural for each in resources() if each.group == "apps"]
+    ['controllerrevisions', 'daemonsets', 'deployments', 'replicasets', 'statefulsets']
+    """
+    return tuple(_resource(row) for row in _table()["resources"])
+
+
+def _resource(row: dict[str, Any]) -> ResourceInfo:
+    subresources = {
+        name: SubresourceInfo(group, version, kind, tuple(verbs))
+        for name, (group, version, kind, verbs) in row.get("subresources", {}).items()
+    }
+    return ResourceInfo(
+        group=row["group"],
+        version=row["version"],
+        kind=row["kind"],
+        plural=row["plural"],
+        singular=row["singularName"],
+        namespaced=row["namespaced"],
+        verbs=tuple(row["verbs"]),
+        short_names=tuple(row.get("shortNames", ())),
+        categories=tuple(row.get("categories", ())),
+        subresources=MappingProxyType(subresources),
+        list_kind=row["kind"] + "List" if "list" in row["verbs"] else "",
+        storage_version_hash=row.get("storageVersionHash", ""),
+    )
+
+
+def schema_of(group: str, version: str, kind: str) -> Schema:
+    """The schema of a built-in kind; ``KeyError`` if there is no such kind.
+
+    >>> schema_of("apps", "v1", "Deployment").properties["spec"].properties["replicas"]
+    Schema(integer:int32)
+    """
+    package = _PACKAGES.get(group) or group.partition(".")[0]
+    return type_schema(f"{package}/{version}.{kind}")
+
+
+def type_schema(name: str) -> Schema:
+    """The schema of any type of the table by its name there, such as ``meta/v1.ObjectMeta``."""
+    built = _BUILT.get(name)
+    return _build(name) if built is None else built
+
+
+def _build(name: str) -> Schema:
+    package, _, go_type = name.rpartition(".")
+    go_name = f"{package.rpartition('/')[2]}.{go_type}"
+    if name in _OPAQUE:
+        schema = _OPAQUE[name].replace(go_type=go_type, go_name=go_name)
+        _BUILT[name] = schema
+        if go_type.startswith("JSONSchemaPropsOr"):
+            schema.decoder = decode.one_of(go_type, type_schema(_PROPS))
+        return schema
+    described = _table()["types"][name]
+    if isinstance(described, str):
+        schema = _BUILT[name] = _of_type(described, package).replace(go_type=go_type, go_name=go_name)
+        return schema
+    schema = _BUILT[name] = Schema("object", go_type=go_type, go_name=go_name)
+    schema.decoder = decode.StructDecoder(schema, keep_empty=package in _STORED_AS_JSON)
+    _fill(schema.properties, described, package, ())
+    _mark(schema, described.get("#", "").split(" "))
+    return schema
+
+
+def _fill(
+    properties: dict[str, Schema], described: dict[str, str], package: str, inlined: tuple[tuple[str, int], ...]
+) -> None:
+    """Add the fields of a struct, and of those embedded in it, to ``properties``."""
+    for name, text in described.items():
+        if name == "#":
+            continue
+        if name[0] == "^":
+            home, _, embedded = name[1:].rpartition(".")
+            home = home or package
+            _fill(properties, _table()["types"][f"{home}.{embedded}"], home, (*inlined, (embedded, int(text))))
+            continue
+        go_type, number, *words = text.split(" ")
+        schema = _of_type(go_type.removeprefix("*"), package).replace(
+            pointer=go_type[0] == "*",
+            omit_empty="o" in words,
+            omit_zero="z" in words,
+            number=int(number),
+            inlined=inlined,
+        )
+        if schema.type in _ZERO and not schema.omit_empty and not schema.pointer and not schema.format.startswith(("b", "da")):
+            schema.default = _ZERO[schema.type]
+        _mark(schema, words)
+        properties[name] = schema
+
+
+_ZERO: Final = {"string": "", "integer": 0, "number": 0, "boolean": False}
+_NOT_ZERO: Final = frozenset({"Time", "MicroTime"})
+
+
+def _mark(schema: Schema, words: list[str]) -> None:
+    """Set what the words of the table say about merging."""
+    for word in words:
+        label, _, value = word.partition("=")
+        if label == "list":
+            kind, _, keys = value.partition(":")
+            schema.list_type = kind  # type: ignore[assignment]
+            schema.map_keys = tuple(keys.split(",")) if keys else ()
+        elif label == "map":
+            schema.atomic = value == "atomic"
+        elif label == "patch":
+            schema.patch_strategy, _, schema.patch_merge_key = value.partition("/")
+        elif label == "default":
+            schema.default = orjson.loads(value)
+
+
+def _of_type(text: str, package: str) -> Schema:
+    """The schema of a type as the table writes it, seen from a package."""
+    if text in _SCALARS:
+        kind, form = _SCALARS[text]
+        return Schema(kind, format=form, go_type=text, go_name=text)
+    if text == "[]byte":
+        return Schema("string", format="byte", go_type="[]byte", go_name="[]uint8")
+    if text.startswith("[]"):
+        items = _of_type(text[2:], package)
+        return Schema("array", items=items, go_type=text, go_name="[]" + items.go_name)
+    if text.startswith("map["):
+        key, _, value = text[4:].partition("]")
+        additional = _of_type(value, package)
+        key_name = key if key == "string" else type_schema(_full(key, package)).go_name
+        return Schema("object", additional=additional, go_type=text, go_name=f"map[{key_name}]{additional.go_name}")
+    return type_schema(_full(text, package))
+
+
+def _full(name: str, package: str) -> str:
+    return name if "." in name else f"{package}.{name}"

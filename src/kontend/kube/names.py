@@ -1,0 +1,84 @@
+"""How kinds, resources and objects are named, and the paths they are served at.
+
+Users name a kind ``Widget.example.com/v1`` (``Pod/v1`` for the core group); requests name a resource by group, version
+and plural; an object is a namespace and a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class BadName(ValueError):
+    """A name that does not say what it should."""
+
+
+class GroupVersionKind(NamedTuple):
+    """A kind at a version: ``Deployment.apps/v1``."""
+
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        """What objects of this kind carry in ``apiVersion``."""
+        return api_version(self.group, self.version)
+
+    def __str__(self) -> str:
+        return f"{self.kind}.{self.group}/{self.version}" if self.group else f"{self.kind}/{self.version}"
+
+
+class Key(NamedTuple):
+    """Which object of a kind: its namespace (empty for cluster-scoped kinds) and its name."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+def api_version(group: str, version: str) -> str:
+    """``apps/v1``, or just ``v1`` for the core group."""
+    return f"{group}/{version}" if group else version
+
+
+def split_api_version(text: str) -> tuple[str, str]:
+    """Group and version of an ``apiVersion``.
+
+    >>> split_api_version("apps/v1"), split_api_version("v1")
+    (('apps', 'v1'), ('', 'v1'))
+    """
+    group, _, version = text.rpartition("/")
+    return group, version
+
+
+def parse_kind(text: str) -> GroupVersionKind:
+    """The kind that ``text`` names.
+
+    >>> parse_kind("Widget.example.com/v1")
+    GroupVersionKind(group='example.com', version='v1', kind='Widget')
+    >>> str(parse_kind("Pod/v1"))
+    'Pod/v1'
+    """
+    head, slash, version = text.rpartition("/")
+    kind, _, group = head.partition(".")
+    if not slash or not kind or not version or "/" in head:
+        raise BadName(
+            f"{text!r} does not name a kind: expected Kind.group/version, such as 'Deployment.apps/v1' or 'Pod/v1'"
+        )
+    return GroupVersionKind(group, version, kind)
+
+
+def kind_of(obj: Mapping[str, Any]) -> GroupVersionKind:
+    """The kind that an object says it is."""
+    group, version = split_api_version(str(obj.get("apiVersion") or ""))
+    return GroupVersionKind(group, version, str(obj.get("kind") or ""))
+
+
+def key_of(obj: Mapping[str, Any]) -> Key:
+    """The namespace and name of an object."""
+    metadata = obj.get("metadata") or {}
+    return Key(metadata.get("namespace") or "", metadata.get("name") or "")
