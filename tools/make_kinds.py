@@ -40,9 +40,10 @@ TARGET = Path(__file__).parent.parent / "src" / "kontend" / "kube" / "data" / "k
 #: The directories that hold the types, as Go import paths: the name in the table comes from the last elements.
 PACKAGES = {
     "k8s.io/api": [
-        "core/v1", "apps/v1", "events/v1", "authentication/v1", "authorization/v1", "autoscaling/v1", "autoscaling/v2",
-        "batch/v1", "certificates/v1", "networking/v1", "policy/v1", "rbac/v1", "storage/v1", "admissionregistration/v1",
-        "scheduling/v1", "coordination/v1", "node/v1", "discovery/v1", "resource/v1", "flowcontrol/v1",
+        "admissionregistration/v1", "apps/v1", "authentication/v1", "authorization/v1", "autoscaling/v1",
+        "autoscaling/v2", "batch/v1", "certificates/v1", "coordination/v1", "core/v1", "discovery/v1", "events/v1",
+        "flowcontrol/v1", "networking/v1", "node/v1", "policy/v1", "rbac/v1", "resource/v1", "scheduling/v1",
+        "storage/v1",
     ],
     "k8s.io/apimachinery": [
         "pkg/apis/meta/v1", "pkg/runtime", "pkg/util/intstr", "pkg/api/resource", "pkg/types",
@@ -255,10 +256,11 @@ def reachable(source: Source, resources: list[dict[str, Any]]) -> dict[str, Any]
         result[name] = source.types[name]
         package = name.rpartition(".")[0]
         described = source.types[name]
-        uses = [described] if isinstance(described, str) else [f"{each[1:]}" if each[0] == "^" else text.split(" ")[0]
-                                                              for each, text in described.items() if each != "#"]
-        for use in uses:
-            for part in re.findall(r"[\w/.]+", use.replace("map", "")):
+        if isinstance(described, str):
+            described = {"": described}
+        for field_name, text in described.items():
+            use = field_name[1:] if field_name.startswith("^") else text.split(" ")[0]
+            for part in re.findall(r"[\w/.]+", use):
                 wanted.append(part if "." in part else f"{package}.{part}")
     return dict(sorted(result.items()))
 

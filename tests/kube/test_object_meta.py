@@ -50,7 +50,7 @@ def test_ordinary_metadata_passes() -> None:
     [
         ({"name": ""}, "metadata.name: Required value: name or generateName is required"),
         ({"name": "A"}, 'metadata.name: Invalid value: "A": a lowercase RFC 1123 subdomain must'),
-        ({"generateName": "A-"}, 'metadata.generateName: Invalid value: "A-": a lowercase RFC 1123'),
+        ({"generateName": "A--"}, 'metadata.generateName: Invalid value: "A--": a lowercase RFC 1123'),
         ({"namespace": ""}, "metadata.namespace: Required value"),
         ({"namespace": "a.b"}, 'metadata.namespace: Invalid value: "a.b": must not contain dots'),
         ({"generation": -1}, "metadata.generation: Invalid value: -1: must be greater than or equal to 0"),
@@ -83,9 +83,11 @@ def test_ordinary_metadata_passes() -> None:
         ),
         (
             {"ownerReferences": [{**OWNER, "controller": True}, {**OWNER, "name": "e", "controller": True}]},
-            'metadata.ownerReferences: Invalid value: [{"apiVersion":"apps/v1","kind":"Deployment","name":"d","uid":"u-1",'
-            '"controller":true},{"apiVersion":"apps/v1","kind":"Deployment","name":"e","uid":"u-1","controller":true}]: '
-            'Only one reference can have Controller set to true. Found "true" in references for Deployment/d and Deployment/e',
+            "metadata.ownerReferences: Invalid value: "
+            '[{"apiVersion":"apps/v1","kind":"Deployment","name":"d","uid":"u-1","controller":true},'
+            '{"apiVersion":"apps/v1","kind":"Deployment","name":"e","uid":"u-1","controller":true}]: '
+            'Only one reference can have Controller set to true. Found "true" in references for '
+            "Deployment/d and Deployment/e",
         ),
         (
             {"managedFields": [{"operation": "Patch", "manager": "m"}]},

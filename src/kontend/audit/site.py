@@ -141,6 +141,7 @@ class Site:
     """One write to the API, classified.
 
     `fields` are the paths that the write is known to carry ("status.phase"); `lists` those of them that are lists.
+    `call` is the call in short ("Status().Patch"), `code` all of it.
     `via` names the helper when the write happens inside a callee that takes the mutation from here.
     """
 
@@ -150,6 +151,7 @@ class Site:
     end_line: int
     function: str
     code: str
+    call: str
     verb: Verb
     targets: tuple[Target, ...]
     lock: Lock
@@ -163,6 +165,7 @@ class Site:
     error: ErrorUse = ErrorUse.HANDLED
     fields: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()
+    subresource: str = ""
     via: str = ""
     role: Role = Role.PRODUCTION
     owned_child: bool = False

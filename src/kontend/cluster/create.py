@@ -17,7 +17,7 @@ from kontend.cluster.times import rfc3339
 from kontend.kube.errors import AlreadyExists, ApiError, already_exists, invalid
 from kontend.kube.managed_fields import ManagedFields
 from kontend.kube.name_rules import path_segment
-from kontend.kube.names import Key
+from kontend.kube.names import Key, kind_of
 from kontend.kube.object_meta import dedup_owner_references, validate_object_meta
 from kontend.kube.schema import MISSING
 
@@ -57,14 +57,16 @@ def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFi
         services.allocate_addresses(state, obj, None)
     _prepare_and_validate(target, obj)
     admission.validate(state, target, obj, None)
-    if metadata.get("resourceVersion"):
+    # A create refuses a version; an update or apply that turned into one does not look.
+    if metadata.get("resourceVersion") and target.verb == "create":
         raise ApiError("resourceVersion should not be set on objects to be created", code=500)
     existing = state.find(resource.key, key)
     if existing is not None:
         raise _exists(target, key, existing, generated)
     if target.options.dry_run:
         encoded(resource, obj)
-        return before, served(resource, with_managed_fields(obj, managed))
+        # A rehearsal writes nothing, but the uid and name it showed are not handed out again.
+        return before.replace(serial=state.serial), served(resource, with_managed_fields(obj, managed))
     state, version = store(state, target, key, obj, managed)
     return state, read_back(resource, version)
 
@@ -91,7 +93,8 @@ def _prepare_and_validate(target: Target, obj: dict[str, Any]) -> None:
     if not errors:
         errors += validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=path_segment)
     if errors:
-        raise invalid(resource.group, obj.get("kind") or resource.kind, metadata.get("name") or "", errors)
+        kind = kind_of(obj)  # of the object: a custom resource may say that it is something else
+        raise invalid(kind.group, kind.kind, metadata.get("name") or "", errors)
     strategy.canonicalize(obj)
 
 

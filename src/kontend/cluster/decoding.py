@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import orjson
+
 from kontend.cluster.request import BODY_LIMIT, JSON, YAML, Request, Target
 from kontend.kube.errors import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
 from kontend.kube.field_errors import go_quote
 from kontend.kube.json_syntax import go_kind
-from kontend.kube.json_text import MalformedJSON, MalformedYAML, parse_json, parse_yaml, summary
+from kontend.kube.json_text import MalformedJSON, MalformedYAML, canonical, parse_json, parse_yaml, summary
 from kontend.kube.names import GroupVersionKind, api_version, split_api_version
 
+#: Versions that are no longer served, but that the server still knows how to read.
+_FORMER_VERSIONS: Final = {
+    "apps": (("extensions", "v1beta1"), ("apps", "v1beta1"), ("apps", "v1beta2")),
+    "networking.k8s.io": (("extensions", "v1beta1"), ("networking.k8s.io", "v1beta1")),
+    "batch": (("batch", "v1beta1"),),
+    "policy": (("policy", "v1beta1"),),
+    "rbac.authorization.k8s.io": (
+        ("rbac.authorization.k8s.io", "v1beta1"),
+        ("rbac.authorization.k8s.io", "v1alpha1"),
+    ),
+    "coordination.k8s.io": (("coordination.k8s.io", "v1beta1"),),
+}
 _MEDIA_TYPES: Final = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 
 
@@ -23,12 +37,15 @@ def check_size(body: bytes) -> None:
 
 
 def parse_body(request: Request, *, strict: bool = False) -> tuple[Any, list[str]]:
-    """The value in a body and the fields that stand in it twice. Raises Malformed… for bad syntax."""
+    """The value in a body, and what strict validation finds in its text. Raises Malformed… for bad syntax."""
     media_type = request.content_type.partition(";")[0].strip() or JSON
     if media_type == JSON:
-        return parse_json(request.body, find_duplicates=strict)
+        value, duplicates = parse_json(request.body, find_duplicates=strict)
+        return value, [f"duplicate field {go_quote(path)}" for path in duplicates]
     if media_type == YAML:
-        return parse_yaml(request.body, find_duplicates=strict)
+        value, problems = parse_yaml(request.body, find_duplicates=strict)
+        # The server makes JSON of it first, with sorted keys: that decides which mistake is found first.
+        return orjson.loads(canonical(value)), problems
     raise UnsupportedMediaType(
         f"the body of the request was in an unknown format - accepted media types include: {_MEDIA_TYPES}"
     )
@@ -39,10 +56,14 @@ def decode_object(target: Target, request: Request) -> dict[str, Any]:
     resource = target.resource
     validation = target.options.field_validation
     try:
-        obj, duplicates = parse_body(request, strict=validation != "Ignore")
-    except (MalformedJSON, MalformedYAML) as error:
+        obj, problems = parse_body(request, strict=validation != "Ignore")
+    except MalformedYAML as error:
+        raise _unrecognized(target, error.message, request.body) from None
+    except MalformedJSON as error:
         why = f"couldn't get version/kind; json parse error: {error.message}"
         raise _unrecognized(target, why, request.body) from None
+    if obj is None:
+        obj = {}
     if not isinstance(obj, dict):
         why = (
             f"couldn't get version/kind; json parse error: json: cannot unmarshal {go_kind(obj)} into Go value of type "
@@ -60,6 +81,8 @@ def decode_object(target: Target, request: Request) -> dict[str, Any]:
     if resource.custom is not None and not obj.get("kind"):
         text = request.body.decode("utf-8", "replace")
         raise _unrecognized(target, f"Object 'Kind' is missing in '{text}'", request.body)
+    if (obj.get("apiVersion") or "").count("/") > 1:
+        raise _unrecognized(target, f"unexpected GroupVersion string: {obj['apiVersion']}", request.body)
     written = obj.get("apiVersion") or ("" if resource.custom is not None else resource.api_version)
     group, version = split_api_version(written)
     kind = obj.get("kind") or resource.kind
@@ -73,8 +96,7 @@ def decode_object(target: Target, request: Request) -> dict[str, Any]:
         unknown = resource.normalize(obj)
     except BadRequest as error:
         raise _unhandled(kind, version, resource.kind, error.message) from None
-    problems = [f"unknown field {go_quote(path)}" for path in unknown]
-    problems += [f"duplicate field {go_quote(path)}" for path in duplicates]
+    problems = problems + [f"unknown field {go_quote(path)}" for path in unknown]
     if problems and validation == "Strict":
         raise _unhandled(kind, version, resource.kind, "strict decoding error: " + ", ".join(problems))
     if validation == "Warn":
@@ -89,6 +111,11 @@ def _check_builtin_kind(target: Target, group: str, version: str, kind: str) -> 
     resource = target.resource
     if kind == resource.kind and (group, version) == (resource.group, resource.version):
         return
+    if kind == resource.kind and (group, version) in _FORMER_VERSIONS.get(resource.group, ()):
+        where = api_version(group, version)
+        raise BadRequest(
+            f"the API version in the data ({where}) does not match the expected API version ({resource.api_version})"
+        )
     if target.registry.of_kind(GroupVersionKind(group, version, kind)) is not None:
         ours = (resource.group or "core").partition(".")[0]
         why = f"converting ({version}.{kind}) to ({ours}.{resource.kind}): unknown conversion"

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from kontend.cluster import admission
 from kontend.cluster.options import DeleteOptions, ListOptions, WriteOptions
-from kontend.cluster.read import select
+from kontend.cluster.read import list_objects
 from kontend.cluster.request import Target
 from kontend.cluster.state import State, Version
-from kontend.cluster.storage import encoded, read_back, served
+from kontend.cluster.storage import encoded, read_back
 from kontend.cluster.times import rfc3339, seconds
 from kontend.kube.errors import Conflict, Forbidden, conflict, forbidden, not_found
 
@@ -33,7 +33,7 @@ def delete(state: State, target: Target, options: DeleteOptions) -> tuple[State,
     if version is None:
         raise not_found(resource.group, resource.plural, target.name)
     target.options = WriteOptions(dry_run=options.dry_run)
-    _check_preconditions(target, version, options)
+    check_preconditions(target, version, options)
     if resource.key == "namespaces":
         outcome = _terminate_namespace(state, target, version, options)
         if outcome is not None:
@@ -45,18 +45,13 @@ def delete_collection(
     state: State, target: Target, options: DeleteOptions, selection: ListOptions
 ) -> tuple[State, dict[str, Any]]:
     """Delete all objects that a list would return. Returns that list."""
-    versions = select(state, target, selection)
-    listed = []
-    for version in versions:
-        obj = read_back(target.resource, version)
-        listed.append(obj)
-        one = replace(target, name=obj["metadata"]["name"], namespace=obj["metadata"].get("namespace", ""))
+    listed = list_objects(state, target, selection)
+    for obj in listed["items"]:
+        metadata = obj["metadata"]
+        one = replace(target, name=metadata["name"], namespace=metadata.get("namespace", ""))
         if state.find(target.resource.key, one.key) is not None:
             state, _, _ = delete(state, one, options)
-        target.warnings.extend(each for each in one.warnings if each not in target.warnings)
-    from kontend.cluster.read import list_of
-
-    return state, list_of(target.resource, listed, state.resource_version)
+    return state, listed
 
 
 def _delete_object(
@@ -82,17 +77,15 @@ def _delete_object(
             metadata.pop("finalizers", None)
     if finalizers and not graceful:
         _mark(state, metadata)
+    answer = read_back(resource, version)
     if graceful or finalizers:
-        obj_answer, state, version = _write(state, target, obj, version)
+        answer, state, version = _write(state, target, obj, version)
         if finalizers or (grace or 0) > 0:
-            return state, obj_answer, _code(options)
-    if options.dry_run:
-        answer = read_back(resource, version) if not graceful else obj_answer
-        return state, _answer(target, answer), 200
-    state = state.remove(resource.key, key)
-    deleted = served(resource, version.read())
-    deleted["metadata"]["resourceVersion"] = str(state.resource_version)
-    return state, _answer(target, deleted), 200
+            return state, answer, _code(options)
+    if not options.dry_run:
+        state = state.remove(resource.key, key)
+        answer["metadata"]["resourceVersion"] = str(state.resource_version)
+    return state, _answer(target, answer), 200
 
 
 def _write(
@@ -189,7 +182,8 @@ def _code(options: DeleteOptions) -> int:
     return 202 if options.orphan_dependents is False else 200
 
 
-def _check_preconditions(target: Target, version: Version, options: DeleteOptions) -> None:
+def check_preconditions(target: Target, version: Version, options: DeleteOptions) -> None:
+    """Refuse to delete another object, or another version of it, than the client meant."""
     if options.uid is None and options.resource_version is None:
         return
     found = version.content()["metadata"].get("uid", "")

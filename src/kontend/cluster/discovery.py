@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kontend.cluster.request import Request, Response
+from kontend.cluster.request import Request, Response, not_allowed
 from kontend.cluster.resources import Registry, Resource
+from kontend.kube.errors import NotFound
 from kontend.kube.names import api_version
 
 VERSION = {
@@ -25,8 +26,15 @@ VERSION = {
 def respond(registry: Registry, request: Request) -> Response | None:
     """The answer to a discovery request, or None when the path is not one."""
     path = request.path.rstrip("/")
-    if path.count("/") > 3 or request.method not in ("GET", "HEAD"):
+    if path.count("/") > 3:
         return None
+    found = _respond(registry, request, path)
+    if found is not None and request.method not in ("GET", "HEAD") and path not in ("/api", "/apis"):
+        return Response.of_error(not_allowed())
+    return found
+
+
+def _respond(registry: Registry, request: Request, path: str) -> Response | None:
     aggregated = "APIGroupDiscoveryList" in request.accept
     parts = path.split("/")[1:]
     if path == "/version":
@@ -95,8 +103,11 @@ def _group(registry: Registry, name: str) -> dict[str, Any] | None:
 
 
 def _resource_list(registry: Registry, group: str, version: str) -> Response | None:
-    resources = _by_group(registry).get(group, {}).get(version)
+    versions = _by_group(registry).get(group, {})
+    resources = versions.get(version)
     if not resources:
+        if any(registry.is_builtin(group, each) for each in versions):
+            return Response.of_error(NotFound("the server could not find the requested resource", details={}))
         return None
     entries: list[dict[str, Any]] = []
     for resource in sorted(resources, key=lambda each: each.plural):

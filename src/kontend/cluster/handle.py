@@ -52,8 +52,8 @@ def _watch(state: State, target: Target, request: Request) -> Response:
     options = list_options(request.query, watching=True)
     form = present.negotiate(request.accept, target)
     events, watching = watch(state, target, options)
-    watching = present.shaped(watching, form)
-    return Response(200, [present.event(form, target, each, state) for each in events], watch=watching)
+    stream = present.Stream(watching, target, form)
+    return Response(200, [stream.show(state, event) for event in events], watch=stream)
 
 
 def _get(state: State, target: Target, request: Request) -> Outcome:

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kontend.kube.errors import BadRequest, invalid
-from kontend.kube.field_errors import FieldError, go_quote, not_supported, required, too_long
+from kontend.kube.field_errors import FieldError, go_quote, not_supported, required
 from kontend.kube.field_errors import forbidden as forbidden_field
 from kontend.kube.field_errors import invalid as invalid_field
+from kontend.kube.json_syntax import go_kind
+from kontend.kube.object_meta import validate_field_manager
 
 Query = Mapping[str, tuple[str, ...]]
 
@@ -76,7 +78,7 @@ def write_options(query: Query, *, kind: str, user_agent: str, apply: bool = Fal
             errors.append(forbidden_field("force", "may not be specified for non-apply patch"))
         if apply and not manager:
             errors.append(required("fieldManager", "is required for apply patch"))
-    errors += _manager_errors(manager)
+    errors += validate_field_manager(manager)
     errors += _dry_run_errors(dry_run)
     if validation not in _STRICTNESS:
         errors.append(not_supported("fieldValidation", validation, _STRICTNESS))
@@ -138,7 +140,7 @@ def _checked_body(body: Any) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise BadRequest(
             "couldn't get version/kind; json parse error: json: cannot unmarshal "
-            f"{_json_type(body)} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; "
+            f"{go_kind(body)} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; "
             'Kind string "json:\\"kind,omitempty\\"" }'
         )
     kind = body.get("kind") or "DeleteOptions"
@@ -146,19 +148,19 @@ def _checked_body(body: Any) -> dict[str, Any]:
     if kind != "DeleteOptions":
         group, _, number = str(version).rpartition("/")
         where = f"{group}/{number}" if group else number
-        raise BadRequest(f'no kind "{kind}" is registered for version "{where}" in scheme "k8s.io/kubernetes"')
+        raise BadRequest(f'no kind "{kind}" is registered for version "{where}" in scheme "pkg/runtime/scheme.go:111"')
     for name, (wanted, go_type) in _BODY_TYPES.items():
         value = body.get(name)
         if value is not None and (not isinstance(value, wanted) or (wanted is int and isinstance(value, bool))):
             raise BadRequest(
-                f"json: cannot unmarshal {_json_type(value)} into Go struct field DeleteOptions.{name} of type {go_type}"
+                f"json: cannot unmarshal {go_kind(value)} into Go struct field DeleteOptions.{name} of type {go_type}"
             )
     for name in ("uid", "resourceVersion"):
         value = (body.get("preconditions") or {}).get(name)
         if value is not None and not isinstance(value, str):
             go_type = "types.UID" if name == "uid" else "string"
             raise BadRequest(
-                f"json: cannot unmarshal {_json_type(value)} into Go struct field "
+                f"json: cannot unmarshal {go_kind(value)} into Go struct field "
                 f"Preconditions.preconditions.{name} of type {go_type}"
             )
     return body
@@ -257,20 +259,6 @@ def manager_of(user_agent: str) -> str:
     return "".join(kept)
 
 
-def _manager_errors(manager: str) -> list[FieldError]:
-    errors = []
-    if len(manager.encode()) > _MANAGER_LIMIT:
-        errors.append(too_long("fieldManager", _MANAGER_LIMIT))
-    for position, char in enumerate(manager):
-        if not char.isprintable():
-            shown = go_quote(char)[1:-1]
-            errors.append(
-                invalid_field("fieldManager", manager, f"should only contain printable characters, found {shown} at position {position}")
-            )
-            break
-    return errors
-
-
 def _dry_run_errors(values: Sequence[Any]) -> list[FieldError]:
     if any(value != "All" for value in values):
         return [not_supported("dryRun", list(values), ("All",))]
@@ -301,15 +289,3 @@ def _int(query: Query, name: str) -> int | None:
     if not -(2**63) <= value < 2**63:
         raise BadRequest(f"strconv.ParseInt: parsing {go_quote(text)}: value out of range")
     return value
-
-
-def _json_type(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int | float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"

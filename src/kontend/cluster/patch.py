@@ -77,7 +77,7 @@ def patched(
     if patch_type == APPLY_PATCH:
         live = None if old is None else served(resource, old.versioned())
         obj, managed = applied(state, target, live, _apply_body(target, body), () if old is None else old.managed)
-        resource.normalize(obj)
+        resource.complete(obj)
         return obj, managed
     if old is None:
         raise not_found(resource.group, resource.plural, target.name)

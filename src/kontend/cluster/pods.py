@@ -6,20 +6,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from kontend.cluster.delete import delete
+from kontend.cluster.delete import check_preconditions, delete
 from kontend.cluster.options import DeleteOptions, delete_options
-from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import Target
 from kontend.cluster.state import State
 from kontend.cluster.storage import encoded, store
 from kontend.cluster.times import rfc3339
-from kontend.kube.builtin.binding import bind, validate_binding
+from kontend.kube.builtin.binding import bind, set_condition, validate_binding
 from kontend.kube.errors import BadRequest, invalid, not_found
 from kontend.kube.eviction import charge, evicts_freely, matching_budget
 from kontend.kube.names import GroupVersionKind
 
 _BUDGETS: Final = "poddisruptionbudgets.policy"
 _BUDGET_KIND: Final = GroupVersionKind("policy", "v1", "PodDisruptionBudget")
+_DISRUPTED: Final = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
 _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
@@ -31,11 +36,10 @@ def bind_pod(state: State, target: Target, binding: Mapping[str, Any]) -> tuple[
     version = state.find("pods", target.key)
     if version is None:
         raise not_found("", "pods", target.name)
-    live, pod = version.versioned(), version.versioned()
+    pod = version.versioned()
     bind(pod, binding, rfc3339(state.now))
-    if not target.options.dry_run:
-        managed = owners_after_update(state, target, live, pod, version.managed)
-        state, _ = store(state, target, target.key, pod, managed, version)
+    if not target.options.dry_run:  # nobody owns what a binding sets
+        state, _ = store(state, target, target.key, pod, version.managed, version)
     return state, dict(_SUCCESS)
 
 
@@ -54,8 +58,23 @@ def evict_pod(state: State, target: Target, eviction: Mapping[str, Any]) -> tupl
     pod = version.content()
     if not evicts_freely(pod):
         state = _charge_budget(state, target, pod, dry_run=options.dry_run)
+    if not options.dry_run:
+        state, options = _mark(state, target, options)
     state, _, _ = delete(state, replace(target, subresource=""), options)
     return state, dict(_SUCCESS)
+
+
+def _mark(state: State, target: Target, options: DeleteOptions) -> tuple[State, DeleteOptions]:
+    """Say on the pod why it goes. A precondition on its version then means the version after that."""
+    version = state.find("pods", target.key)
+    assert version is not None  # it was read before
+    check_preconditions(target, version, options)
+    pod = version.versioned()
+    set_condition(pod.setdefault("status", {}), _DISRUPTED, rfc3339(state.now))
+    state, marked = store(state, target, target.key, pod, version.managed, version)
+    if options.resource_version is not None:
+        options = replace(options, resource_version=str(marked.resource_version))
+    return state, options
 
 
 def _charge_budget(state: State, target: Target, pod: Mapping[str, Any], *, dry_run: bool) -> State:

@@ -5,7 +5,7 @@ Clients choose with the ``Accept`` header (``application/json;as=Table;v=v1;g=me
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kontend.cluster.request import Request, Target
@@ -80,14 +80,22 @@ def _list_metadata(body: dict[str, Any]) -> dict[str, Any]:
     return {"resourceVersion": body["metadata"].get("resourceVersion", "")}
 
 
-def shaped(watch: Watch, form: Form) -> Watch:
-    """The watch, for a client that wants its events in some form."""
-    return watch if not form.shape else watch.shaped(form)
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A watch and the form in which its events are shown."""
 
+    watch: Watch
+    target: Target
+    form: Form
 
-def event(form: Form, target: Target, each: Event, state: State) -> Event:
-    """One event in the form the client asked for."""
-    if not form.shape or each["type"] in ("ERROR", "BOOKMARK"):
-        return each
-    request = Request("GET", "")
-    return {"type": each["type"], "object": present(state, target, request, form, each["object"])}
+    def since(self, state: State) -> tuple[list[Event], Stream]:
+        """The events up to ``state``, and the stream that goes on from there."""
+        events, watch = self.watch.since(state)
+        return [self.show(state, event) for event in events], replace(self, watch=watch)
+
+    def show(self, state: State, event: Event) -> Event:
+        """One event in the form the client asked for."""
+        if not self.form.shape or event["type"] == "ERROR":
+            return event
+        shown = present(state, self.target, Request("GET", ""), self.form, event["object"])
+        return {"type": event["type"], "object": shown}

@@ -20,6 +20,7 @@ from kontend.cluster.storage import read_back
 from kontend.kube.errors import ApiError, BadRequest, Gone, Timeout, not_found, timeout
 from kontend.kube.field_errors import go_quote
 from kontend.kube.field_selectors import FieldSelector, parse_field_selector
+from kontend.kube.json_text import MalformedJSON, parse_json
 from kontend.kube.names import Key
 from kontend.kube.selectors import LabelSelector, parse_selector
 
@@ -51,11 +52,9 @@ def list_objects(state: State, target: Target, options: ListOptions) -> dict[str
         versions = [each for each in versions if each[0] >= start]
     items: list[dict[str, Any]] = []
     more, remaining = "", 0
-    limit = options.limit if options.resource_version != "0" or options.continue_token else 0
+    limit = options.limit if options.resource_version != "0" else 0
     for position, (key, version) in enumerate(versions):
         if limit and len(items) == limit:
-            if predicate is not None and not any(_matches(each, predicate) for _, each in versions[position:]):
-                break
             more, remaining = key, len(versions) - position
             break
         obj = read_back(resource, version)
@@ -69,10 +68,6 @@ def list_objects(state: State, target: Target, options: ListOptions) -> dict[str
         if predicate is None:
             answer["metadata"]["remainingItemCount"] = remaining
     return answer
-
-
-def _matches(version: Version, predicate: Predicate) -> bool:
-    return predicate(version.content())
 
 
 def list_of(resource: Resource, items: list[dict[str, Any]], resource_version: int) -> dict[str, Any]:
@@ -166,25 +161,24 @@ def parse_version(text: str, error: type[ApiError]) -> int:
 
 def _moment(state: State, options: ListOptions) -> int:
     wanted = parse_version(options.resource_version, BadRequest)
-    if wanted > state.resource_version:
-        raise too_large(wanted, state.resource_version)
     match = options.resource_version_match
     exact = match == "Exact" or (not match and options.limit > 0)
+    if wanted > state.resource_version:
+        raise too_large(wanted, state.resource_version, retry_after=0 if exact else 1)
     if not wanted or not exact:
         return state.resource_version
     if wanted < state.floor:
-        raise expired(wanted, state.floor)
+        raise Gone("The resourceVersion for the provided list is too old.")
     return wanted
 
 
-def too_large(wanted: int, current: int) -> Timeout:
+def too_large(wanted: int, current: int, *, retry_after: int = 1) -> Timeout:
     """The client has seen a version that this server has not."""
-    error = timeout(
+    return timeout(
         f"Too large resource version: {wanted}, current: {current}",
-        retry_after=1,
+        retry_after=retry_after,
         causes=[{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
     )
-    return error
 
 
 def expired(wanted: int, oldest: int) -> Gone:
@@ -204,14 +198,21 @@ def _continuation(state: State, options: ListOptions) -> tuple[int, str]:
     if options.resource_version and options.resource_version != "0":
         raise BadRequest("specifying resource version is not allowed when using continue")
     token = options.continue_token
+    bad = "invalid continue token: continue key is not valid: "
     try:
-        value = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        at, start = int(value["rv"]), str(value["start"])
-    except (ValueError, KeyError, TypeError):
-        raise BadRequest("continue key is not valid: illegal base64 data or JSON in the continue token") from None
-    if value.get("v") != "meta.k8s.io/v1":
-        raise BadRequest("continue key is not valid: server does not recognize this encoded version "
-                         f"{go_quote(str(value.get('v')))}")
+        raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    except ValueError as error:
+        raise BadRequest(f"{bad}illegal base64 data: {error}") from None
+    try:
+        value = parse_json(raw)[0]
+    except MalformedJSON as error:
+        raise BadRequest(bad + error.message) from None
+    if not isinstance(value, dict) or value.get("v") != "meta.k8s.io/v1":
+        version = value.get("v", "") if isinstance(value, dict) else ""
+        raise BadRequest(f"{bad}server does not recognize this encoded version {go_quote(str(version))}")
+    at, start = value.get("rv"), value.get("start")
+    if not isinstance(at, int) or not isinstance(start, str) or not start:
+        raise BadRequest(f"{bad}encoded start resourceVersion 0 (meta.k8s.io/v1)")
     if at == 0 or at == -1:
         return state.resource_version, start
     if at < state.floor:

@@ -13,11 +13,11 @@ from urllib.parse import unquote
 
 from kontend.cluster.options import WriteOptions
 from kontend.cluster.resources import Registry, Resource
-from kontend.kube.errors import ApiError, MethodNotAllowed, NotFound, not_found
+from kontend.kube.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, method_not_allowed, not_found
 from kontend.kube.names import Key
 
 if TYPE_CHECKING:
-    from kontend.cluster.watch import Watch
+    from kontend.cluster.present import Stream
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -58,7 +58,7 @@ class Response:
     body: Any = None
     warnings: list[str] = field(default_factory=list)
     #: For a watch: what to send from now on. ``body`` is then the list of events so far.
-    watch: Watch | None = None
+    watch: Stream | None = None
 
     @classmethod
     def of_error(cls, error: ApiError, warnings: Iterable[str] = ()) -> Response:
@@ -139,17 +139,22 @@ def _nothing_there(registry: Registry, group: str, version: str) -> Exception:
 
 def _check_served(target: Target) -> None:
     resource, subresource, verb = target.resource, target.subresource, target.verb
+    custom = resource.custom is not None
+    if custom and not target.name and verb in ("update", "patch"):
+        raise BadRequest("name must be provided")
     if not subresource:
-        if verb not in resource.verbs or (verb == "create" and target.name):
-            raise not_allowed()
+        allowed = verb in resource.verbs and (target.name or verb not in ("update", "patch"))
+        # Built-in kinds are created at the collection only; custom ones do not look at the name in the path.
+        if not allowed or (verb == "create" and target.name and not custom):
+            raise method_not_allowed(resource.group, resource.plural, verb) if custom else not_allowed()
         return
     info = resource.subresources.get(subresource)
     if info is None:
-        if resource.custom is not None:
+        if custom:
             raise not_found(resource.group, resource.plural, target.name)
         raise NotFound("the server could not find the requested resource", details={})
     if verb not in info.verbs:
-        raise not_allowed()
+        raise method_not_allowed(resource.group, resource.plural, verb) if custom else not_allowed()
 
 
 def _verb(method: str, named: bool, watching: bool) -> str:
@@ -159,10 +164,7 @@ def _verb(method: str, named: bool, watching: bool) -> str:
         return "watch" if watching else "list"
     if method == "DELETE":
         return "delete" if named else "deletecollection"
-    verb = {"POST": "create", "PUT": "update", "PATCH": "patch"}.get(method, "")
-    if not verb or (not named and verb in ("update", "patch")):
-        raise not_allowed()
-    return verb
+    return {"POST": "create", "PUT": "update", "PATCH": "patch"}.get(method, "")
 
 
 def not_allowed() -> MethodNotAllowed:

@@ -17,7 +17,7 @@ from kontend.kube import builtin_defaults, kinds, object_meta
 from kontend.kube.builtin import strategy_for
 from kontend.kube.custom import CustomDefinition, CustomStrategy
 from kontend.kube.decode import decode
-from kontend.kube.defaulting import apply_defaults
+from kontend.kube.defaulting import apply_defaults, fill_defaults
 from kontend.kube.field_set import FieldSet
 from kontend.kube.kinds import SubresourceInfo
 from kontend.kube.names import GroupVersionKind, api_version
@@ -88,6 +88,7 @@ class Resource:
             obj.clear()
             obj.update(decoded)
             builtin_defaults.apply_defaults(obj, self.group, self.version, self.kind)
+            self.strategy.convert(obj)
             return unknown
         metadata, unknown = object_meta.coerce_object_meta(obj.get("metadata"))
         obj["metadata"] = metadata
@@ -95,6 +96,13 @@ class Resource:
         apply_defaults(obj, self.schema)
         return unknown
 
+
+    def complete(self, obj: dict[str, Any]) -> None:
+        """Make the outcome of an apply an object of this kind, in place: its fields are known, its defaults are not."""
+        if self.custom is None:
+            self.normalize(obj)
+        else:
+            fill_defaults(obj, self.schema)
 
     def convert(self, obj: dict[str, Any]) -> None:
         """Make an object that was stored at another version one of this version: fields it lacks are dropped."""

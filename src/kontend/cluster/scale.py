@@ -98,7 +98,7 @@ def _applying(state: State, target: Target, body: bytes) -> Transform:
     def transform(old: Version | None) -> tuple[dict[str, Any], ManagedFields]:
         assert old is not None  # scale is never created
         obj, managed = applied(state, target, served(target.resource, old.versioned()), patch, old.managed)
-        target.resource.normalize(obj)
+        target.resource.complete(obj)
         return obj, _without_times(managed, old.managed)
 
     return transform

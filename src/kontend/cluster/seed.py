@@ -40,7 +40,8 @@ def empty_state() -> State:
     state = State(kinds=HashTrieMap(), registry=Registry(), hooks=Hooks())
     for name in _NAMESPACES:
         state = seed(state, _namespace(name), manager="kube-apiserver")
-    return state
+    # Nobody has watched so far: history begins here.
+    return state.replace(newest=None, stretch=0, floor=state.resource_version)
 
 
 def seed_all(state: State, objects: Iterable[Mapping[str, Any]], *, manager: str) -> State:

@@ -12,7 +12,7 @@ repeat the same few. Two versions with equal content have equal bytes, which is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
 import xxhash
@@ -32,7 +32,7 @@ HISTORY: Final = 10_000
 #: The time at which a cluster starts unless told otherwise: 2026-01-01T00:00:00Z, in seconds since 1970.
 EPOCH: Final = 1_767_225_600
 
-Objects = HashTrieMap[Key, "Version"]
+Objects: TypeAlias = "HashTrieMap[Key, Version]"
 
 
 class Version:

@@ -30,6 +30,7 @@ from kontend.kube.field_errors import go_quote
 from kontend.kube.field_errors import invalid as invalid_field
 from kontend.kube.managed_fields import ManagedFields
 from kontend.kube.name_rules import path_segment
+from kontend.kube.names import kind_of
 from kontend.kube.object_meta import dedup_owner_references, validate_object_meta, validate_object_meta_update
 from kontend.kube.schema import MISSING
 
@@ -99,6 +100,7 @@ def _check_resource_version(target: Target, obj: dict[str, Any], old: Version) -
         if not resource.strategy.allow_unconditional_update:
             error = invalid_field("metadata.resourceVersion", 0, "must be specified for an update")
             raise invalid(resource.group, resource.plural, target.name, [error])
+        obj["metadata"]["resourceVersion"] = str(old.resource_version)
         return
     if wanted == str(old.resource_version):
         return
@@ -172,7 +174,8 @@ def _prepare_and_validate(target: Target, obj: dict[str, Any], old: dict[str, An
             errors += change
     errors += strategy.validate_changes(subresource, obj, old)
     if errors:
-        raise invalid(resource.group, obj.get("kind") or resource.kind, metadata.get("name") or "", errors)
+        kind = kind_of(obj)  # of the object: a custom resource may say that it is something else
+        raise invalid(kind.group, kind.kind, metadata.get("name") or "", errors)
     strategy.canonicalize(obj)
 
 

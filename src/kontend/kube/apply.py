@@ -16,8 +16,8 @@ from kontend.kube.errors import ApiError, BadRequest, Conflict
 from kontend.kube.field_errors import go_quote
 from kontend.kube.field_manager import (
     SERVER_FIELDS,
+    CannotConvert,
     SchemaAt,
-    UnknownVersion,
     Versions,
     new_entry,
     resetting,
@@ -25,11 +25,11 @@ from kontend.kube.field_manager import (
     updated,
     with_fields,
 )
-from kontend.kube.field_set import FieldSet, Tree, contains, difference, intersection, paths, union
-from kontend.kube.field_type import NoElement
+from kontend.kube.field_set import FieldSet, MalformedFields, Tree, contains, difference, intersection, paths, union
+from kontend.kube.field_type import FieldType
 from kontend.kube.last_applied import KUBECTL, own_fields, with_annotation
 from kontend.kube.managed_fields import Identity, ManagedEntry, ManagedFields, identity_text, in_order
-from kontend.kube.merge import declared_only, merge, remove
+from kontend.kube.merge import merge, remove
 from kontend.kube.names import split_api_version
 from kontend.kube.schema import Schema
 from kontend.kube.typed import Violations, applied_fields, validate, with_named_fields
@@ -69,6 +69,7 @@ def apply(
     nothing changed. Raises :class:`Conflict`, and :class:`ApiError` in the server's words for what cannot be applied.
     """
     expected = _kind_text(api_version, kind)
+    patch = patch if isinstance(patch, dict) else {}
     found = _kind_text(patch.get("apiVersion"), patch.get("kind"))
     if found != expected:
         raise BadRequest(f"invalid object type: {found}")
@@ -79,6 +80,7 @@ def apply(
         if not managed and live is not None:
             managed = _owned_so_far(versions, live, subresource, now, expected)
         _check_patch(versions, patch, expected)
+        _check_live(versions, before, expected)
         identity: Identity = (manager or "unknown", "Apply", "", subresource)
         try:
             obj, managed = _merged(versions, before, patch, managed, identity, force, now)
@@ -89,10 +91,10 @@ def apply(
             if left:
                 raise _conflict_error(left) from None
             obj, managed = _merged(versions, before, patch, managed, identity, True, now)
-    except UnknownVersion as error:
+    except (CannotConvert, Violations) as error:
         raise ApiError(str(error)) from None
-    except (Violations, NoElement) as error:
-        raise ApiError(f"failed to create typed live object ({_object_text(before, expected)}): {error}") from None
+    except (MalformedFields, RecursionError) as error:
+        raise BadRequest(f"the object cannot be applied: {error}") from None
     return (with_annotation(obj, patch) if manager == KUBECTL else obj), managed
 
 
@@ -126,6 +128,13 @@ def _check_patch(versions: Versions, patch: dict[str, Any], kind_text: str) -> N
         raise ApiError(f"failed to create typed patch object ({_object_text(patch, kind_text)}): {error}") from None
 
 
+def _check_live(versions: Versions, live: dict[str, Any], kind_text: str) -> None:
+    try:
+        validate(versions.root, live, duplicates=True)
+    except Violations as error:
+        raise ApiError(f"failed to create typed live object ({_object_text(live, kind_text)}): {error}") from None
+
+
 def _merged(
     versions: Versions,
     live: dict[str, Any],
@@ -136,13 +145,16 @@ def _merged(
     now: str,
 ) -> tuple[dict[str, Any], ManagedFields]:
     api_version, root = versions.api_version, versions.root
-    settled = versions.settled(managed)
+    settled = versions.settled(managed, live)
     last = next((entry for entry in settled if entry.identity == identity), None)
     others = tuple(entry for entry in settled if entry is not last)
     fields = versions.reset(applied_fields(root, patch), api_version)
     obj = merge(root, live, patch)
     if last is not None:
-        obj = _pruned(versions, obj, fields, others, last)
+        try:
+            obj = _pruned(versions, obj, fields, others, last)
+        except CannotConvert as error:
+            raise CannotConvert(f"failed to prune fields: {error}") from None
     comparison_at = versions.comparisons(live, obj)
     if not force:
         clashes = [
@@ -173,31 +185,34 @@ def _pruned(
     Taking something away is generous at first (with a struct goes all that is in it), then whatever somebody owns is
     added back, and then whatever the applier did not own itself.
     """
-    api_version = versions.api_version
-    if last.api_version == api_version and contains(with_named_fields(versions.root, fields), last.fields.tree):
+    if last.api_version == versions.api_version and contains(
+        with_named_fields(versions.root, fields), last.fields.tree
+    ):
         return merged
-    kind = versions.type_at(last.api_version)
-    assert kind is not None
-    start = merged if last.api_version == api_version else declared_only(kind, merged)
+    kind, start = versions.convert(
+        merged, last.api_version, "failed to convert merged object to last applied version: "
+    )
     applied_last = with_named_fields(kind, last.fields.tree)
-    owned = {api_version: fields}
+    owned = {versions.api_version: fields}
     for entry in others:
         owned[entry.api_version] = union(owned.get(entry.api_version, {}), entry.fields.tree)
-    whole, pruned = start, remove(kind, start, applied_last) or {}
+    whole, pruned, at = start, remove(kind, start, applied_last) or {}, last.api_version
     for version in sorted(owned, key=lambda each: (each != last.api_version, each)):
-        here = versions.type_at(version)
-        assert here is not None
-        whole, pruned = declared_only(here, whole), declared_only(here, pruned)
-        present = with_named_fields(here, applied_fields(here, whole))
-        wanted = union(
-            with_named_fields(here, applied_fields(here, pruned)), with_named_fields(here, owned[version])
-        )
-        pruned = remove(here, whole, difference(present, wanted)) or {}
-    pruned = declared_only(kind, pruned)
-    present = with_named_fields(kind, applied_fields(kind, start))
-    gone = difference(present, with_named_fields(kind, applied_fields(kind, pruned)))
-    result: dict[str, Any] = remove(kind, start, intersection(gone, applied_last)) or {}
-    return result
+        text = f"failed add back owned items: failed to convert %s object at version {version}: "
+        here, whole = versions.convert(whole, version, text % "merged", at=at)
+        here, pruned = versions.convert(pruned, version, text % "pruned", at=at)
+        at = version
+        wanted = union(_present(here, pruned), with_named_fields(here, owned[version]))
+        pruned = remove(here, whole, difference(_present(here, whole), wanted)) or {}
+    text = "failed add back dangling items: failed to convert pruned object to last applied version: "
+    pruned = versions.convert(pruned, last.api_version, text, at=at)[1]
+    gone = difference(_present(kind, start), _present(kind, pruned))
+    result = remove(kind, start, intersection(gone, applied_last)) or {}
+    return versions.convert(result, versions.api_version, at=last.api_version)[1]
+
+
+def _present(kind: FieldType, obj: dict[str, Any]) -> Tree:
+    return with_named_fields(kind, applied_fields(kind, obj))
 
 
 # Messages

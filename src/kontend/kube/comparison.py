@@ -68,26 +68,24 @@ def _compare_maps(
     for name, before in old.items():
         below = fields.get(name, values)
         if name not in new:
-            removed["f:" + name] = footprint(below, before)
+            removed[f"f:{name}"] = footprint(below, before)
             continue
         after = new[name]
         if before is after or (before == after and (below is None or not below.loose or same(below, before, after))):
             continue
         if below is None:
             raise Violations([(f"{path}.{name}", "field not declared in schema")])
-        _compare(below, before, after, "f:" + name, removed, touched, f"{path}.{name}")
+        _compare(below, before, after, f"f:{name}", removed, touched, f"{path}.{name}")
     for name, after in new.items():
         if name not in old:
             below = fields.get(name, values)
             validate(below, after, path=f"{path}.{name}", duplicates=True)
             if below is None:
                 raise Violations([(f"{path}.{name}", "field not declared in schema")])
-            touched["f:" + name] = footprint(below, after)
+            touched[f"f:{name}"] = footprint(below, after)
 
 
-def _compare_lists(
-    kind: FieldType, old: list[Any], new: list[Any], removed: Tree, touched: Tree, path: str
-) -> None:
+def _compare_lists(kind: FieldType, old: list[Any], new: list[Any], removed: Tree, touched: Tree, path: str) -> None:
     item = kind.item
     assert item is not None
     before, after = items_by_element(kind, old), items_by_element(kind, new)
@@ -117,9 +115,7 @@ def _compare_lists(
             touched[element] = footprint(item, rights[0]) if len(rights) == 1 else LEAF
 
 
-def _compare(
-    kind: FieldType, old: Any, new: Any, element: str, removed: Tree, touched: Tree, path: str
-) -> None:
+def _compare(kind: FieldType, old: Any, new: Any, element: str, removed: Tree, touched: Tree, path: str) -> None:
     """Compare two different values; ``removed`` and ``touched`` are those of the node that holds them."""
     if kind.map and not kind.map_atomic and _both_are(dict, old, new):
         _descend(_compare_maps, kind, old or {}, new or {}, element, removed, touched, path)

@@ -179,7 +179,7 @@ class CustomStrategy(WithOwnFieldLabels):
         """What the server has to say about new finalizers."""
         before = ((old or {}).get("metadata") or {}).get("finalizers") or ()
         added = sorted(set((new["metadata"].get("finalizers") or ())) - set(before))
-        return [warning for each in added for warning in finalizer_warnings(each)]
+        return finalizer_warnings(added)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
         """The values of the selectable fields."""

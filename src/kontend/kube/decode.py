@@ -13,41 +13,19 @@ of trouble are told apart as in Go: a type mismatch is noted and decoding goes o
 from __future__ import annotations
 
 import base64
-import binascii
-import re
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from kontend.kube.errors import BadRequest
+from kontend.kube.decode_place import At, DecodeError, Run, Step, cannot_unmarshal, json_kind, unknown_path
+from kontend.kube.go_base64 import decode_base64
 from kontend.kube.go_time import format_duration, parse_duration
-from kontend.kube.meta_time import MICROSECONDS, SECONDS, TimeError, canonical_time
-from kontend.kube.quantity import QuantityError, canonical
+from kontend.kube.meta_time import MICROSECONDS, SECONDS, canonical_time
+from kontend.kube.quantity import canonical
 from kontend.kube.schema import Schema
 
-#: Where in the object we are: a chain of fields, list indexes and map keys, innermost first.
-At: TypeAlias = "tuple[At, _Field | int | str] | None"
-Decoder: TypeAlias = "Callable[[Any, At, _Run], Any]"
+Decoder: TypeAlias = "Callable[[Any, At, Run], Any]"
 
 _MOST_UNKNOWN: Final = 100
-
-
-class DecodeError(BadRequest):
-    """A body that does not fit the Go type; the message is the decoder's own."""
-
-
-class _Run:
-    """What one decoding has found so far."""
-
-    __slots__ = ("error", "unknown")
-
-    def __init__(self) -> None:
-        self.error: str | None = None
-        self.unknown: list[str] = []
-
-    def mismatch(self, value: Any, go_name: str, at: At, *, literal: bool = False) -> None:
-        """Note that a value does not fit, unless something did not fit before."""
-        if self.error is None:
-            self.error = _cannot(json_kind(value, literal=literal), go_name, at)
 
 
 def decode(raw: Any, schema: Schema) -> tuple[dict[str, Any], list[str]]:
@@ -59,14 +37,14 @@ def decode(raw: Any, schema: Schema) -> tuple[dict[str, Any], list[str]]:
     >>> decode({"kind": "Deployment", "spec": {"replicas": 2, "x": 1}, "status": None},
     ...        schema_of("apps", "v1", "Deployment"))[1]
     ['spec.x']
-    >>> decode({"data": {"a": 1}}, schema_of("", "v1", "ConfigMap"))
+    >>> decode({"data": 1}, schema_of("", "v1", "ConfigMap"))
     Traceback (most recent call last):
-    kontend.kube.decode.DecodeError: json: cannot unmarshal number into Go struct field ConfigMap.data of type string
+    kontend.kube.decode_place.DecodeError: json: cannot unmarshal number into Go struct field ConfigMap.data of type ...
     """
-    run = _Run()
+    run = Run()
     try:
         value = decoder_of(schema)(raw, None, run)
-    except (QuantityError, TimeError, ValueError) as error:
+    except ValueError as error:
         raise DecodeError(str(error)) from None
     if run.error is not None:
         raise DecodeError(run.error)
@@ -74,52 +52,16 @@ def decode(raw: Any, schema: Schema) -> tuple[dict[str, Any], list[str]]:
     return value, list(dict.fromkeys(unknown))[:_MOST_UNKNOWN] if unknown else unknown
 
 
-def json_kind(value: Any, *, literal: bool = False) -> str:
-    """A value's type as Go's JSON package calls it; with ``literal``, a number is told as well."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int | float):
-        return f"number {value}" if literal else "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
-
-
-def _cannot(value: str, go_name: str, at: At) -> str:
-    """The message for a mismatch: the struct is the innermost one, the path leaves out indexes and keys."""
-    struct = ""
-    names: list[str] = []
-    while at is not None:
-        at, step = at
-        if isinstance(step, _Field):
-            struct = struct or step.owner
-            names.extend(reversed(step.names))
-    if not struct:
-        return f"json: cannot unmarshal {value} into Go value of type {go_name}"
-    return f"json: cannot unmarshal {value} into Go struct field {struct}.{'.'.join(reversed(names))} of type {go_name}"
-
-
-def _path(at: At, last: str) -> str:
-    """Where an unknown field is, as strict decoding writes it."""
-    parts = ["." + last]
-    while at is not None:
-        at, step = at
-        parts.append(f"[{step}]" if isinstance(step, int) else "." + (step if isinstance(step, str) else step.name))
-    return "".join(reversed(parts)).removeprefix(".")
-
-
-class _Field:
+class _Field(Step):
     """How one field of a struct is decoded and when it is left out."""
 
-    __slots__ = ("decoder", "keep", "name", "names", "null", "owner", "plain")
+    __slots__ = ("decoder", "keep", "null", "plain")
 
     def __init__(self, name: str, owner: str, schema: Schema, *, keep_empty: bool) -> None:
-        self.name = name
-        self.owner = owner
-        self.names = (*(embedded for embedded, _ in schema.inlined), name)
+        super().__init__(name, (*(embedded for embedded, _ in schema.inlined), name), owner)
         self.decoder = decoder_of(schema)
         #: Values of exactly this type need no decoding.
-        self.plain = {"string": str, "boolean": bool}.get(schema.type) if not _has_own_form(schema) else None
+        self.plain = {"string": str, "boolean": bool}.get(schema.type) if not has_own_form(schema) else None
         collection = schema.type == "array" or schema.additional is not None
         #: Empty values are written too. A struct always is: only omitzero can leave one out.
         self.keep = schema.pointer or not (schema.omit_empty and _can_be_empty(schema))
@@ -128,8 +70,9 @@ class _Field:
             self.keep = False
 
 
-def _has_own_form(schema: Schema) -> bool:
-    return schema.go_type in _OWN_FORM or schema.format == "byte"
+def has_own_form(schema: Schema) -> bool:
+    """Whether the type's JSON is not simply that of a string, a number, a list or an object."""
+    return schema.go_type in _OWN_FORM or schema.format == "byte" or schema.go_type.startswith("JSONSchemaPropsOr")
 
 
 def _can_be_empty(schema: Schema) -> bool:
@@ -152,27 +95,22 @@ class StructDecoder:
 
     def compile(self) -> dict[str, _Field]:
         """Make the table of fields."""
-        self.fields = {
-            name: _Field(name, self.schema.go_type, each, keep_empty=self.keep_empty)
-            for name, each in self.schema.properties.items()
-        }
+        fields: dict[str, _Field] = {}
+        always: list[tuple[str, Any, StructDecoder | None]] = []
         for name, each in self.schema.properties.items():
-            decoder = self.fields[name].decoder
+            field = fields[name] = _Field(name, self.schema.go_type, each, keep_empty=self.keep_empty)
             if each.omit_zero or (each.pointer and each.omit_empty):
                 continue
             if each.pointer:
-                self.always.append((name, None, None))
-            elif isinstance(decoder, StructDecoder):
-                self.always.append((name, None, decoder))
+                always.append((name, None, None))
+            elif isinstance(field.decoder, StructDecoder):
+                always.append((name, None, field.decoder))
             elif not (each.omit_empty and _can_be_empty(each)):
-                self.always.append((name, _zero(each), None))
-        return self.fields
+                always.append((name, _zero(each), None))
+        self.always, self.fields = always, fields
+        return fields
 
-    def zero(self) -> dict[str, Any]:
-        """The struct about which nothing was said."""
-        return self({}, None, _Run())  # type: ignore[no-any-return]
-
-    def __call__(self, value: Any, at: At, run: _Run) -> Any:
+    def __call__(self, value: Any, at: At, run: Run) -> Any:
         fields = self.fields
         if fields is None:
             fields = self.compile()
@@ -181,7 +119,7 @@ class StructDecoder:
             for key, item in value.items():
                 field = fields.get(key)
                 if field is None:
-                    run.unknown.append(_path(at, key))
+                    run.unknown.append(unknown_path(at, key))
                 elif type(item) is field.plain:
                     if item or field.keep:
                         out[key] = item
@@ -236,7 +174,7 @@ def _zero(schema: Schema) -> Any:
 def _plain_decoder(wanted: type, go_name: str) -> Decoder:
     zero = wanted()
 
-    def plain(value: Any, at: At, run: _Run) -> Any:
+    def plain(value: Any, at: At, run: Run) -> Any:
         if type(value) is wanted:
             return value
         if value is not None:
@@ -249,7 +187,7 @@ def _plain_decoder(wanted: type, go_name: str) -> Decoder:
 def _integer_decoder(bits: int, go_name: str) -> Decoder:
     least, most = -(1 << bits), (1 << bits) - 1
 
-    def integer(value: Any, at: At, run: _Run) -> Any:
+    def integer(value: Any, at: At, run: Run) -> Any:
         if type(value) is int and least <= value <= most:
             return value
         if value is not None:
@@ -260,7 +198,7 @@ def _integer_decoder(bits: int, go_name: str) -> Decoder:
 
 
 def _number_decoder(go_name: str) -> Decoder:
-    def number(value: Any, at: At, run: _Run) -> Any:
+    def number(value: Any, at: At, run: Run) -> Any:
         if type(value) is int:
             return value
         if type(value) is float:
@@ -273,9 +211,9 @@ def _number_decoder(go_name: str) -> Decoder:
 
 
 def _list_decoder(items: Schema, go_name: str) -> Decoder:
-    plain = {"string": str}.get(items.type) if not _has_own_form(items) else None
+    plain = {"string": str}.get(items.type) if not has_own_form(items) else None
 
-    def many(value: Any, at: At, run: _Run) -> Any:
+    def many(value: Any, at: At, run: Run) -> Any:
         if type(value) is list:
             decoder = decoder_of(items)
             for index, item in enumerate(value):
@@ -290,9 +228,9 @@ def _list_decoder(items: Schema, go_name: str) -> Decoder:
 
 
 def _map_decoder(values: Schema, go_name: str) -> Decoder:
-    plain = {"string": str}.get(values.type) if not _has_own_form(values) else None
+    plain = {"string": str}.get(values.type) if not has_own_form(values) else None
 
-    def mapping(value: Any, at: At, run: _Run) -> Any:
+    def mapping(value: Any, at: At, run: Run) -> Any:
         if type(value) is dict:
             decoder = decoder_of(values)
             for key, item in value.items():
@@ -306,12 +244,12 @@ def _map_decoder(values: Schema, go_name: str) -> Decoder:
     return mapping
 
 
-def _bytes(value: Any, at: At, run: _Run) -> str:
+def _bytes(value: Any, at: At, run: Run) -> str:
     if isinstance(value, str):
         try:
-            return base64.b64encode(_from_base64(value)).decode()
-        except DecodeError as error:
-            run.error = run.error or error.message
+            return base64.b64encode(decode_base64(value)).decode()
+        except ValueError as error:
+            run.error = run.error or str(error)
             return ""
     if isinstance(value, list):
         octets = bytearray()
@@ -326,46 +264,7 @@ def _bytes(value: Any, at: At, run: _Run) -> str:
     return ""
 
 
-_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
-_ALPHABET: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
-
-
-def _from_base64(text: str) -> bytes:
-    """Standard base64 as Go reads it: line ends are skipped, padding is required."""
-    clean = text.replace("\r", "").replace("\n", "")
-    if _BASE64.fullmatch(clean) is None:
-        raise DecodeError(f"illegal base64 data at input byte {_base64_fault(text)}")
-    return binascii.a2b_base64(clean)
-
-
-def _base64_fault(text: str) -> int:
-    """Where Go's decoder stops: at a foreign byte or at wrong padding."""
-    data = text.encode("utf-8", "replace")
-    count = 0
-    for index, byte in enumerate(data):
-        if byte in b"\r\n":
-            continue
-        if byte in _ALPHABET:
-            count += 1
-            continue
-        if byte != ord("=") or count % 4 < 2:
-            return index
-        rest = index + 1
-        if count % 4 == 2:
-            while rest < len(data) and data[rest] in b"\r\n":
-                rest += 1
-            if rest >= len(data):
-                return len(data)
-            if data[rest : rest + 1] != b"=":
-                return rest - 1
-            rest += 1
-        while rest < len(data) and data[rest] in b"\r\n":
-            rest += 1
-        return rest
-    return len(data) - count % 4
-
-
-def _quantity(value: Any, _at: At, _run: _Run) -> str:
+def _quantity(value: Any, _at: At, _run: Run) -> str:
     if isinstance(value, str):
         return canonical(value)
     if value is None:
@@ -374,35 +273,35 @@ def _quantity(value: Any, _at: At, _run: _Run) -> str:
     return canonical(str(value) if type(value) is not bool else "true")
 
 
-def _text(value: Any, at: At, run: _Run) -> str:
+def _text(value: Any, at: At, run: Run) -> str:
     """The string inside a type with its own JSON form."""
     if not isinstance(value, str):
         run.error = None
-        raise DecodeError(_cannot(json_kind(value), "string", at))
+        raise DecodeError(cannot_unmarshal(json_kind(value), "string", at))
     return value
 
 
-def _time(value: Any, at: At, run: _Run) -> str | None:
+def _time(value: Any, at: At, run: Run) -> str | None:
     return None if value is None else canonical_time(_text(value, at, run), SECONDS)
 
 
-def _micro_time(value: Any, at: At, run: _Run) -> str | None:
+def _micro_time(value: Any, at: At, run: Run) -> str | None:
     return None if value is None else canonical_time(_text(value, at, run), MICROSECONDS)
 
 
-def _duration(value: Any, at: At, run: _Run) -> str:
+def _duration(value: Any, at: At, run: Run) -> str:
     return "0s" if value is None else format_duration(parse_duration(_text(value, at, run)))
 
 
-def _int_or_string(value: Any, at: At, _run: _Run) -> int | str:
+def _int_or_string(value: Any, at: At, _run: Run) -> int | str:
     if isinstance(value, str) or (type(value) is int and -(1 << 31) <= value < 1 << 31):
         return value
     if value is None:
         return 0
-    raise DecodeError(_cannot(json_kind(value, literal=True), "int32", at))
+    raise DecodeError(cannot_unmarshal(json_kind(value, literal=True), "int32", at))
 
 
-def _anything(value: Any, _at: At, _run: _Run) -> Any:
+def _anything(value: Any, _at: At, _run: Run) -> Any:
     return value
 
 
@@ -412,12 +311,12 @@ def one_of(go_type: str, props: Schema) -> Decoder:
     Inside them nothing is strict: unknown fields vanish without being told.
     """
 
-    decoders = {
+    decoders: dict[type, Decoder] = {
         dict: decoder_of(props),
         list: _list_decoder(props if go_type == "JSONSchemaPropsOrArray" else _STRING, f"[]{props.go_name}"),
     }
 
-    def either(value: Any, at: At, _run: _Run) -> Any:
+    def either(value: Any, at: At, _run: Run) -> Any:
         if go_type == "JSONSchemaPropsOrBool":
             if isinstance(value, bool):
                 return value
@@ -426,7 +325,7 @@ def one_of(go_type: str, props: Schema) -> Decoder:
         decoder = decoders.get(type(value))
         if decoder is None:
             return None
-        inner = _Run()
+        inner = Run()
         result = decoder(value, at, inner)
         if inner.error is not None:
             raise DecodeError(inner.error)

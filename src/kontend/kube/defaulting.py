@@ -30,6 +30,12 @@ def apply_defaults(obj: Any, schema: Schema) -> None:
         _default(obj, schema, True)
 
 
+def fill_defaults(obj: Any, schema: Schema) -> None:
+    """Default ``obj`` in place, but leave the nulls that have no default: what an apply merged is not cleaned up."""
+    if type(obj) is dict:
+        _default(obj, schema, True)
+
+
 def _drop_nulls(value: Any, schema: Schema, resource: bool) -> None:
     """Take away nulls that are neither allowed nor replaced by a default (in maps; items of lists stay)."""
     if type(value) is dict:

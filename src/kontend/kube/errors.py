@@ -224,6 +224,14 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> I
     return Invalid(message, details=details)
 
 
+def rejected(why: str) -> Invalid:
+    """A patch that cannot be carried out: the server does not say why, a note on the exception does."""
+    error = Invalid("the server rejected our request due to an error in our request", details={})
+    error.details = {}
+    error.add_note(why)
+    return error
+
+
 def internal_error(why: str) -> InternalError:
     """Something went wrong inside."""
     return InternalError(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kontend.kube import errors
 from kontend.kube.names import Key
-from kontend.kube.selectors import from_label_selector
+from kontend.kube.selectors import selector_from_json
 
 Json = dict[str, Any]
 
@@ -27,7 +27,7 @@ def matching_budget(pod: Mapping[str, Any], budgets: Mapping[Key, Mapping[str, A
     found = []
     for key, budget in sorted(budgets.items()):
         selector = (budget.get("spec") or {}).get("selector")
-        if selector is not None and labels and from_label_selector(selector).matches(labels):
+        if selector is not None and labels and selector_from_json(selector).matches(labels):
             found.append(key)
     if len(found) > 1:
         raise errors.ApiError(

@@ -13,8 +13,8 @@ from operator import is_
 from typing import Any, Final, TypeAlias
 
 from kontend.kube.comparison import Comparison, compare
-from kontend.kube.field_set import EMPTY, FieldSet, Tree, difference, keep, recursive_difference, union
-from kontend.kube.field_type import FieldType, NoElement, type_of
+from kontend.kube.field_set import EMPTY, FieldSet, MalformedFields, Tree, difference, keep, recursive_difference, union
+from kontend.kube.field_type import FieldType, type_of
 from kontend.kube.managed_fields import (
     Identity,
     InvalidManagedFields,
@@ -24,10 +24,11 @@ from kontend.kube.managed_fields import (
     decode,
     in_order,
     is_reset,
+    managed_entry,
 )
 from kontend.kube.merge import declared_only
 from kontend.kube.schema import MISSING, Schema
-from kontend.kube.typed import Violations, settle
+from kontend.kube.typed import Violations, settle, validate
 
 #: The schema of the kind at another version, or nothing if that version is not known.
 SchemaAt: TypeAlias = Callable[[str], Schema | None] | Mapping[str, Schema]
@@ -45,11 +46,8 @@ SERVER_FIELDS: Final = FieldSet.of_paths(
 )  # fmt: skip
 
 
-class UnknownVersion(ValueError):
-    """An entry of a version that a custom resource no longer has."""
-
-    def __init__(self, api_version: str) -> None:
-        super().__init__(f"request to convert CR to an invalid group/version: {api_version}")
+class CannotConvert(ValueError):
+    """An object that cannot be seen as one of another version, in the server's words."""
 
 
 class Versions:
@@ -73,25 +71,43 @@ class Versions:
         except KeyError:
             schema = None if self._lookup is None else self._lookup(api_version)
             if schema is None and self._custom:
-                raise UnknownVersion(api_version) from None
+                text = f"request to convert CR to an invalid group/version: {api_version}"
+                raise CannotConvert(text) from None
             found = self._types[api_version] = None if schema is None else type_of(schema)
             return found
 
-    def settled(self, managed: ManagedFields) -> ManagedFields:
-        """The entries as the types of today see them, without those of unknown versions."""
-        out = []
+    def convert(
+        self, obj: dict[str, Any], api_version: str, why: str = "", *, at: str = ""
+    ) -> tuple[FieldType, dict[str, Any]]:
+        """An object (of the request's version, or ``at`` another) as a version has it, and the type of that.
+
+        Conversion drops what the version does not know, and does not bear what it does not allow.
+        """
+        kind = self.type_at(api_version)
+        assert kind is not None
+        if api_version == (at or self.api_version):
+            return kind, obj
+        obj = declared_only(kind, obj)
+        try:
+            validate(kind, obj)
+        except Violations as error:
+            raise CannotConvert(f"{why}{error}") from None
+        return kind, obj
+
+    def settled(self, managed: ManagedFields, live: dict[str, Any]) -> ManagedFields:
+        """The entries as the types of today see them: one for each manager, without those of unknown versions."""
+        out = {}
         changed = False
         for entry in managed:
-            kind = self.type_at(entry.api_version)
-            if kind is None:
+            if self.type_at(entry.api_version) is None:
                 changed = True
                 continue
-            fields = settle(kind, entry.fields)
+            fields = settle(self.convert(live, entry.api_version)[0], entry.fields)
             if fields is not entry.fields:
                 entry = entry.replace(fields=fields)
                 changed = True
-            out.append(entry)
-        return tuple(out) if changed else managed
+            out[entry.identity] = entry
+        return tuple(out.values()) if changed or len(out) < len(managed) else managed
 
     def comparisons(self, old: dict[str, Any], new: dict[str, Any]) -> Callable[[str], Comparison]:
         """What changed, as seen from each version that is asked for."""
@@ -100,12 +116,9 @@ class Versions:
         def at(api_version: str) -> Comparison:
             found = made.get(api_version)
             if found is None:
-                kind = self.type_at(api_version)
-                assert kind is not None
-                if api_version == self.api_version:
-                    found = compare(kind, old, new)
-                else:
-                    found = compare(kind, declared_only(kind, old), declared_only(kind, new))
+                _, before = self.convert(old, api_version, "failed to convert old object: ")
+                kind, after = self.convert(new, api_version, "failed to convert new object: ")
+                found = compare(kind, before, after)
                 found = made[api_version] = Comparison(
                     self.reset(found.removed, api_version), self.reset(found.touched, api_version)
                 )
@@ -133,7 +146,8 @@ def track_update(
 
     The objects are those of the request, before the strategy of the kind takes back what this write may not change:
     such fields are named by ``reset_fields`` (or, the other way round, all but ``kept_fields``). ``requested`` is
-    ``metadata.managedFields`` as the request left it. Never fails: where the server cannot tell, it forgets.
+    ``metadata.managedFields`` as the request left it. Never fails: where the server cannot tell, it forgets. What did
+    not change is taken to obey the schema.
     """
     if not subresource and requested is not MISSING:
         managed = _requested(requested, managed)
@@ -150,7 +164,7 @@ def track_update(
             subresource=subresource,
             now=now,
         )
-    except (Violations, UnknownVersion, NoElement):
+    except (Violations, CannotConvert, MalformedFields, RecursionError):
         return ()
 
 
@@ -192,8 +206,8 @@ def updated(
     subresource: str,
     now: str,
 ) -> ManagedFields:
-    """The heart of :func:`track_update`. Raises :class:`Violations` and :class:`UnknownVersion`."""
-    settled = versions.settled(managed)
+    """The heart of :func:`track_update`. Raises :class:`Violations` and :class:`CannotConvert`."""
+    settled = versions.settled(managed, before)
     comparison_at = versions.comparisons(before, after)
     api_version = versions.api_version
     won = difference(comparison_at(api_version).touched, SERVER_FIELDS.tree)
@@ -219,5 +233,4 @@ def with_fields(entry: ManagedEntry, tree: Tree) -> ManagedEntry:
 def new_entry(identity: Identity, api_version: str, time: str, tree: Tree) -> ManagedEntry:
     """The entry of a manager that writes now."""
     manager, operation, _, subresource = identity
-    return ManagedEntry(manager, operation, api_version, time, subresource, FieldSet(tree))
-
+    return managed_entry(manager, operation, api_version, time, subresource, FieldSet(tree))

@@ -50,7 +50,7 @@ class FieldSet:
     settled_for: object
 
     def __new__(cls, tree: Tree) -> FieldSet:
-        data = orjson.dumps(tree, option=orjson.OPT_SORT_KEYS)
+        data = _canonical(tree)
         found = _interned.get(data)
         if found is not None:
             return found
@@ -78,7 +78,8 @@ class FieldSet:
     @classmethod
     def parse(cls, raw: Any) -> FieldSet:
         """The set that somebody wrote, in canonical form. Raises :class:`MalformedFields`."""
-        return cls(_parsed(raw) or EMPTY)
+        # Mostly clients send back what they got, and that is known.
+        return _interned.get(_canonical(raw)) or cls(_parsed(raw))
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, FieldSet) and self.json == other.json)
@@ -97,6 +98,13 @@ class FieldSet:
 
 
 _interned: WeakValueDictionary[bytes, FieldSet] = WeakValueDictionary()
+
+
+def _canonical(tree: Any) -> bytes:
+    try:
+        return orjson.dumps(tree, option=orjson.OPT_SORT_KEYS)
+    except TypeError as error:
+        raise MalformedFields(str(error)) from None
 
 
 # Algebra
@@ -234,9 +242,12 @@ def _tidy(tree: Tree) -> Tree:
 @lru_cache(maxsize=65536, typed=True)
 def scalar_json(value: str | float | bool | None) -> str:
     """A scalar as it stands in an element, in Go's JSON."""
-    if isinstance(value, float):
-        return go_float(value)
-    return go_json(value).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    try:
+        if isinstance(value, float):
+            return go_float(value)
+        return go_json(value).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise MalformedFields(str(error)) from None
 
 
 def value_json(value: Any) -> str:

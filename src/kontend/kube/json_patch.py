@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.kube.errors import BadRequest, Invalid, RequestEntityTooLarge
+from kontend.kube.errors import BadRequest, RequestEntityTooLarge, rejected
 from kontend.kube.field_errors import go_json, go_quote
 from kontend.kube.json_syntax import MalformedJSON, go_kind, read
 from kontend.kube.json_text import parse_json
@@ -127,7 +127,7 @@ def json_patch_strict_errors(raw: bytes) -> list[str]:
 
 
 def apply_json_patch(obj: Any, operations: Iterable[Operation]) -> Any:
-    """``obj`` after all ``operations``, or :class:`Invalid` and no change when one of them does not apply.
+    """``obj`` after all ``operations``, or ``Invalid`` and no change when one of them does not apply.
 
     >>> append = parse_json_patch([{"op": "add", "path": "/spec/args/-", "value": "b"}])
     >>> apply_json_patch({"spec": {"args": ["a"]}}, append)
@@ -145,10 +145,7 @@ def apply_json_patch(obj: Any, operations: Iterable[Operation]) -> Any:
                     raise _DoesNotApply(f"copies more than {MAX_COPIED_BYTES} bytes")
             obj = apply(obj, step)
         except _DoesNotApply as why:
-            error = Invalid("the server rejected our request due to an error in our request")
-            error.details = {}
-            error.add_note(f"operation {number} ({step.op} {step.path!r}): {why}")
-            raise error from why
+            raise rejected(f"operation {number} ({step.op} {step.path!r}): {why}") from why
     return obj
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources as package_files
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -51,6 +51,8 @@ class ResourceInfo:
     storage_version_hash: str = ""
 
 
+TABLE: Final = Path(__file__).parent / "data" / "kinds.json"
+
 _SCALARS: Final = {
     "string": ("string", ""),
     "bool": ("boolean", ""),
@@ -74,10 +76,6 @@ _OPAQUE: Final = {
     "apiextensions/v1.JSONSchemaPropsOrStringArray": Schema(preserve_unknown=True),
 }
 _PROPS: Final = "apiextensions/v1.JSONSchemaProps"
-
-#: The package of each API group and version, where the name is not the first part of the group's.
-_PACKAGES: Final = {"": "core", "rbac.authorization.k8s.io": "rbac", "flowcontrol.apiserver.k8s.io": "flowcontrol"}
-
 _STORED_AS_JSON: Final = frozenset({"apiextensions/v1", "apiregistration/v1"})
 
 _BUILT: dict[str, Schema] = {}
@@ -85,8 +83,13 @@ _BUILT: dict[str, Schema] = {}
 
 @cache
 def _table() -> dict[str, Any]:
-    data = package_files.files("kontend.kube").joinpath("data/kinds.json").read_bytes()
-    return orjson.loads(data)  # type: ignore[no-any-return]
+    return orjson.loads(TABLE.read_bytes())  # type: ignore[no-any-return]
+
+
+@cache
+def _packages() -> dict[str, str]:
+    """The Go package of each API group: the first part of its name."""
+    return {row["group"]: row["group"].partition(".")[0] or "core" for row in _table()["resources"]}
 
 
 @cache
@@ -126,8 +129,7 @@ def schema_of(group: str, version: str, kind: str) -> Schema:
     >>> schema_of("apps", "v1", "Deployment").properties["spec"].properties["replicas"]
     Schema(integer:int32)
     """
-    package = _PACKAGES.get(group) or group.partition(".")[0]
-    return type_schema(f"{package}/{version}.{kind}")
+    return type_schema(f"{_packages()[group]}/{version}.{kind}")
 
 
 def type_schema(name: str) -> Schema:
@@ -151,8 +153,9 @@ def _build(name: str) -> Schema:
         return schema
     schema = _BUILT[name] = Schema("object", go_type=go_type, go_name=go_name)
     schema.decoder = decode.StructDecoder(schema, keep_empty=package in _STORED_AS_JSON)
-    _fill(schema.properties, described, package, ())
+    # Before the fields, because one of them may be of this very type and copies what is known by then.
     _mark(schema, described.get("#", "").split(" "))
+    _fill(schema.properties, described, package, ())
     return schema
 
 
@@ -176,14 +179,14 @@ def _fill(
             number=int(number),
             inlined=inlined,
         )
-        if schema.type in _ZERO and not schema.omit_empty and not schema.pointer and not schema.format.startswith(("b", "da")):
+        required = not schema.omit_empty and not schema.pointer
+        if required and schema.type in _ZERO and schema.format not in ("byte", "date-time"):
             schema.default = _ZERO[schema.type]
         _mark(schema, words)
         properties[name] = schema
 
 
 _ZERO: Final = {"string": "", "integer": 0, "number": 0, "boolean": False}
-_NOT_ZERO: Final = frozenset({"Time", "MicroTime"})
 
 
 def _mark(schema: Schema, words: list[str]) -> None:

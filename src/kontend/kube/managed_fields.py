@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
 import orjson
@@ -61,19 +62,16 @@ class ManagedEntry:
             self._json.append(fields + orjson.dumps(head)[1:])
         return self._json[0]
 
-    def replace(self, *, fields: FieldSet, api_version: str | None = None, time: str | None = None) -> ManagedEntry:
-        """The same manager's entry with other fields, and maybe another version and time."""
-        return ManagedEntry(
-            self.manager,
-            self.operation,
-            self.api_version if api_version is None else api_version,
-            self.time if time is None else time,
-            self.subresource,
-            fields,
-        )
+    def replace(self, *, fields: FieldSet, api_version: str | None = None) -> ManagedEntry:
+        """The same manager's entry with other fields, and maybe at another version."""
+        version = self.api_version if api_version is None else api_version
+        return managed_entry(self.manager, self.operation, version, self.time, self.subresource, fields)
 
 
 ManagedFields: TypeAlias = tuple[ManagedEntry, ...]
+
+#: Makes an entry, or finds it: branches of one history write the same ones, and can share them and their JSON.
+managed_entry: Final = lru_cache(maxsize=65536)(ManagedEntry)
 
 
 def _order(entry: ManagedEntry) -> tuple[str, str, str, str, str]:
@@ -131,20 +129,27 @@ def _decode_entry(raw: dict[str, Any], index: int) -> ManagedEntry:
         fields = FieldSet.parse(raw.get("fieldsV1") or {})
     except (MalformedFields, RecursionError) as error:
         raise InvalidManagedFields(f"error decoding versioned set: error decoding set: {error}") from None
-    return ManagedEntry(manager, operation, api_version, _decode_time(raw.get("time")), subresource, fields)
+    return managed_entry(manager, operation, api_version, _decode_time(raw.get("time")), subresource, fields)
 
 
 def _decode_time(raw: Any) -> str:
     """A time in the one form that the server writes: UTC, whole seconds."""
     if raw is None:
         return ""
-    try:
-        time = datetime.fromisoformat(raw)
-    except (TypeError, ValueError):
-        raise InvalidManagedFields(f"not a time: {raw}") from None
-    if time.tzinfo is None:
+    if not isinstance(raw, str):
         raise InvalidManagedFields(f"not a time: {raw}")
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _parse_time(raw)
+
+
+@lru_cache(maxsize=4096)
+def _parse_time(text: str) -> str:
+    try:
+        time = datetime.fromisoformat(text)
+        if time.tzinfo is not None:
+            return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidManagedFields(f"not a time: {text}")
 
 
 def is_reset(raw: Any) -> bool:
@@ -159,7 +164,7 @@ def is_reset(raw: Any) -> bool:
 def keep_times(old: ManagedFields, new: ManagedFields) -> ManagedFields:
     """``old`` if ``new`` differs from it in times only. For writes that change nothing else in the object."""
     if len(old) == len(new) and all(
-        a.fields is b.fields and a.identity == b.identity and a.api_version == b.api_version
+        a.fields == b.fields and a.identity == b.identity and a.api_version == b.api_version
         for a, b in zip(old, new, strict=True)
     ):
         return old
@@ -186,7 +191,7 @@ def cap_updates(managed: ManagedFields) -> ManagedFields:
         if bucket not in by_identity:
             by_identity[bucket] = by_identity.pop(first[version])
         fields = FieldSet(union(entry.fields.tree, by_identity[bucket].fields.tree))
-        by_identity[bucket] = ManagedEntry(_OLD_UPDATES, "Update", version, entry.time, "", fields)
+        by_identity[bucket] = managed_entry(_OLD_UPDATES, "Update", version, entry.time, "", fields)
         del by_identity[entry.identity]
         excess -= 1
     return in_order(by_identity.values())

@@ -116,7 +116,7 @@ def remove(kind: FieldType | None, value: Any, fields: Tree) -> Any:
             return None
         out = {}
         for name, each in value.items():
-            node = fields.get("f:" + name)
+            node = fields.get(f"f:{name}")
             if node is None:
                 out[name] = each
             elif node and SELF not in node:
@@ -127,7 +127,10 @@ def remove(kind: FieldType | None, value: Any, fields: Tree) -> Any:
             return None
         kept = []
         for item in value:
-            node = fields.get(kind.element(item))
+            try:
+                node = fields.get(kind.element(item))
+            except NoElement:
+                node = None
             if node is None:
                 kept.append(item)
             elif node and SELF not in node:

@@ -98,18 +98,17 @@ def _written(text: str, values: list[int], offset: int, micros: str) -> str | No
     if tuple(values) == _ZERO and not micros.strip("0"):
         return None
     decimals = f".{micros}" if micros else ""
-    return "{:04d}-{:02d}-{:02d}T{:02d}:{:02d}:{:02d}{}Z".format(*values, decimals)
+    year, month, day, hour, minute, second = values
+    return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}{decimals}Z"
 
 
 def _unreadable(text: str, layout: str, rest: str, name: str) -> TimeError:
-    return TimeError(
-        f"parsing time {_quote(text)} as {_quote(layout)}: cannot parse {_quote(rest)} as {_quote(name)}"
-    )
+    return TimeError(f"parsing time {_quote(text)} as {_quote(layout)}: cannot parse {_quote(rest)} as {_quote(name)}")
 
 
 def _quote(text: str) -> str:
     """Quoted as Go's time package does it: every byte that is not printable ASCII as ``\\xNN``."""
-    out = []
+    out: list[str] = []
     for char in text:
         if char < " " or char > "\x7f":
             out.extend(f"\\x{byte:02x}" for byte in char.encode("utf-8", "replace"))

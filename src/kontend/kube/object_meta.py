@@ -1,8 +1,8 @@
 """The metadata of objects: what every kind checks in it, and what may not change.
 
 These checks are the same for all kinds, built-in and custom. They take metadata that was decoded before, so that types
-are right and zero values are absent; :func:`coerce_object_meta` is that decoding for custom resources, whose schema says
-nothing about metadata.
+are right and zero values are absent; :func:`coerce_object_meta` is that decoding for custom resources, whose schema
+says nothing about metadata.
 """
 
 from __future__ import annotations

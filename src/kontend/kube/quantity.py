@@ -82,8 +82,8 @@ def _places(amount: Decimal) -> int:
 def parse(text: str) -> Quantity:
     """The quantity that a text stands for.
 
-    >>> parse("1.5Gi").amount, str(parse("1.5Gi")), parse("1") == parse("1000m")
-    (Decimal('1610612736'), '1536Mi', True)
+    >>> parse("2Ki").amount, str(parse("1.5Gi")), parse("1") == parse("1000m")
+    (Decimal('2048'), '1536Mi', True)
     >>> parse("1 GB")
     Traceback (most recent call last):
     kontend.kube.quantity.QuantityError: quantities must match the regular expression ...
@@ -114,9 +114,9 @@ def _parse_binary(text: str, sign: str, digits: str, fraction: str, exponent: in
     if not fraction and 15 - len(digits) - exponent * 3 // 10 - 1 >= 0:
         return Quantity(amount, "BinarySI", text if int(digits) & 7 else "")
     amount = _at_least_nano(amount, text)
-    if abs(amount) > _MOST:
+    if amount.copy_abs() > _MOST:
         amount = _MOST.copy_sign(amount)
-    return Quantity(amount, "DecimalSI" if 0 < abs(amount) < 1 else "BinarySI")
+    return Quantity(amount, "DecimalSI" if 0 < amount.copy_abs() < 1 else "BinarySI")
 
 
 def _at_least_nano(amount: Decimal, text: str) -> Decimal:
@@ -129,7 +129,7 @@ def _canonical(amount: Decimal, form: Format) -> str:
     if not amount:
         return "0"
     if form == "BinarySI":
-        if abs(amount) >= 1024 and amount == amount.to_integral_value():
+        if amount.copy_abs() >= 1024 and amount == amount.to_integral_value():
             number, exponent = int(amount), 0
             while exponent < 60 and number % 1024 == 0:
                 number, exponent = number // 1024, exponent + 10

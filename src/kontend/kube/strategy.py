@@ -62,10 +62,11 @@ class Strategy:
     ``validate``, ``validate_update`` and ``validate_status_update`` return what is wrong with everything but the metadata.
     The server puts the metadata's errors before them:
 
-    - on create those of ``validate_object_meta`` with ``name_rule``, if ``checks_metadata``; and when nothing at all was
-      wrong, those of ``validate_object_meta`` with the rule ``path_segment``;
-    - on update always those of ``validate_object_meta`` with ``path_segment`` and of ``validate_object_meta_update``, then
-      the first again if ``rechecks_metadata`` and the second again if ``rechecks_metadata_update``. The message names each
+    - on create those of ``validate_object_meta`` with ``name_rule``, if ``checks_metadata``; and when nothing at all
+      was wrong, those of ``validate_object_meta`` with the rule ``path_segment``;
+    - on update always those of ``validate_object_meta`` with ``path_segment`` and of ``validate_object_meta_update``;
+      then those of ``validate_object_meta`` with ``name_rule`` if ``rechecks_metadata`` and it is not the status that is
+      written, and those of ``validate_object_meta_update`` if ``rechecks_metadata_update``. The message names each
       mistake once, but every repetition is a cause of its own.
     """
 
@@ -105,7 +106,8 @@ class Strategy:
     def prepare_for_create(self, obj: Json) -> None:
         """Take away what the creator may not set, and set what only the server sets."""
         if self.zero_status is not None:
-            obj["status"] = {key: dict(value) if isinstance(value, dict) else value for key, value in self.zero_status.items()}
+            zero = self.zero_status.items()
+            obj["status"] = {key: dict(value) if isinstance(value, dict) else value for key, value in zero}
         if self.generation_fields:
             metadata_of(obj)["generation"] = 1
 

@@ -36,9 +36,7 @@ def validate(kind: FieldType | None, value: Any, *, path: str = "", duplicates: 
         raise Violations(errors)
 
 
-def _validate(
-    kind: FieldType | None, value: Any, path: str, errors: list[tuple[str, str]], duplicates: bool
-) -> None:
+def _validate(kind: FieldType | None, value: Any, path: str, errors: list[tuple[str, str]], duplicates: bool) -> None:
     if value is None or kind is DEDUCED or kind is ATOMIC:
         return
     if kind is None:
@@ -53,7 +51,7 @@ def _validate(
                 return
     elif type(value) is list and kind.list:
         _validate_items(kind, value, path, errors, duplicates)
-    elif kind.scalar and (type(value) is not dict and type(value) is not list or not kind.map):
+    elif kind.scalar and ((type(value) is not dict and type(value) is not list) or not kind.map):
         _validate_scalar(kind.scalar, value, path, errors)
     elif kind.map:
         errors.append((path, f"expected map, got &{{{_go_plain(value)}}}"))
@@ -108,7 +106,7 @@ def footprint(kind: FieldType | None, value: Any) -> Tree:
         out: Tree = {SELF: LEAF}
         fields, values = kind.fields, kind.values
         for name, each in value.items():
-            out["f:" + name] = footprint(fields.get(name, values), each)
+            out[f"f:{name}"] = footprint(fields.get(name, values), each)
         return out
     if cls is list and kind.list and not kind.list_atomic:
         out = {SELF: LEAF}
@@ -149,14 +147,19 @@ def _applied(kind: FieldType | None, value: Any) -> Tree | None:
             if below is not None:
                 node = _applied(below, each)
                 if node is not None:
-                    out["f:" + name] = node
+                    out[f"f:{name}"] = node
             else:
-                out["f:" + name] = member(_applied(values, each) or LEAF)
+                out[f"f:{name}"] = member(_applied(values, each) or LEAF)
         return out or None
     if cls is list and kind.list and not kind.list_atomic:
         out = {}
-        for element, items in items_by_element(kind, value).items():
-            out[element] = LEAF if len(items) > 1 else member(_applied(kind.item, items[0]) or LEAF)
+        for item in value:
+            try:
+                element = kind.element(item)
+            except NoElement:
+                continue
+            # Items that cannot be told apart are one field.
+            out[element] = LEAF if element in out else member(_applied(kind.item, item) or LEAF)
         return out or None
     return LEAF
 

@@ -18,6 +18,7 @@ from kontend.audit.site import BaseOrigin, Lock, PatchType
 
 _HOPS = 3
 _LOCK_WORD = "OptimisticLock"
+_DIFFED = re.compile(r"MergeFrom|MergePatch\(|CreatePatch\(|\.Data\(\s*\w")
 _VERSION_WORD = re.compile(r"resourceVersion|ResourceVersion")
 _TEST_OP = re.compile(r"""["'`\\]op["'`\\]+\s*:\s*["'`\\]+test\b|Op(?:eration)?:\s*"test"|\btest\b.*?/(?:metadata|status|spec)|NewTest""")
 _PATCH_TYPES = (
@@ -170,9 +171,7 @@ def _from_call(workspace: Workspace, file: GoFile, call: Node, hops: int, depth:
         lock = _options_lock(workspace, file, args[1:], depth)
         return [Made(lock, kind, BaseOrigin.INLINE, file, call, args[0], hops=hops)]
     if name in ("RawPatch", "ConstantPatch") and len(args) == 2:
-        kind = patch_type(text(args[0]))
-        lock, snapshot = data_lock(workspace, file, args[1], kind)
-        return [Made(lock, kind, BaseOrigin.INLINE, file, call, snapshot, args[1], hops)]
+        return [from_data(workspace, file, args[1], patch_type(text(args[0])), call, hops)]
     if name == "MergeFromWithOptimisticLock" and args:
         return [Made(Lock.LOCKED, PatchType.MERGE, BaseOrigin.INLINE, file, call, args[0], hops=hops)]
     function = resolve_function(workspace, file, call)
@@ -230,18 +229,19 @@ def patch_type(source: str) -> PatchType:
     return next((kind for word, kind in _PATCH_TYPES if word in source), PatchType.UNKNOWN)
 
 
-def data_lock(workspace: Workspace, file: GoFile, data: Node, kind: PatchType) -> tuple[Lock, Node | None]:
-    """Whether raw patch bytes carry a version or a test, judged by how the function builds them."""
+def from_data(workspace: Workspace, file: GoFile, data: Node, kind: PatchType, node: Node, hops: int) -> Made:
+    """Judge raw patch bytes by how the function builds them: a diff has a base, a literal body has none."""
     if kind is PatchType.APPLY:
-        return Lock.OWNED, None
+        return Made(Lock.OWNED, kind, BaseOrigin.INLINE, file, node, hops=hops)
     source, snapshot = _how_built(workspace, file, data, 0)
     if not source:
-        return Lock.UNKNOWN, None
+        return Made(Lock.UNKNOWN, kind, BaseOrigin.INLINE, file, node, None, data, hops)
+    origin = BaseOrigin.INLINE if _DIFFED.search(source) else BaseOrigin.BODY
     if kind is PatchType.JSON:
-        return (Lock.LOCKED if _TEST_OP.search(source) else Lock.UNLOCKED), snapshot
-    if _LOCK_WORD in source or _VERSION_WORD.search(source):
-        return Lock.LOCKED, snapshot
-    return Lock.UNLOCKED, snapshot
+        lock = Lock.LOCKED if _TEST_OP.search(source) or "/metadata/resourceVersion" in source else Lock.UNLOCKED
+    else:
+        lock = Lock.LOCKED if _LOCK_WORD in source or _VERSION_WORD.search(source) else Lock.UNLOCKED
+    return Made(lock, kind, origin, file, node, snapshot, data, hops)
 
 
 def _how_built(workspace: Workspace, file: GoFile, node: Node, depth: int) -> tuple[str, Node | None]:
@@ -258,11 +258,14 @@ def _how_built(workspace: Workspace, file: GoFile, node: Node, depth: int) -> tu
         if function is not None and depth < 2:
             source += "\n" + text(function.body)
     told = False
+    outer = outermost_function(stripped)
     for identifier in syntax.descend(stripped, lambda each: each.type == "identifier"):
         for definition in definitions(workspace, file, text(identifier), identifier):
             if definition.value is not None:
                 more, inner = _how_built(workspace, definition.file, definition.value, depth + 1)
                 source, snapshot, told = source + "\n" + more, snapshot or inner, True
+        match = re.search(rf"\b{re.escape(text(identifier))}\.(SetResourceVersion\([^\"]|ResourceVersion\s*=[^=])", text(outer))
+        source += "\nresourceVersion" if match else ""
     if stripped.type == "identifier" and not told:
         return "", None
     return source, snapshot

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from kontend.audit.go import syntax
-from kontend.audit.go.bases import Made, data_lock, patch_type, resolve, together
+from kontend.audit.go.bases import Made, from_data, patch_type, resolve, together
 from kontend.audit.go.hazards import hazards
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.outcome import error_use
@@ -38,7 +38,7 @@ class Classified:
 def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
     """Classify one write."""
     file, call = write.file, write.call
-    made = resolve(workspace, file, write.patch) if write.patch is not None and write.dialect is Dialect.CONTROLLER else []
+    made = _made(workspace, write)
     lock, kind = _lock(workspace, write, made)
     verb = Verb.APPLY if kind is PatchType.APPLY or lock is Lock.OWNED else write.verb
     changed = _changed(workspace, write, made)
@@ -54,6 +54,7 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         end_line=call.end_point[0] + 1,
         function=function.label if function else "",
         code=" ".join(text(call).split()),
+        call=_short_call(write),
         verb=verb,
         targets=targets,
         lock=lock,
@@ -67,6 +68,7 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         error=error_use(call),
         fields=tuple(sorted({each.path for each in changed if each.path and each.target in targets})),
         lists=tuple(sorted({each.path for each in changed if each.is_list and each.target in targets})),
+        subresource=write.subresource,
         role=role,
         facts=tuple(facts),
         comment=_comment(write, made),
@@ -74,16 +76,26 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
     return Classified(site, write, tuple(made), tuple(changed))
 
 
+def _made(workspace: Workspace, write: Write) -> list[Made]:
+    """Return where the patch is made; client-go is handed raw bytes and their type."""
+    if write.patch is None:
+        return []
+    if write.dialect is Dialect.CLIENT_GO:
+        return [from_data(workspace, write.file, write.patch, patch_type(text(write.options[0])), write.patch, 0)]
+    return resolve(workspace, write.file, write.patch)
+
+
 def _lock(workspace: Workspace, write: Write, made: list[Made]) -> tuple[Lock, PatchType | None]:
     if write.dialect is Dialect.LIBRARY:
         return Lock.MERGED, PatchType.MERGE
     if write.verb is Verb.PATCH:
-        if write.dialect is Dialect.CLIENT_GO and write.patch is not None:
-            kind = patch_type(text(write.options[0]))
-            return data_lock(workspace, write.file, write.patch, kind)[0], kind
+        if write.dialect is Dialect.CLIENT_GO:
+            return together(made), patch_type(text(write.options[0]))
         return together(made), made[0].patch_type if made else PatchType.UNKNOWN
     if write.verb is Verb.APPLY:
         return Lock.OWNED, PatchType.APPLY
+    if write.method == "CreateOrPatch":  # two plain merge patches, of the object and of its status
+        return Lock.UNLOCKED, PatchType.MERGE
     if write.verb in (Verb.UPDATE, Verb.CREATE_OR_UPDATE):
         return (Lock.UNLOCKED if _version_stripped(write) else Lock.VERSIONED), None
     if write.verb is Verb.DELETE and any("Preconditions" in text(option) for option in write.options):
@@ -157,7 +169,7 @@ def _targets(write: Write, verb: Verb, changed: list[Mutation]) -> tuple[Target,
     parts = {each.target for each in changed}
     if verb is Verb.APPLY or not parts:
         return (Target.OBJECT,)
-    if len(parts) > 1:  # the main resource does not carry status where the subresource exists
+    if len(parts) > 1 and write.method != "CreateOrPatch":  # the main resource does not carry status where the subresource exists
         parts.discard(Target.STATUS)
     return tuple(each for each in Target if each in parts)
 
@@ -170,6 +182,12 @@ def _base(file: GoFile, made: list[Made], lock: Lock) -> Base:
     chosen = next((each for each in made if each.lock is Lock.UNLOCKED), made[0]) if lock is Lock.MIXED else made[0]
     path = "" if chosen.file is file else chosen.file.path
     return Base(chosen.origin, chosen.text, chosen.line, path, text(chosen.snapshot), chosen.hops)
+
+
+def _short_call(write: Write) -> str:
+    if write.dialect is Dialect.CONTROLLER and write.subresource:
+        return f"Status().{write.method}" if ".Status()" in text(write.call) else f"SubResource(status).{write.method}"
+    return write.method
 
 
 def _kind_in_chain(write: Write) -> str:

@@ -16,7 +16,7 @@ from kontend.audit.go.syntax import Node, line, text
 from kontend.audit.go.writes import Write, recognise
 from kontend.audit.site import Fact, Lock, Provenance, Target, Verb
 
-_PLAN = re.compile(r"^status\.(\w*[pP]lan\w*|\w*[oO]peration\w*|current(Task|Step)\w*|pending\w*)$")
+_PLAN = re.compile(r"^status\.(\w*[pP]lan|operation|current(Task|Step|Operation)\w*)(\.\w+)?$")
 _INDEXED = re.compile(r"/\d+(?=[\"'/`]|$)|/%d|/-\b|strconv\.Itoa")
 
 
@@ -29,6 +29,8 @@ def hazards(
     if write.verb is Verb.PATCH:
         facts += _late_base(workspace, write, made, changed)
         facts += _indexed_json_patch(workspace, write, made, lock)
+        if lock in (Lock.UNLOCKED, Lock.MIXED) and not status:
+            facts += _rebuilt_list(write, changed)
         if any(each.lock is Lock.LOCKED for each in made):
             facts += _reused_base(workspace, write, made)
     if status and source is Provenance.SHARED:
@@ -91,6 +93,14 @@ def _late_base(workspace: Workspace, write: Write, made: list[Made], changed: li
         return []
     where = line(lost[-1].node)
     return [Fact("base-after-mutation", where, f"{lost[-1].path} is changed at :{where}, before the base is taken at :{made[0].line}")]
+
+
+def _rebuilt_list(write: Write, changed: list[Mutation]) -> list[Fact]:
+    """A list of the spec rebuilt from what was read (`append(node.Spec.Taints, taint)`), then sent whole with no lock."""
+    for each in changed:
+        if each.is_list and each.from_object and each.target is Target.SPEC and each.value is not None:
+            return [Fact("list-merge-patch-without-lock", line(write.call), f"{each.path} is rebuilt from the read at :{line(each.node)}")]
+    return []
 
 
 def _passed_on(write: Write, outer: Node, name: str, after: int) -> bool:

@@ -18,8 +18,9 @@ from kontend.audit.go.package import GoFile, GoFunction, Workspace, parameters
 from kontend.audit.go.provenance import provenance
 from kontend.audit.go.retries import retry_around
 from kontend.audit.go.scope import outermost_function, type_of
+from kontend.audit.go.scope import targets as assigned
 from kontend.audit.go.syntax import Node, line, text
-from kontend.audit.site import BaseOrigin, Fact, Role, Site, Verb
+from kontend.audit.site import BaseOrigin, Fact, Role, Site, Target, Verb
 
 
 def helper_calls(workspace: Workspace, found: list[Classified], roles: dict[str, Role]) -> Iterator[Site]:
@@ -41,7 +42,12 @@ def helper_calls(workspace: Workspace, found: list[Classified], roles: dict[str,
 def _as_helper(workspace: Workspace, each: Classified, function: GoFunction) -> tuple[int, int | None] | None:
     """Return the positions of the object and of the change, when a function only writes for others."""
     site = each.site
-    if site.verb not in (Verb.UPDATE, Verb.PATCH) or site.base.origin is BaseOrigin.PARAMETER:
+    if site.base.origin is BaseOrigin.PARAMETER:
+        return None
+    if site.verb is Verb.CREATE_OR_UPDATE:  # the change is whatever the callback given to the helper does
+        callback = _callback(function)
+        return (-1, callback) if callback is not None and not site.fields else None
+    if site.verb not in (Verb.UPDATE, Verb.PATCH):
         return None
     parts = syntax.selector(each.write.object)
     position = function.parameter_index(parts[0]) if len(parts) == 1 else None
@@ -77,12 +83,15 @@ def _site(
     role: Role,
 ) -> Site:
     args = syntax.arguments(call)
-    target = args[position] if position < len(args) else None
+    target = args[position] if 0 <= position < len(args) else None
     change = args[callback] if callback is not None and callback < len(args) else None
     changed = _changes(workspace, file, call, target, change)
     kind = type_of(workspace, file, target)
     around = file.function_at(call)
     base = each.site.base
+    targets = each.site.targets
+    if each.site.verb is Verb.CREATE_OR_UPDATE:
+        targets = tuple(part for part in Target if any(found.target is part for found in changed)) or targets
     code = " ".join(text(call).split())
     return replace(
         each.site,
@@ -91,15 +100,17 @@ def _site(
         end_line=call.end_point[0] + 1,
         function=around.label if around else "",
         code=code,
-        object=text(target),
-        kind=kind.name if kind else "",
+        call=function.name,
+        targets=targets,
+        object=text(target) or each.site.object,
+        kind=kind.name if kind else each.site.kind if target is None else "",
         client="",
         base=replace(base, path=base.path or each.site.path) if base.line else base,
         provenance=provenance(workspace, file, target, call),
         retry=retry_around(workspace, file, call, target),
         error=error_use(call),
-        fields=tuple(sorted({change.path for change in changed if change.target in each.site.targets and change.path})),
-        lists=tuple(sorted({change.path for change in changed if change.is_list and change.target in each.site.targets})),
+        fields=tuple(sorted({change.path for change in changed if change.target in targets and change.path})),
+        lists=tuple(sorted({change.path for change in changed if change.is_list and change.target in targets})),
         via=function.name,
         role=role,
         facts=tuple(_dropped_early(workspace, file, call, target, change)) if change is not None else (),
@@ -110,6 +121,8 @@ def _site(
 def _changes(workspace: Workspace, file: GoFile, call: Node, target: Node | None, change: Node | None) -> list[Mutation]:
     if change is not None and change.type == "func_literal":
         names = [name for name, _ in parameters(change)] or [syntax.root_identifier(target)]
+        if target is None:
+            names = sorted({syntax.root_identifier(left) for each in syntax.assignments(change) for left in assigned(each)})
         return [found for name in names for found in mutations(workspace, file, change, name)]
     outer = outermost_function(call)
     name = syntax.root_identifier(target)

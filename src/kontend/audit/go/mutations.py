@@ -151,7 +151,7 @@ def _called(workspace: Workspace, file: GoFile, call: Node, names: dict[str, lis
             continue
         path = [*names[parts[0]], *parts[1:]]
         if path:
-            by_pointer = text(arg).startswith("&") or (not parts[1:])
+            by_pointer = text(arg).startswith("&") or not parts[1:] or (operand is None and called in ("delete", "clear"))
             part = _part(path)
             if by_pointer and part is not None:
                 found.append(Mutation(part, json_path(path), call, is_list=path[-1] == "Conditions", from_object=True))
@@ -162,7 +162,7 @@ def _called(workspace: Workspace, file: GoFile, call: Node, names: dict[str, lis
             found.append(Mutation(Target.OBJECT, "", call))
         elif _CONDITION.search(called) and called.startswith(("Set", "Mark", "Update", "Remove", "Delete", "set", "mark", "update", "remove")):
             found.append(Mutation(Target.STATUS, "status.conditions", call, is_list=True, from_object=True))
-        elif _MARKERS.match(called):
+        elif _MARKERS.match(called) and _CONDITION.search(text(operand)):
             found.append(Mutation(Target.STATUS, "status.conditions", call, is_list=True, from_object=True))
         elif depth < 2 and not _READERS.match(called):
             found += _in_callee(workspace, file, call, position, depth)

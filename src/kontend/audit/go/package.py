@@ -343,7 +343,8 @@ class Workspace:
                 continue
             for call in syntax.calls(file.root):
                 operand, name = syntax.callee(call)
-                if name != function.name or syntax.inside(call, function.node):
+                recursive = file is function.file and syntax.inside(call, function.node)
+                if name != function.name or recursive:
                     continue
                 count = len(syntax.arguments(call))
                 if count != len(function.parameters) and not (variadic and count >= len(function.parameters) - 1):

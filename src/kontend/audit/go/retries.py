@@ -65,6 +65,9 @@ def _reads(workspace: Workspace, file: GoFile, literal: Node, parts: list[str]) 
         operand, name = syntax.callee(call)
         args = syntax.arguments(call)
         if name in ("Get", "get", "Refresh", "refresh") and operand is not None:
+            if any("GetOptions" in text(arg) for arg in args):  # client-go answers with what it read, from the server
+                found.append(Provenance.LIVE_GET)
+                continue
             if len(args) >= 3 and parts and syntax.selector(args[2])[:1] != parts:
                 continue
             found.append(read_kind(operand))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from kontend.audit.go.classify import Classified, classify
@@ -10,7 +11,7 @@ from kontend.audit.go.controllers import note_controllers
 from kontend.audit.go.helpers import helper_calls
 from kontend.audit.go.package import GoFile, Workspace
 from kontend.audit.go.writes import PREFILTER, find_writes
-from kontend.audit.site import Role, Site
+from kontend.audit.site import Lock, Role, Site, Verb
 
 
 def scan(sources: dict[str, bytes], roles: dict[str, Role], tell: Callable[[str], None] = lambda _: None) -> list[Site]:
@@ -25,6 +26,19 @@ def scan(sources: dict[str, bytes], roles: dict[str, Role], tell: Callable[[str]
         tell(path)
         for write in find_writes(workspace, file):
             found.append(classify(workspace, write, roles.get(path, Role.PRODUCTION)))
-    sites = [each.site for each in found]
+    sites = _patch_libraries([each.site for each in found])
     sites += helper_calls(workspace, found, roles)
     return note_controllers(files, sites)
+
+
+def _patch_libraries(sites: list[Site]) -> list[Site]:
+    """Inside a patch library that locks its conditions, the plain patch beside it carries everything but them."""
+    locking = {
+        Path(site.path).parent
+        for site in sites
+        if Path(site.path).parent.name == "patch" and site.status and site.verb is Verb.PATCH and site.lock is Lock.LOCKED
+    }
+    return [
+        replace(site, lock=Lock.MERGED) if site.lock is Lock.UNLOCKED and Path(site.path).parent in locking else site
+        for site in sites
+    ]

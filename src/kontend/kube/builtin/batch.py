@@ -69,8 +69,6 @@ def _generate_selector(spec: Json, metadata: Json) -> None:
 class CronJobs(WithSpecAndStatus):
     """Cron jobs."""
 
-    rechecks_metadata = True
-
     def convert(self, obj: Json) -> None:
         """Convert the pod template of the job template."""
         job_spec = ((obj.get("spec") or {}).get("jobTemplate") or {}).get("spec") or {}

@@ -141,7 +141,6 @@ class ResourceQuotas(WithSpecAndStatus):
 
     returns_deleted_object = True
     generation_fields = ()
-    rechecks_metadata_update = True
 
     def validate(self, obj: Json) -> list[FieldError]:
         """What is wrong with a resource quota."""
@@ -173,6 +172,8 @@ class Events(WithOwnFieldLabels):
 
     allow_create_on_update = True
     default_deletion = "unsupported"
+    checks_metadata = False
+    rechecks_metadata_update = False
     selectable = (
         "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
         "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",

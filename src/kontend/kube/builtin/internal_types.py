@@ -23,12 +23,17 @@ TYPES: Final[Mapping[str, str]] = {
         "deletionTimestamp:?*t deletionGracePeriodSeconds:?*n labels:?{}s annotations:?{}s "
         "ownerReferences:?[]OwnerReference finalizers:?[]s"
     ),
+    "PodDisruptionBudgetSpec": "MinAvailable:*i Selector:*LabelSelector MaxUnavailable:*i UnhealthyPodEvictionPolicy:*s",
+    "Taint": "Key:s Value:s Effect:s TimeAdded:*t",
+    "DeploymentStrategy": "Type:s RollingUpdate:*RollingUpdateDeployment",
+    "DaemonSetUpdateStrategy": "Type:s RollingUpdate:*RollingUpdateDeployment",
+    "RollingUpdateDeployment": "MaxUnavailable:i MaxSurge:i",
+    "StatefulSetUpdateStrategy": "Type:s RollingUpdate:*RollingUpdateStatefulSetStrategy",
+    "RollingUpdateStatefulSetStrategy": "Partition:n MaxUnavailable:*i",
     "AWSElasticBlockStoreVolumeSource": "VolumeID:s FSType=fsType:s Partition:n ReadOnly:b",
     "Affinity": "NodeAffinity:*NodeAffinity PodAffinity:*PodAffinity PodAntiAffinity:*PodAntiAffinity",
     "AppArmorProfile": "Type:s LocalhostProfile:*s",
-    "AzureDiskVolumeSource": (
-        "DiskName:s DataDiskURI=diskURI:s CachingMode:*s FSType=fsType:*s ReadOnly:*b Kind:*s"
-    ),
+    "AzureDiskVolumeSource": ("DiskName:s DataDiskURI=diskURI:s CachingMode:*s FSType=fsType:*s ReadOnly:*b Kind:*s"),
     "AzureFilePersistentVolumeSource": "SecretName:s ShareName:s ReadOnly:b SecretNamespace:*s",
     "AzureFileVolumeSource": "SecretName:s ShareName:s ReadOnly:b",
     "CSIPersistentVolumeSource": (
@@ -38,13 +43,10 @@ TYPES: Final[Mapping[str, str]] = {
         "NodeExpandSecretRef:*SecretReference"
     ),
     "CSIVolumeSource": (
-        "Driver:s ReadOnly:*b FSType=fsType:*s VolumeAttributes:{}s "
-        "NodePublishSecretRef:*LocalObjectReference"
+        "Driver:s ReadOnly:*b FSType=fsType:*s VolumeAttributes:{}s NodePublishSecretRef:*LocalObjectReference"
     ),
     "Capabilities": "Add:[]s Drop:[]s",
-    "CephFSPersistentVolumeSource": (
-        "Monitors:[]s Path:s User:s SecretFile:s SecretRef:*SecretReference ReadOnly:b"
-    ),
+    "CephFSPersistentVolumeSource": ("Monitors:[]s Path:s User:s SecretFile:s SecretRef:*SecretReference ReadOnly:b"),
     "CephFSVolumeSource": "Monitors:[]s Path:s User:s SecretFile:s SecretRef:*LocalObjectReference ReadOnly:b",
     "CinderPersistentVolumeSource": "VolumeID:s FSType=fsType:s ReadOnly:b SecretRef:*SecretReference",
     "CinderVolumeSource": "VolumeID:s FSType=fsType:s ReadOnly:b SecretRef:*LocalObjectReference",
@@ -66,9 +68,7 @@ TYPES: Final[Mapping[str, str]] = {
     "ContainerRestartRule": "Action:s ExitCodes:*ContainerRestartRuleOnExitCodes",
     "ContainerRestartRuleOnExitCodes": "Operator:s Values:[]n",
     "DownwardAPIProjection": "Items:[]DownwardAPIVolumeFile",
-    "DownwardAPIVolumeFile": (
-        "Path:s FieldRef:*ObjectFieldSelector ResourceFieldRef:*ResourceFieldSelector Mode:*n"
-    ),
+    "DownwardAPIVolumeFile": ("Path:s FieldRef:*ObjectFieldSelector ResourceFieldRef:*ResourceFieldSelector Mode:*n"),
     "DownwardAPIVolumeSource": "Items:[]DownwardAPIVolumeFile DefaultMode:*n",
     "EmptyDirVolumeSource": "Medium:s SizeLimit:*q",
     "EnvFromSource": "Prefix:s ConfigMapRef:*ConfigMapEnvSource SecretRef:*SecretEnvSource",
@@ -116,8 +116,7 @@ TYPES: Final[Mapping[str, str]] = {
     "KeyToPath": "Key:s Path:s Mode:*n",
     "Lifecycle": "PostStart:*LifecycleHandler PreStop:*LifecycleHandler StopSignal:*s",
     "LifecycleHandler": (
-        "Exec:*ExecAction HTTPGet=httpGet:*HTTPGetAction TCPSocket=tcpSocket:*TCPSocketAction "
-        "Sleep:*SleepAction"
+        "Exec:*ExecAction HTTPGet=httpGet:*HTTPGetAction TCPSocket=tcpSocket:*TCPSocketAction Sleep:*SleepAction"
     ),
     "LocalObjectReference": "Name:s",
     "LocalVolumeSource": "Path:s FSType=fsType:*s",
@@ -213,8 +212,7 @@ TYPES: Final[Mapping[str, str]] = {
         "FailureThreshold:n TerminationGracePeriodSeconds:*n"
     ),
     "ProbeHandler": (
-        "Exec:*ExecAction HTTPGet=httpGet:*HTTPGetAction TCPSocket=tcpSocket:*TCPSocketAction "
-        "GRPC=grpc:*GRPCAction"
+        "Exec:*ExecAction HTTPGet=httpGet:*HTTPGetAction TCPSocket=tcpSocket:*TCPSocketAction GRPC=grpc:*GRPCAction"
     ),
     "ProjectedVolumeSource": "Sources:[]VolumeProjection DefaultMode:*n",
     "QuobyteVolumeSource": "Registry:s Volume:s ReadOnly:b User:s Group:s Tenant:s",
@@ -269,9 +267,7 @@ TYPES: Final[Mapping[str, str]] = {
     "TypedObjectReference": "APIGroup=apiGroup:*s Kind:s Name:s Namespace:*s",
     "Volume": "Name:s <VolumeSource>",
     "VolumeDevice": "Name:s DevicePath:s",
-    "VolumeMount": (
-        "Name:s ReadOnly:b RecursiveReadOnly:*s MountPath:s SubPath:s MountPropagation:*s SubPathExpr:s"
-    ),
+    "VolumeMount": ("Name:s ReadOnly:b RecursiveReadOnly:*s MountPath:s SubPath:s MountPropagation:*s SubPathExpr:s"),
     "VolumeProjection": (
         "Secret:*SecretProjection DownwardAPI:*DownwardAPIProjection ConfigMap:*ConfigMapProjection "
         "ServiceAccountToken:*ServiceAccountTokenProjection ClusterTrustBundle:*ClusterTrustBundleProjection "

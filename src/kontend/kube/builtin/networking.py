@@ -26,6 +26,7 @@ class Ingresses(WithSpecAndStatus):
     """Ingresses."""
 
     zero_status = {"loadBalancer": {}}
+    rechecks_metadata = True
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:
         """Choose the default ingress class if none is asked for."""
@@ -45,9 +46,9 @@ class Ingresses(WithSpecAndStatus):
         """What is wrong with a changed ingress."""
         return ingress.validate_ingress_update(new, old)
 
-    def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
+    def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
         """What is wrong with a changed status."""
-        return ingress.validate_ingress_status(new)
+        return ingress.validate_ingress_status(new, old)
 
 
 class IngressClasses(Strategy):
@@ -55,6 +56,7 @@ class IngressClasses(Strategy):
 
     namespaced = False
     generation_fields = ("spec",)
+    rechecks_metadata = True
 
     def validate(self, obj: Json) -> list[FieldError]:
         """What is wrong with a new ingress class."""

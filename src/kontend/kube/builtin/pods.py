@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kontend.kube.builtin.pod_conversion import convert_pod_metadata, convert_pod_spec
 from kontend.kube.builtin.pod_admission import add_default_tolerations, set_priority
+from kontend.kube.builtin.pod_conversion import convert_pod_metadata, convert_pod_spec
 from kontend.kube.builtin.qos import quality_of_service
 from kontend.kube.builtin.validation import pod_update
 from kontend.kube.builtin.validation.pod import validate_pod
@@ -41,6 +41,7 @@ class Pods(WithOwnFieldLabels):
     """Pods."""
 
     returns_deleted_object = True
+    rechecks_metadata = True
     zero_status = {"phase": "Pending"}
     generation_fields = ("spec",)
     reset_fields = {

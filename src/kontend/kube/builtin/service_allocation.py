@@ -13,6 +13,8 @@ from ipaddress import IPv4Network, IPv6Address, ip_address
 from typing import Any, Final
 
 from kontend.kube import errors
+from kontend.kube.builtin.service_shape import has_cluster_ip, needs_health_check_port, needs_node_ports
+from kontend.kube.builtin.validation.service import validate_cluster_ips
 from kontend.kube.field_errors import FieldError, invalid
 from kontend.kube.strategy import Json
 
@@ -20,29 +22,6 @@ CLUSTER_IPS: Final = IPv4Network("10.0.0.0/24")
 NODE_PORTS: Final = range(30000, 32768)
 #: The first address belongs to the service of the API server itself.
 _API_SERVER: Final = "10.0.0.1"
-
-
-def has_cluster_ip(spec: Mapping[str, Any]) -> bool:
-    """Every service but an ExternalName has an address in the cluster, even if it is "None"."""
-    return spec.get("type") != "ExternalName"
-
-
-def needs_node_ports(spec: Mapping[str, Any]) -> bool:
-    """Whether the service opens ports on the nodes."""
-    if spec.get("type") == "NodePort":
-        return True
-    return spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False
-
-
-def needs_health_check_port(spec: Mapping[str, Any]) -> bool:
-    """Whether a load balancer must be able to ask which nodes have endpoints."""
-    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
-
-
-def is_externally_accessible(spec: Mapping[str, Any]) -> bool:
-    """Whether traffic can come from outside of the cluster."""
-    kind = spec.get("type")
-    return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
 def allocate(
@@ -122,6 +101,9 @@ def _set_ip_families(service: Json, spec: Json, old: Mapping[str, Any] | None) -
     if spec.get("ipFamilyPolicy") is None:
         kept = None if old is None else old.get("ipFamilyPolicy")
         spec["ipFamilyPolicy"] = kept or ("RequireDualStack" if without_endpoints else "SingleStack")
+    broken = validate_cluster_ips(spec)
+    if broken:
+        raise _refuse(service, *broken)
     policy = spec["ipFamilyPolicy"]
     addresses = spec.get("clusterIPs") or []
     families: list[str] = list(spec.get("ipFamilies") or [])
@@ -168,9 +150,7 @@ def _family_of(address: str) -> str:
         return ""  # validation says what is wrong with it
 
 
-def _set_cluster_ips(
-    service: Json, spec: Json, used: Collection[str], old: Mapping[str, Any] | None
-) -> None:
+def _set_cluster_ips(service: Json, spec: Json, used: Collection[str], old: Mapping[str, Any] | None) -> None:
     addresses: list[str] = list(spec.get("clusterIPs") or [])
     if addresses and addresses[0] == "None":
         return
@@ -216,7 +196,9 @@ def _set_ports(service: Json, spec: Json, used: Collection[int]) -> None:
                 continue
             shared = by_port.get(port.get("port", 0), 0)
             if not number:
-                asked = next((p["nodePort"] for p in ports if p.get("port") == port.get("port") and p.get("nodePort")), 0)
+                asked = next(
+                    (p["nodePort"] for p in ports if p.get("port") == port.get("port") and p.get("nodePort")), 0
+                )
                 number = shared or asked or _lowest_free_port(taken | {p.get("nodePort", 0) for p in ports})
             if number != shared:
                 _claim(service, index, number, taken)

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kontend.kube.builtin.service_allocation import (
-    has_cluster_ip,
-    is_externally_accessible,
-    needs_health_check_port,
-)
+from kontend.kube.builtin.service_shape import has_cluster_ip, is_externally_accessible, needs_health_check_port
 from kontend.kube.builtin.validation import endpoints, service
 from kontend.kube.field_errors import FieldError
 from kontend.kube.name_rules import dns1035_label
-from kontend.kube.strategy import STATUS, Json, Strategy, WithOwnFieldLabels, metadata_of, take_over
+from kontend.kube.strategy import STATUS, Json, Strategy, WithOwnFieldLabels, metadata_of
 
 
 class Services(WithOwnFieldLabels):
@@ -85,6 +81,7 @@ class Endpoints(Strategy):
     """Endpoints."""
 
     allow_create_on_update = True
+    rechecks_metadata = True
 
     def validate(self, obj: Json) -> list[FieldError]:
         """What is wrong with endpoints."""
@@ -99,6 +96,8 @@ class EndpointSlices(Strategy):
     """Endpoint slices; everything but the metadata counts, and the labels as well."""
 
     generation_fields = ("endpoints", "ports", "addressType")
+    rechecks_metadata = True
+    rechecks_metadata_update = False
 
     def prepare_for_create(self, obj: Json) -> None:
         """Start with generation 1, without the topology of the beta."""

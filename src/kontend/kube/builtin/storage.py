@@ -23,7 +23,10 @@ from kontend.kube.strategy import (
 PVC_PROTECTION: Final = "kubernetes.io/pvc-protection"
 PV_PROTECTION: Final = "kubernetes.io/pv-protection"
 VAC_PROTECTION: Final = "kubernetes.io/vac-protection"
-DEFAULT_CLASS: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+DEFAULT_CLASS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 _DATA_SOURCE_KINDS: Final = {("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")}
 
 
@@ -41,6 +44,7 @@ class PersistentVolumes(WithSpecAndStatus):
     returns_deleted_object = True
     generation_fields = ()
     rechecks_metadata = True
+    rechecks_metadata_update = False
     zero_status = {"phase": "Pending"}
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:  # noqa: ARG002
@@ -83,6 +87,7 @@ class PersistentVolumeClaims(WithSpecAndStatus):
 
     returns_deleted_object = True
     generation_fields = ()
+    rechecks_metadata = True
     zero_status = {"phase": "Pending"}
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:

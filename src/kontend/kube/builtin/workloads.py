@@ -92,7 +92,7 @@ class ReplicationControllers(_WithTemplate):
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
         """What is wrong with a changed replication controller."""
-        return replication.validate_replication_controller(new, old)
+        return replication.validate_replication_controller(new)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
         """What is wrong with a changed status."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 from kontend.kube import name_rules
 from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
 from kontend.kube.name_rules import dns1123_label, dns1123_subdomain, label_value, qualified_name
+from kontend.kube.object_meta import validate_labels
 from kontend.kube.strategy import Json
 
 IMMUTABLE: Final = "field is immutable"
@@ -58,11 +59,7 @@ def label_name(name: str, path: str) -> list[FieldError]:
 
 def labels(given: Mapping[str, str] | None, path: str) -> list[FieldError]:
     """A map of labels, or of labels to match."""
-    errors: list[FieldError] = []
-    for key, value in (given or {}).items():
-        errors += bad(path, key, qualified_name(key))
-        errors += bad(path, value, label_value(value))
-    return errors
+    return validate_labels(given, path) if given else []
 
 
 def label_selector(selector: Mapping[str, Any] | None, path: str) -> list[FieldError]:

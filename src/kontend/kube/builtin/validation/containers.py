@@ -93,7 +93,9 @@ def init_containers(containers: list[Json], names: set[str], pod: Surroundings, 
             errors += lifecycle(container.get("lifecycle"), pod.grace_period, f"{where}.lifecycle", pod.os)
             errors += probes(container, pod.grace_period, where)
         else:
-            errors += [forbidden(f"{where}.{f}", _NOT_FOR_INIT) for f in _PROBES_AND_HOOKS if container.get(f) is not None]
+            errors += [
+                forbidden(f"{where}.{f}", _NOT_FOR_INIT) for f in _PROBES_AND_HOOKS if container.get(f) is not None
+            ]
     return errors
 
 
@@ -147,7 +149,9 @@ def _container(container: Json, pod: Surroundings, path: str) -> list[FieldError
         errors += _mounts(container, mounts, devices, pod.volumes, f"{path}.volumeMounts")
     if devices:
         errors += _devices(devices, mounts, pod.volumes, f"{path}.volumeDevices")
-    errors += one_of(container.get("imagePullPolicy", ""), f"{path}.imagePullPolicy", ("Always", "IfNotPresent", "Never"))
+    errors += one_of(
+        container.get("imagePullPolicy", ""), f"{path}.imagePullPolicy", ("Always", "IfNotPresent", "Never")
+    )
     if container.get("resources"):
         errors += resource_requirements(container["resources"], pod.claims, f"{path}.resources")
     if container.get("resizePolicy"):

@@ -22,7 +22,13 @@ ENV_FIELDS: Final = (
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP",
     "status.hostIPs", "status.podIP", "status.podIPs",
 )  # fmt: skip
-VOLUME_FIELDS: Final = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
+VOLUME_FIELDS: Final = (
+    "metadata.annotations",
+    "metadata.labels",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+)
 _CONVERTIBLE: Final = frozenset(
     (*ENV_FIELDS, *VOLUME_FIELDS, "spec.restartPolicy", "spec.schedulerName", "status.phase", "spec.host")
 )

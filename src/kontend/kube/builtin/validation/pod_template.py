@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kontend.kube.builtin.validation.checks import bad, labels
+from kontend.kube.builtin.validation.checks import labels
 from kontend.kube.builtin.validation.pod import pod_annotations, validate_pod_spec
 from kontend.kube.field_errors import FieldError, forbidden
-from kontend.kube.name_rules import qualified_name
+from kontend.kube.object_meta import validate_annotations
 from kontend.kube.strategy import Json
 
 
@@ -14,8 +14,8 @@ def validate_pod_template(template: Json, path: str) -> list[FieldError]:
     metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
     errors = labels(metadata.get("labels"), f"{path}.labels")
     annotations = metadata.get("annotations") or {}
-    for key in annotations:
-        errors += bad(f"{path}.annotations", key, qualified_name(key.lower()))
+    if annotations:
+        errors += validate_annotations(annotations, f"{path}.annotations")
     errors += pod_annotations(annotations, spec, f"{path}.annotations")
     errors += validate_pod_spec(spec, f"{path}.spec")
     if spec.get("ephemeralContainers"):

@@ -1,24 +1,118 @@
-"""Placeholder."""
+"""Pod disruption budgets and priority classes."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
-from kontend.kube.field_errors import FieldError
+from kontend.kube.builtin.internal_form import shown_as
+from kontend.kube.builtin.pod_admission import SYSTEM_CLASSES
+from kontend.kube.builtin.validation.checks import (
+    at_most_all,
+    immutable,
+    int_or_percent,
+    label_name,
+    label_selector,
+    non_negative,
+    one_of,
+)
+from kontend.kube.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required, too_long
+from kontend.kube.strategy import Json
+
+_REASON: Final = r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+_BAD_REASON: Final = (
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters "
+    "or '_,:', and must end with an alphanumeric character or '_' "
+    f"(e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', "
+    f"regex used for validation is '{_REASON}')"
+)
+_HIGHEST: Final = 1000000000
+_SYSTEM: Final = "system-"
 
 
-def validate_disruption_budget(*objects: Any) -> list[FieldError]:
-    """Nothing yet."""
-    return []
+def validate_disruption_budget(obj: Json) -> list[FieldError]:
+    """What is wrong with a pod disruption budget."""
+    spec = obj.get("spec") or {}
+    errors: list[FieldError] = []
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        why = "minAvailable and maxUnavailable cannot be both set"
+        errors.append(invalid("spec", shown_as("PodDisruptionBudgetSpec", spec), why))
+    for field in ("minAvailable", "maxUnavailable"):
+        value = spec.get(field)
+        if value is not None:
+            errors += int_or_percent(value, f"spec.{field}") + at_most_all(value, f"spec.{field}")
+    errors += label_selector(spec.get("selector"), "spec.selector")
+    policy, policies = spec.get("unhealthyPodEvictionPolicy"), ("AlwaysAllow", "IfHealthyBudget")
+    if policy is not None and policy not in policies:
+        errors.append(not_supported("spec.unhealthyPodEvictionPolicy", policy, policies))
+    return errors
 
-def validate_disruption_budget_status(*objects: Any) -> list[FieldError]:
-    """Nothing yet."""
-    return []
 
-def validate_priority_class(*objects: Any) -> list[FieldError]:
-    """Nothing yet."""
-    return []
+def validate_disruption_budget_status(obj: Json) -> list[FieldError]:
+    """What is wrong with a changed status."""
+    status = obj.get("status") or {}
+    errors = conditions(status.get("conditions") or [], "status.conditions")
+    for field in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
+        errors += non_negative(status.get(field), f"status.{field}")
+    return errors
 
-def validate_priority_class_update(*objects: Any) -> list[FieldError]:
-    """Nothing yet."""
-    return []
+
+def conditions(given: list[dict[str, Any]], path: str) -> list[FieldError]:
+    """Conditions of the common type, each kind once."""
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for index, condition in enumerate(given):
+        where, kind, status = f"{path}[{index}]", condition.get("type", ""), condition.get("status", "")
+        if kind in seen:
+            errors.append(duplicate(f"{where}.type", kind))
+        seen.add(kind)
+        errors += label_name(kind, f"{where}.type")
+        if status not in ("True", "False", "Unknown"):
+            errors.append(not_supported(f"{where}.status", status, ("False", "True", "Unknown")))
+        generation = condition.get("observedGeneration") or 0
+        if generation < 0:
+            why = "must be greater than or equal to zero"
+            errors.append(invalid(f"{where}.observedGeneration", generation, why))
+        if condition.get("lastTransitionTime") is None:
+            errors.append(required(f"{where}.lastTransitionTime"))
+        reason = condition.get("reason", "")
+        if not reason:
+            errors.append(required(f"{where}.reason"))
+        elif not re.fullmatch(_REASON, reason):
+            errors.append(invalid(f"{where}.reason", reason, _BAD_REASON))
+        if len(reason) > 1024:
+            errors.append(too_long(f"{where}.reason", 1024))
+        if len(condition.get("message", "")) > 32 * 1024:
+            errors.append(too_long(f"{where}.message", 32 * 1024))
+    return errors
+
+
+def validate_priority_class(obj: Json) -> list[FieldError]:
+    """What is wrong with a priority class."""
+    name, value = (obj.get("metadata") or {}).get("name", ""), obj.get("value") or 0
+    errors: list[FieldError] = []
+    if name.startswith(_SYSTEM):
+        known = SYSTEM_CLASSES.get(name)
+        why = ""
+        if known is None:
+            why = f"{name} is not a known system priority class"
+        elif known["value"] != value:
+            why = f"value of {name} PriorityClass must be {known['value']}"
+        elif obj.get("globalDefault"):
+            why = f"globalDefault of {name} PriorityClass must be false"
+        if why:
+            rule = f"priority class names with '{_SYSTEM}' prefix are reserved for system use only. error: {why}"
+            errors.append(forbidden("metadata.name", rule))
+    elif value > _HIGHEST:
+        errors.append(forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}"))
+    if obj.get("preemptionPolicy") is not None:
+        errors += one_of(obj["preemptionPolicy"], "preemptionPolicy", ("PreemptLowerPriority", "Never"))
+    return errors
+
+
+def validate_priority_class_update(new: Json, old: Json) -> list[FieldError]:
+    """What is wrong with a changed priority class."""
+    errors = []
+    if (new.get("value") or 0) != (old.get("value") or 0):
+        errors.append(forbidden("value", "may not be changed in an update."))
+    return errors + immutable(new.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy")

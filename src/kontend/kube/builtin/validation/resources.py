@@ -40,7 +40,8 @@ def may_be_overcommitted(name: str) -> bool:
     return is_native(name) and not name.startswith(_HUGE_PAGES)
 
 
-def _resource_name(name: str, path: str) -> list[FieldError]:
+def any_resource_name(name: str, path: str) -> list[FieldError]:
+    """A resource of any kind."""
     errors = bad(path, name, qualified_name(name))
     if not errors and "/" not in name and name not in _STANDARD:
         if not name.startswith((_HUGE_PAGES, f"requests.{_HUGE_PAGES}")):
@@ -50,7 +51,7 @@ def _resource_name(name: str, path: str) -> list[FieldError]:
 
 def container_resource_name(name: str, path: str) -> list[FieldError]:
     """A resource that containers can ask for."""
-    errors = _resource_name(name, path)
+    errors = any_resource_name(name, path)
     if "/" not in name:
         if name not in _COMPUTE and not name.startswith(_HUGE_PAGES):
             errors.append(invalid(path, name, "must be a standard resource for containers"))
@@ -61,16 +62,21 @@ def container_resource_name(name: str, path: str) -> list[FieldError]:
 
 def pod_resource_name(name: str, path: str) -> list[FieldError]:
     """A resource that whole pods can ask for."""
-    errors = _resource_name(name, path)
+    errors = any_resource_name(name, path)
     if not errors and name not in _POD_LEVEL and not name.startswith(_HUGE_PAGES):
         errors.append(not_supported(path, name, ("cpu", _HUGE_PAGES, "memory")))
     return errors
 
 
+def is_quota_resource(name: str) -> bool:
+    """Whether a quota knows the resource by itself."""
+    return name in _QUOTA or name.startswith((_HUGE_PAGES, f"requests.{_HUGE_PAGES}"))
+
+
 def quota_resource_name(name: str, path: str) -> list[FieldError]:
     """A resource that a quota can limit."""
-    errors = _resource_name(name, path)
-    if "/" not in name and name not in _QUOTA and not name.startswith((_HUGE_PAGES, f"requests.{_HUGE_PAGES}")):
+    errors = any_resource_name(name, path)
+    if "/" not in name and not is_quota_resource(name):
         errors.append(invalid(path, name, "must be a standard resource for quota"))
     return errors
 

@@ -20,7 +20,16 @@ from kontend.kube.builtin.validation.checks import (
 )
 from kontend.kube.builtin.validation.environment import VOLUME_FIELDS, field_reference, resource_reference
 from kontend.kube.builtin.validation.volume_claim import validate_claim_template
-from kontend.kube.field_errors import FieldError, duplicate, forbidden, go_quote, invalid, not_supported, required, too_long
+from kontend.kube.field_errors import (
+    FieldError,
+    duplicate,
+    forbidden,
+    go_quote,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
 from kontend.kube.name_rules import dns1123_subdomain
 from kontend.kube.strategy import Json
 
@@ -41,7 +50,9 @@ def volumes(given: list[Json], pod_name: str, path: str, *, in_pod: bool) -> tup
     """The valid volumes by name, and what is wrong with the others."""
     errors: list[FieldError] = []
     good: dict[str, Json] = {}
-    made = {f"{pod_name}-{volume.get('name', '')}" for volume in given if pod_name and volume.get("ephemeral") is not None}
+    made = {
+        f"{pod_name}-{volume.get('name', '')}" for volume in given if pod_name and volume.get("ephemeral") is not None
+    }
     for index, volume in enumerate(given):
         where, name = f"{path}[{index}]", volume.get("name", "")
         found = _volume(volume, pod_name, where, in_pod=in_pod)

@@ -1,0 +1,35 @@
+# Everything runs in an environment of its own, .venv, which the first target makes. Only Python 3.11+, make and git are needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint bench conformance clean
+
+demo: $(VENV)/.ready
+	@$(BIN)/python examples/double_plan.py
+
+test: $(VENV)/.ready
+	$(BIN)/pytest
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check src tests tools benchmarks examples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+conformance: $(VENV)/.ready
+	$(BIN)/pytest tests/conformance
+
+bench: $(VENV)/.ready
+	@$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist build
+
+$(VENV)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "kontend needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Say which one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@

@@ -1,0 +1,1 @@
+"""Measurements, printed as tables: ``make bench``."""

@@ -1,0 +1,22 @@
+"""How a benchmark prints what it measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+def row(what: str, measured: str, wanted: str, *, good: bool) -> None:
+    """One line: what was measured, what came out, what is wanted."""
+    print(f"{what:<58} {measured:>16}   {wanted:<22} {'ok' if good else 'MISSED'}", flush=True)
+
+
+def microseconds(action: Callable[[], object], *, rounds: int = 7, calls: int = 300) -> float:
+    """The time of one call: the best of several rounds, since the machine may be busy with other things."""
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(calls):
+            action()
+        best = min(best, (time.perf_counter() - start) / calls)
+    return best * 1e6

@@ -1,0 +1,154 @@
+"""Finding and reading source files without ever stopping on one.
+
+A tree given to an auditor holds anything: symbolic links that go round, files nobody may read, binaries with a `.go` name, generated
+files of hundreds of megabytes. Each of those is one line in the report and the walk goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+
+from kontend.audit.site import Role
+
+MAX_BYTES = 5_000_000
+_SKIPPED_DIRECTORIES = {
+    ".git", ".hg", ".svn", ".venv", "venv", "node_modules", "vendor", "third_party", "__pycache__", ".tox", ".mypy_cache",
+    ".terraform", "site-packages",
+}  # fmt: skip
+_TEST_DIRECTORY = re.compile(r"^(tests?|e2e|envtest|testing|testutils?|testdata|mocks?|fakes?|test[-_].*|.*[-_]tests?|fixtures)$")
+_TEST_FILE = re.compile(r"(_test\.go|^test_.*\.py|_test\.py|^conftest\.py|^mock_.*\.go|_mock\.go|^fake_.*\.go)$")
+_TEST_TAG = re.compile(rb"^//go:build\s+[^\n]*\b(e2e|integration|envtest|tests?|acceptance)\b", re.MULTILINE)
+_GENERATED = re.compile(rb"^(//|#) Code generated .* DO NOT EDIT\.?\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something about a file that kept it from being read, in one line."""
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+@dataclass(slots=True)
+class Sources:
+    """What was read: text by path, roles by path, and what could not be."""
+
+    go: dict[str, bytes] = field(default_factory=dict)
+    python: dict[str, bytes] = field(default_factory=dict)
+    manifests: dict[str, bytes] = field(default_factory=dict)
+    roles: dict[str, Role] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    lines: int = 0
+
+
+def read_sources(paths: Iterable[str], *, exclude: Iterable[str] = (), tests: bool = False) -> Sources:
+    """Read every Go and Python file below the given paths, and the manifests that may hold CRDs."""
+    found = Sources()
+    patterns = tuple(exclude)
+    for given in paths:
+        if not os.path.lexists(given):
+            found.problems.append(Problem(given, "no such file or directory"))
+            continue
+        for path in _walk(given, found.problems):
+            if any(fnmatch(path, pattern) or fnmatch(os.path.basename(path), pattern) for pattern in patterns):
+                continue
+            _read(path, os.path.relpath(path, given) if os.path.isdir(given) else path, found, tests=tests)
+    return found
+
+
+def _walk(given: str, problems: list[Problem]) -> Iterator[str]:
+    """Yield files below a path in a stable order, following each real directory once."""
+    if not os.path.isdir(given):
+        yield os.path.normpath(given)
+        return
+    seen: set[tuple[int, int]] = set()
+    stack = [os.path.normpath(given)]
+    while stack:
+        directory = stack.pop()
+        try:
+            status = os.stat(directory)
+            entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+        except OSError as error:
+            problems.append(Problem(directory, _said(error)))
+            continue
+        if (status.st_dev, status.st_ino) in seen:
+            problems.append(Problem(directory, "a symbolic link back to a directory already read; not followed"))
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        below: list[str] = []
+        for entry in entries:
+            try:
+                if entry.is_dir():
+                    if entry.name not in _SKIPPED_DIRECTORIES:
+                        below.append(entry.path)
+                elif entry.name.endswith((".go", ".py", ".yaml", ".yml")):
+                    yield entry.path
+            except OSError as error:
+                problems.append(Problem(entry.path, _said(error)))
+        stack.extend(reversed(below))
+
+
+def _read(path: str, relative: str, found: Sources, *, tests: bool) -> None:
+    role = role_of(relative)
+    if role is Role.TEST and not tests:
+        return
+    manifest = path.endswith((".yaml", ".yml"))
+    if manifest and "crd" not in path.lower():
+        return
+    try:
+        if not os.path.isfile(path):
+            found.problems.append(Problem(path, "broken symbolic link" if os.path.islink(path) else "not a regular file"))
+            return
+        size = os.path.getsize(path)
+        if size > MAX_BYTES:
+            if not manifest:
+                found.problems.append(Problem(path, f"{size / 1e6:.0f} MB is more than the {MAX_BYTES / 1e6:.0f} MB that are read; skipped"))
+            return
+        content = Path(path).read_bytes()
+    except OSError as error:
+        found.problems.append(Problem(path, _said(error)))
+        return
+    if manifest:
+        if b"CustomResourceDefinition" in content:
+            found.manifests[path] = content
+        return
+    if b"\x00" in content[:8000]:
+        found.problems.append(Problem(path, "binary content, not source code; skipped"))
+        return
+    if role is Role.PRODUCTION and path.endswith(".go"):
+        head = content[:4000]
+        if _TEST_TAG.search(head.split(b"\npackage ", 1)[0]):
+            role = Role.TEST
+            if not tests:
+                return
+        elif _GENERATED.search(head):
+            role = Role.GENERATED
+    found.lines += content.count(b"\n")
+    found.roles[path] = role
+    (found.go if path.endswith(".go") else found.python)[path] = content
+
+
+def role_of(path: str) -> Role:
+    """Tell test code from production code by where it lies.
+
+    >>> role_of("pkg/test/expectations.go").value, role_of("pkg/status.go").value
+    ('test', 'production')
+    """
+    parts = path.replace("\\", "/").split("/")
+    if _TEST_FILE.search(parts[-1]) or any(_TEST_DIRECTORY.match(part) for part in parts[:-1]):
+        return Role.TEST
+    if parts[-1].startswith("zz_generated"):
+        return Role.GENERATED
+    return Role.PRODUCTION
+
+
+def _said(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()

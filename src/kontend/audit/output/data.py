@@ -1,0 +1,158 @@
+"""Formats for programs: json, SARIF 2.1.0, GitHub workflow commands, JUnit XML."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from kontend.audit.auditor import Report
+from kontend.audit.finding import Finding, Severity
+from kontend.audit.output.verdict import counts, verdict
+from kontend.audit.rules import RULES, Rule
+from kontend.audit.site import Site
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+_HOME = "https://github.com/kontend/kontend"
+
+
+def as_json(report: Report) -> str:
+    """Return sites, findings, problems and counts as one JSON document."""
+    document = {
+        "version": 1,
+        "policy": report.policy,
+        "files": report.files,
+        "lines": report.lines,
+        "counts": counts(report),
+        "findings": [asdict(each) for each in report.findings],
+        "sites": [_site(report, site) for site in report.sites],
+        "problems": [asdict(each) for each in report.problems],
+        "suppressed": report.suppressed,
+    }
+    return json.dumps(document, indent=1, default=str) + "\n"
+
+
+def _site(report: Report, site: Site) -> dict[str, Any]:
+    said, reason = verdict(report, site)
+    return {**asdict(site), "verdict": said, "reason": reason}
+
+
+def sarif(report: Report) -> str:
+    """Return SARIF 2.1.0 for code scanning: repository-relative paths, stable fingerprints, a level on rule and result."""
+    used = sorted({finding.rule for finding in report.findings})
+    index = {name: position for position, name in enumerate(used)}
+    run = {
+        "tool": {
+            "driver": {
+                "name": "kontend audit",
+                "informationUri": _HOME,
+                "semanticVersion": "0.1.0",
+                "rules": [_rule(RULES[name]) for name in used],
+            }
+        },
+        "columnKind": "unicodeCodePoints",
+        "invocations": [
+            {
+                "executionSuccessful": True,
+                "toolExecutionNotifications": [
+                    {"level": "warning", "message": {"text": str(problem)}} for problem in report.problems
+                ],
+            }
+        ],
+        "results": [_result(finding, index) for finding in report.findings],
+    }
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    level = _LEVELS[rule.severity or Severity.WARNING]
+    return {
+        "id": rule.name,
+        "name": "".join(part.capitalize() for part in rule.name.split("-")),
+        "shortDescription": {"text": rule.summary},
+        "fullDescription": {"text": rule.summary},
+        "help": {"text": f"kontend rule {rule.name}", "markdown": f"Run `kontend rule {rule.name}` for the whole page."},
+        "defaultConfiguration": {"level": level},
+        "properties": {"tags": ["kubernetes", "concurrency"], "precision": {"high": "high", "medium": "medium", "low": "low"}[rule.confidence.value]},
+    }
+
+
+def _result(finding: Finding, index: dict[str, int]) -> dict[str, Any]:
+    region = {"startLine": finding.line, "endLine": max(finding.line, finding.end_line)}
+    message = " ".join(part for part in (finding.message, finding.fix) if part)
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": index[finding.rule],
+        "level": _LEVELS[finding.severity],
+        "message": {"text": message},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": _uri(finding.path), "uriBaseId": "%SRCROOT%"},
+                    "region": region,
+                },
+                "logicalLocations": [{"name": finding.function or "module", "kind": "function"}],
+            }
+        ],
+        "partialFingerprints": {"primaryLocationLineHash": finding.fingerprint, "kontend/v1": finding.fingerprint},
+    }
+
+
+def _uri(path: str) -> str:
+    from urllib.parse import quote
+
+    return quote(Path(path).as_posix().removeprefix("./"))
+
+
+def github(report: Report, *, show: Severity) -> str:
+    """Return workflow commands, for repositories without code scanning."""
+    names = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+    lines = []
+    for each in report.findings:
+        if each.severity.rank >= show.rank:
+            body = " ".join(part for part in (each.message, each.fix) if part)
+            lines.append(
+                f"::{names[each.severity]} file={_property(each.path)},line={each.line},endLine={max(each.line, each.end_line)},"
+                f"title={_property(each.rule)}::{_data(body)}"
+            )
+    lines += [f"::warning title=kontend audit::{_data(str(problem))}" for problem in report.problems]
+    return "".join(line + "\n" for line in lines)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def junit(report: Report, *, show: Severity) -> str:
+    """Return JUnit XML: one case a write site, failing where a finding stands."""
+    shown = [each for each in report.findings if each.severity.rank >= show.rank]
+    sites = {(site.path, site.line): site for site in report.sites}
+    places = sorted(set(sites) | {(each.path, each.line) for each in shown})
+    failing = {(each.path, each.line) for each in shown}
+    suite = ElementTree.Element(
+        "testsuite", name="kontend audit", tests=str(len(places)), failures=str(len(failing)), errors=str(len(report.problems))
+    )
+    for place in places:
+        site = sites.get(place)
+        name = f"{place[0]}:{place[1]}" + (f" {site.verb.value} {'/'.join(site.targets)}" if site else "")
+        case = ElementTree.SubElement(suite, "testcase", classname=place[0], name=name)
+        for each in shown:
+            if (each.path, each.line) == place:
+                failure = ElementTree.SubElement(case, "failure", type=each.rule, message=_printable(each.message))
+                failure.text = _printable(each.fix)
+    for problem in report.problems:
+        case = ElementTree.SubElement(suite, "testcase", classname=_printable(problem.path), name="readable")
+        ElementTree.SubElement(case, "error", message=_printable(problem.reason))
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+def _printable(text: str) -> str:
+    return "".join(char for char in text if char >= " " or char == "\n")

@@ -1,0 +1,108 @@
+"""Text for people: one block a finding, a summary line, and `--table` for the table a reviewer would write by hand."""
+
+from __future__ import annotations
+
+import textwrap
+
+from kontend.audit.auditor import Report
+from kontend.audit.finding import Finding, Severity
+from kontend.audit.output.verdict import summary, verdict
+from kontend.audit.site import Lock, Site
+
+_COLOURS = {Severity.ERROR: "31;1", Severity.WARNING: "33;1", Severity.INFO: "36"}
+
+
+def text(report: Report, *, show: Severity, colour: bool = False) -> str:
+    """Return the findings at or above a severity, then problems, then the summary."""
+    shown = [each for each in report.findings if each.severity.rank >= show.rank]
+    blocks = [_finding(each, colour) for each in shown]
+    blocks += [f"{problem}" for problem in report.problems]
+    blocks.append(summary(report))
+    blocks.append(_tail(report, len(report.findings) - len(shown)))
+    return "\n".join(block for block in blocks if block) + "\n"
+
+
+def _finding(finding: Finding, colour: bool) -> str:
+    severity = finding.severity.value
+    place = f"{finding.path}:{finding.line}"
+    if colour:
+        severity = f"\x1b[{_COLOURS[finding.severity]}m{severity}\x1b[0m"
+        place = f"\x1b[1m{place}\x1b[0m"
+    body = " ".join(part for part in (finding.message, finding.fix) if part)
+    return f"{place}  {finding.rule}  {severity}\n" + textwrap.fill(
+        body, 118, initial_indent="  ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _tail(report: Report, hidden: int) -> str:
+    by = [f"{sum(each.severity is severity for each in report.findings)} {severity.value}" for severity in Severity]
+    parts = [f"{', '.join(by)} (policy {report.policy})"]
+    if hidden:
+        parts.append(f"{hidden} below the shown severity (--show info)")
+    for count, said in ((report.suppressed, "suppressed"), (report.known, "in the baseline"), (report.unchanged, "not in the diff")):
+        if count:
+            parts.append(f"{count} {said}")
+    return "; ".join(parts) + "."
+
+
+_HEAD = ("site", "verb", "writes", "object", "lock", "base", "read", "error", "verdict", "reason")
+
+
+def rows(report: Report) -> list[tuple[str, ...]]:
+    """Return the audit table: every write site, what is written, how, from which base, verdict, reason."""
+    return [_row(report, site) for site in report.sites]
+
+
+def _row(report: Report, site: Site) -> tuple[str, ...]:
+    said, reason = verdict(report, site)
+    verb = site.verb.value + (f" via {site.via}" if site.via else "")
+    writes = ", ".join(each.value for each in site.targets)
+    if site.owned_child and not site.status:
+        writes = "owned child" if writes == "object" else f"{writes} of owned child"
+    return (
+        f"{site.path}:{site.line}",
+        verb,
+        writes,
+        site.kind or site.object[:30],
+        site.lock.value if site.lock is not Lock.NONE else "-",
+        _base(site),
+        site.provenance.value,
+        site.error.value,
+        said,
+        reason,
+    )
+
+
+def _base(site: Site) -> str:
+    base = site.base
+    if not base.line:
+        return base.origin.value if base.origin.value != "none" else "-"
+    place = f"{base.path}:{base.line}" if base.path and base.path != site.path else f":{base.line}"
+    return f"{base.origin.value} {place}"
+
+
+def table(report: Report) -> str:
+    """Return the table in aligned columns, with the summary."""
+    lines = [_HEAD, *rows(report)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
+    shown = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    shown += [str(problem) for problem in report.problems]
+    return "\n".join([*shown, "", summary(report)]) + "\n"
+
+
+def markdown(report: Report, *, show: Severity) -> str:
+    """Return findings and table as Markdown, for a pull request comment."""
+    out = ["# kontend audit", "", summary(report), ""]
+    shown = [each for each in report.findings if each.severity.rank >= show.rank]
+    if shown:
+        out += ["| place | rule | severity | what |", "|---|---|---|---|"]
+        out += [f"| {each.path}:{each.line} | `{each.rule}` | {each.severity.value} | {_cell(each.message)} |" for each in shown]
+        out.append("")
+    out += ["| " + " | ".join(_HEAD) + " |", "|" + "---|" * len(_HEAD)]
+    out += ["| " + " | ".join(_cell(cell) for cell in line) + " |" for line in rows(report)]
+    out += [f"- {problem}" for problem in report.problems]
+    return "\n".join(out) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,316 @@
+"""What the body of a Python write carries.
+
+The body is followed back through local names, nested dictionaries, subscript assignments and `update` calls to answer four questions: which
+paths it sets, which of them are lists, whether metadata.resourceVersion is among them, and whether the status in it is one that was read.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kontend.audit.python.module import Module, bindings, constant, dotted, loops, parameters, unwrapped
+
+_READ = re.compile(r"^(get|read|fetch|_get|_read|retrieve|load|refresh|async_get|reload|list|_fetch|find)(_|$)|^(get|read)$")
+_LISTS = {"conditions", "finalizers", "ownerReferences", "taints", "owner_references"}
+_VERSION = ("resourceVersion", "resource_version")
+
+
+@dataclass(slots=True)
+class Body:
+    """What is known of a body."""
+
+    fields: set[str] = field(default_factory=set)
+    lists: set[str] = field(default_factory=set)
+    rebuilt: set[str] = field(default_factory=set)
+    version: bool = False
+    stripped: bool = False
+    from_read: bool = False
+    status_read: bool = False
+    parameter: str = ""
+    known: bool = False
+    operations: list[tuple[str, str]] = field(default_factory=list)
+    line: int = 0
+    text: str = ""
+
+    @property
+    def parts(self) -> set[str]:
+        """The first path element of every field."""
+        return {path.split(".")[0] for path in self.fields}
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the server will check a version or a test before it applies this."""
+        if self.operations:
+            return any(op == "test" or "resourceVersion" in path for op, path in self.operations)
+        return (self.version or self.from_read) and not self.stripped
+
+
+def read_body(module: Module, node: ast.expr | None, use: ast.AST) -> Body:
+    """Analyse the body expression of a call."""
+    body = Body(line=getattr(node, "lineno", 0), text=module.text(node))
+    if node is not None:
+        _value(module, node, "", body, use, 0)
+    return body
+
+
+def _value(module: Module, node: ast.AST, prefix: str, body: Body, use: ast.AST, depth: int) -> None:
+    inner = unwrapped(node)
+    if inner is None or depth > 8:
+        return
+    if isinstance(inner, ast.Dict):
+        _dict(module, inner, prefix, body, use, depth)
+    elif isinstance(inner, ast.List | ast.Tuple) and not prefix:
+        _operations(module, inner, body)
+    elif isinstance(inner, ast.Name):
+        _name(module, inner, prefix, body, use, depth)
+    elif isinstance(inner, ast.Call):
+        _call(module, inner, prefix, body, use, depth)
+    elif isinstance(inner, ast.IfExp):
+        _value(module, inner.body, prefix, body, use, depth + 1)
+        _value(module, inner.orelse, prefix, body, use, depth + 1)
+    elif isinstance(inner, ast.BinOp) and not prefix:
+        _value(module, inner.left, prefix, body, use, depth + 1)
+        _value(module, inner.right, prefix, body, use, depth + 1)
+    elif prefix:
+        _leaf(module, inner, prefix, body, use)
+
+
+def _dict(module: Module, node: ast.Dict, prefix: str, body: Body, use: ast.AST, depth: int) -> None:
+    body.known = True
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:  # `{**other, ...}`
+            if prefix == "status" and is_read(module, value, use):
+                body.status_read = True
+            _value(module, value, prefix, body, use, depth + 1)
+            continue
+        name = constant(key) or f"<{module.text(key)}>"
+        path = f"{prefix}.{name}" if prefix else name
+        if name in _VERSION and prefix.startswith("metadata"):
+            body.version = True
+            continue
+        if prefix.count(".") < 2 and isinstance(unwrapped(value), ast.Dict):
+            _value(module, value, path, body, use, depth + 1)
+            if isinstance(value, ast.Dict) and not value.keys:
+                body.fields.add(path)
+        elif path == "status" and _whole_read_status(module, value, use):
+            body.status_read = True
+            body.fields.add(path)
+        elif path in ("status", "metadata", "spec") and isinstance(unwrapped(value), ast.Name | ast.Call):
+            before = len(body.fields)
+            _value(module, value, path, body, use, depth + 1)
+            if len(body.fields) == before:
+                body.fields.add(path)
+        else:
+            _leaf(module, value, path, body, use)
+
+
+def _leaf(module: Module, value: ast.AST, path: str, body: Body, use: ast.AST) -> None:
+    body.fields.add(path)
+    name = path.split(".")[-1]
+    built = isinstance(value, ast.List | ast.ListComp) or (isinstance(value, ast.BinOp) and _has_list(value))
+    if name in _LISTS or built:
+        body.lists.add(path)
+        if is_read(module, value, use):
+            body.rebuilt.add(path)
+
+
+def _has_list(node: ast.AST) -> bool:
+    return any(isinstance(each, ast.List | ast.ListComp) for each in ast.walk(node))
+
+
+def _whole_read_status(module: Module, value: ast.AST, use: ast.AST) -> bool:
+    """Whether a value is a status that was read: `obj["status"]`, `obj.get("status", {})`, a name bound to one of these."""
+    inner = unwrapped(value)
+    if isinstance(inner, ast.Subscript) and constant(inner.slice) == "status":
+        return is_read(module, inner.value, use)
+    if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in ("get", "setdefault"):
+        first = inner.args[0] if inner.args else None
+        return constant(first) == "status" and is_read(module, inner.func.value, use)
+    if isinstance(inner, ast.Attribute) and inner.attr == "status":
+        return is_read(module, inner.value, use)
+    if isinstance(inner, ast.Name):
+        return any(_whole_read_status(module, each, each) for each in bindings(module, inner.id, use) if each is not value)
+    return False
+
+
+def is_read(module: Module, node: ast.AST, use: ast.AST, depth: int = 0) -> bool:
+    """Whether an expression holds something that came from the server."""
+    inner = unwrapped(node)
+    if depth > 5 or inner is None:
+        return False
+    if isinstance(inner, ast.Call):
+        name = dotted(inner.func).split(".")[-1]
+        if name in ("get", "setdefault") and inner.args and constant(inner.args[0]) and isinstance(inner.func, ast.Attribute):
+            owner = inner.func.value
+            if isinstance(owner, ast.Name | ast.Subscript | ast.Attribute | ast.Call) and len(inner.args) <= 2 and not inner.keywords:
+                if is_read(module, owner, use, depth + 1):
+                    return True
+                return name == "get" and isinstance(owner, ast.Name) and owner.id[:1].isupper()
+        if _READ.match(name) and not isinstance(inner.func, ast.Name):
+            return True
+        if _READ.match(name) and isinstance(inner.func, ast.Name):
+            return True
+        return any(is_read(module, each, use, depth + 1) for each in inner.args if isinstance(each, ast.Name | ast.Subscript | ast.Call))
+    if isinstance(inner, ast.Name):
+        if any(is_read(module, each, each, depth + 1) for each in bindings(module, inner.id, use) if each is not node):
+            return True
+        if any(is_read(module, each, use, depth + 1) for each in loops(module, inner.id, use)):
+            return True
+        return False
+    if isinstance(inner, ast.Subscript | ast.Attribute):
+        return is_read(module, inner.value, use, depth + 1)
+    if isinstance(inner, ast.BinOp):
+        return is_read(module, inner.left, use, depth + 1) or is_read(module, inner.right, use, depth + 1)
+    if isinstance(inner, ast.ListComp):
+        return any(is_read(module, each.iter, use, depth + 1) for each in inner.generators)
+    if isinstance(inner, ast.List | ast.Tuple):
+        return any(isinstance(each, ast.Starred) and is_read(module, each.value, use, depth + 1) for each in inner.elts)
+    return False
+
+
+def _name(module: Module, node: ast.Name, prefix: str, body: Body, use: ast.AST, depth: int) -> None:
+    function = module.function_of(use)
+    found = bindings(module, node.id, use)
+    if not found and function is not None and node.id in parameters(function):
+        if not prefix:
+            body.parameter = node.id
+        else:
+            body.fields.add(prefix)
+    for value in found:
+        body.line = body.line or value.lineno
+        if value is node:
+            continue
+        if not prefix and not isinstance(unwrapped(value), ast.Dict | ast.List) and is_read(module, value, value):
+            body.from_read, body.known = True, True
+        _value(module, value, prefix, body, value, depth + 1)
+    for path, value, where in _changes(module, node.id, use):
+        full = f"{prefix}.{path}" if prefix and path else path or prefix
+        if path == "<operations>":
+            _operations(module, value, body)
+        elif full.endswith(_VERSION):
+            body.version = True
+        elif path:
+            body.known = True
+            if full == "status" and _whole_read_status(module, value, where):
+                body.status_read = True
+            inner = unwrapped(value)
+            if isinstance(inner, ast.Dict) and full.count(".") < 2:
+                _dict(module, inner, full, body, where, depth + 1)
+            else:
+                _leaf(module, value, full, body, where)
+    if _strips_version(module, node.id, use):
+        body.stripped = True
+
+
+def _changes(module: Module, name: str, use: ast.AST) -> Iterator[tuple[str, ast.expr, ast.AST]]:
+    """Yield what is put into the dictionary called `name` before a use: `x["status"]["phase"] = v`, `x.update({...})`, `x.append({...})`."""
+    scope: ast.AST = module.function_of(use) or module.tree
+    line = getattr(use, "lineno", 0)
+    for node in ast.walk(scope):
+        if getattr(node, "lineno", 0) > line:
+            continue
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                path = subscript_path(module, target, name)
+                if path:
+                    yield path, node.value, node
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            method = node.func.attr
+            owner = node.func.value
+            path = subscript_path(module, owner, name)
+            here = isinstance(owner, ast.Name) and owner.id == name
+            if method == "update" and (here or path) and isinstance(node.args[0], ast.Dict):
+                for key, value in zip(node.args[0].keys, node.args[0].values, strict=True):
+                    if key is not None:
+                        yield ".".join(filter(None, (path, constant(key) or "<dynamic>"))), value, node
+            elif method in ("append", "extend", "insert") and here:
+                yield "<operations>", node.args[-1], node
+            elif method in ("append", "extend", "insert") and path:
+                yield path, ast.copy_location(ast.BinOp(ast.List([], ast.Load()), ast.Add(), node.func.value), node), node
+
+
+def subscript_path(module: Module, node: ast.AST, name: str) -> str:
+    """Return `status.phase` for `name["status"]["phase"]`, `name.status["phase"]`, `name.setdefault("status", {})["phase"]`."""
+    parts: list[str] = []
+    while True:
+        if isinstance(node, ast.Subscript):
+            parts.append(constant(node.slice) or f"<{module.text(node.slice)}>")
+            node = node.value
+        elif isinstance(node, ast.Attribute) and node.attr in ("status", "metadata", "spec", "meta", "conditions", "finalizers"):
+            parts.append("metadata" if node.attr == "meta" else node.attr)
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("setdefault", "get") and node.args:
+            parts.append(constant(node.args[0]) or "<dynamic>")
+            node = node.func.value
+        elif isinstance(node, ast.Name):
+            return ".".join(reversed(parts)) if node.id == name else ""
+        else:
+            return ""
+
+
+def _strips_version(module: Module, name: str, use: ast.AST) -> bool:
+    scope: ast.AST = module.function_of(use) or module.tree
+    line = getattr(use, "lineno", 0)
+    for node in ast.walk(scope):
+        if getattr(node, "lineno", 0) > line:
+            continue
+        if isinstance(node, ast.Delete) and any(subscript_path(module, each, name).endswith(_VERSION) for each in node.targets):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "pop" and node.args:
+            owner = subscript_path(module, node.func.value, name)
+            if owner == "metadata" and constant(node.args[0]) in _VERSION:
+                return True
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value in (None, ""):
+            if any(_attribute_version(each, name) for each in node.targets):
+                return True
+    return False
+
+
+def _attribute_version(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in _VERSION and dotted(node).split(".")[0] == name
+
+
+def _operations(module: Module, node: ast.AST, body: Body) -> None:
+    """Collect JSON patch operations from dictionaries with `op` and `path`."""
+    for each in ast.walk(node):
+        if not isinstance(each, ast.Dict):
+            continue
+        pairs = {constant(key): value for key, value in zip(each.keys, each.values, strict=True) if key is not None}
+        if "op" in pairs and "path" in pairs:
+            body.known = True
+            path = pairs["path"]
+            shown = constant(path) or module.text(path)
+            body.operations.append((constant(pairs["op"]), shown))
+            clean = re.sub(r"^f?['\"]|['\"]$", "", shown).strip("/")
+            if clean and constant(pairs["op"]) != "test":
+                body.fields.add(".".join(clean.split("/")[:2]))
+
+
+def _call(module: Module, node: ast.Call, prefix: str, body: Body, use: ast.AST, depth: int) -> None:
+    name = dotted(node.func).split(".")[-1]
+    if not prefix and is_read(module, node, use):
+        body.from_read, body.known = True, True
+        return
+    if name in ("dumps", "encode") and (node.args or isinstance(node.func, ast.Attribute)):
+        inner = node.args[0] if node.args else getattr(node.func, "value", node)
+        _value(module, inner, prefix, body, use, depth + 1)
+        return
+    if name[:1].isupper() and node.keywords:  # a typed model: V1Pod(metadata=..., status=...)
+        body.known = True
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                continue
+            path = f"{prefix}.{keyword.arg}" if prefix else keyword.arg
+            if keyword.arg in _VERSION:
+                body.version = True
+            elif prefix.count(".") < 2 and isinstance(keyword.value, ast.Call):
+                _value(module, keyword.value, path, body, use, depth + 1)
+                body.fields.add(path)
+            elif keyword.arg not in ("api_version", "kind", "name", "namespace"):
+                _leaf(module, keyword.value, path, body, use)
+        return
+    if prefix:
+        _leaf(module, node, prefix, body, use)

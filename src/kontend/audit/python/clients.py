@@ -1,0 +1,254 @@
+"""Which Python calls write to the Kubernetes API, by client library.
+
+kubernetes and kubernetes_asyncio have telling method names; kr8s, pykube, lightkube, easykube and raw HTTP need the import, the arguments or the URL;
+kontend's own runtime has controller-runtime's words. Each recogniser returns a `Call` or None, and the first that knows wins.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from kontend.audit.python.module import Module, argument, bindings, constant, dotted
+from kontend.audit.site import Lock, PatchType, Verb
+
+_TYPED = re.compile(r"^(patch|replace|create|delete)_(namespaced|cluster)_(\w+?)(_status|_scale)?(_with_http_info)?$")
+_CLUSTER_KINDS = "node|namespace|persistent_volume|custom_resource_definition|cluster_role|cluster_role_binding|priority_class|storage_class"
+_UNSCOPED = re.compile(rf"^(patch|replace|create|delete)_({_CLUSTER_KINDS})(_status)?$")
+_URL = re.compile(r"/apis?/|/namespaces/|/status\b")
+_VERBS = {"patch": Verb.PATCH, "replace": Verb.UPDATE, "create": Verb.CREATE, "delete": Verb.DELETE}
+_CONTENT = {
+    "application/json-patch+json": PatchType.JSON,
+    "application/merge-patch+json": PatchType.MERGE,
+    "application/strategic-merge-patch+json": PatchType.STRATEGIC,
+    "application/apply-patch+yaml": PatchType.APPLY,
+}
+PREFILTER = re.compile(
+    rb"\b(patch|replace|create|delete)_(namespaced|cluster|node|namespace|custom)|\bkopf\b|\bkr8s\b|\blightkube\b|\bpykube\b|\beasykube\b"
+    rb"|/status\b|/apis/|\bsubresource\b|\bkontend\b|merge-patch\+json|openshift\.dynamic|kubernetes"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A recognised write with its parts."""
+
+    node: ast.Call
+    verb: Verb
+    method: str
+    library: str
+    status: bool
+    body: ast.expr | None
+    kind: str = ""
+    patch_type: PatchType | None = None
+    lock: Lock | None = None
+    main_resource: bool = False
+
+
+def recognise(module: Module, node: ast.Call) -> Call | None:
+    """Return what a call writes, or None."""
+    if not isinstance(node.func, ast.Attribute):
+        return None
+    for known in (_official, _own_runtime, _lightkube, _object_patch, _easykube, _pykube_update, _http):
+        found = known(module, node, node.func)
+        if found is not None:
+            return found
+    return None
+
+
+def content_type(module: Module, node: ast.Call, default: PatchType) -> PatchType:
+    """Return the patch type a call asks for with `_content_type=`, `content_type=`, `type=` or a header."""
+    for keyword in node.keywords:
+        if keyword.arg in ("_content_type", "content_type", "headers", "header_params", "type", "patch_type"):
+            shown = module.text(keyword.value)
+            for name, kind in _CONTENT.items():
+                if name in shown:
+                    return kind
+            if keyword.arg in ("type", "patch_type"):
+                word = shown.rsplit(".", 1)[-1].strip("'\"").lower()
+                return {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC, "apply": PatchType.APPLY}.get(word, default)
+    return default
+
+
+def _official(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
+    match = _TYPED.match(func.attr) or _UNSCOPED.match(func.attr)
+    if match is None:
+        return None
+    verb = _VERBS[match.group(1)]
+    custom = "custom_object" in func.attr
+    status = func.attr.endswith(("_status", "_status_with_http_info"))
+    kind = match.group(2) if match.re is _UNSCOPED else match.group(3)
+    if custom:
+        position = 4 if "namespaced" in func.attr else 3
+        plural = argument(node, position - 1, "plural")
+        kind = constant(plural) or module.text(plural).split(".")[-1]
+        body = argument(node, position + 1 if verb is not Verb.CREATE else position, "body")
+        default = PatchType.MERGE
+    else:
+        scoped = 1 if "namespaced" in func.attr else 0
+        body = argument(node, scoped + (0 if verb is Verb.CREATE else 1), "body")
+        default = PatchType.STRATEGIC
+    patch_type = content_type(module, node, PatchType.JSON if isinstance(body, ast.List) else default) if verb is Verb.PATCH else None
+    if patch_type is PatchType.APPLY:
+        verb = Verb.APPLY
+    library = "kubernetes_asyncio" if module.uses("kubernetes_asyncio") else "kubernetes"
+    lock = Lock.OWNED if verb is Verb.APPLY else None
+    if verb is Verb.DELETE:
+        lock = Lock.LOCKED if "preconditions" in module.text(node).lower() else Lock.NONE
+    return Call(node, verb, func.attr, library, status, body, kind, patch_type, lock, not status)
+
+
+def _own_runtime(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
+    """`await api.status.patch(widget, merge_from(base, lock=True))` of kontend's runtime."""
+    if not module.uses("kontend") or func.attr not in ("patch", "update", "create", "delete", "apply") or not node.args:
+        return None
+    chain = dotted(func).split(".")
+    if not any(part in ("api", "client", "live", "_api") for part in chain[:-1]):
+        return None
+    status = "status" in chain[:-1]
+    verb = {"patch": Verb.PATCH, "update": Verb.UPDATE, "create": Verb.CREATE, "delete": Verb.DELETE, "apply": Verb.APPLY}[func.attr]
+    lock: Lock | None = {Verb.UPDATE: Lock.VERSIONED, Verb.CREATE: Lock.NONE, Verb.APPLY: Lock.OWNED}.get(verb)
+    kind: PatchType | None = None
+    if verb is Verb.DELETE:
+        lock = Lock.LOCKED if any(each.arg in ("uid", "resource_version") for each in node.keywords) else Lock.NONE
+    if verb is Verb.PATCH:
+        kind, lock = _own_patch(module, node)
+    return Call(node, verb, ".".join(chain[-2:]) if status else func.attr, "kontend", status, node.args[0], "", kind, lock)
+
+
+def _own_patch(module: Module, node: ast.Call) -> tuple[PatchType, Lock]:
+    patch: ast.AST | None = node.args[1] if len(node.args) > 1 else None
+    if isinstance(patch, ast.Name):
+        found = bindings(module, patch.id, node)
+        patch = found[-1] if found else patch
+    if not isinstance(patch, ast.Call):
+        return PatchType.UNKNOWN, Lock.UNKNOWN
+    name = dotted(patch.func).split(".")[-1]
+    if name == "merge_from":
+        locked = any(each.arg == "lock" and isinstance(each.value, ast.Constant) and each.value.value for each in patch.keywords)
+        return PatchType.MERGE, Lock.LOCKED if locked else Lock.UNLOCKED
+    if name == "json_patch":
+        return PatchType.JSON, Lock.LOCKED if "test" in module.text(patch) else Lock.UNLOCKED
+    return PatchType.UNKNOWN, Lock.UNKNOWN
+
+
+def _lightkube(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
+    if not module.uses("lightkube") or func.attr not in ("patch", "replace", "apply", "set", "create", "delete") or not node.args:
+        return None
+    if "client" not in dotted(func.value).lower():
+        return None
+    first = module.text(node.args[0])
+    status = ".Status" in first or "subresource" in module.text(node)
+    kind = first.split(".")[0]
+    if func.attr in ("patch", "set"):
+        body = argument(node, 2 if func.attr == "patch" else 0, "obj")
+        default = PatchType.STRATEGIC if func.attr == "patch" else PatchType.MERGE
+        patch_type = content_type(module, node, default)
+        lock = Lock.OWNED if patch_type is PatchType.APPLY else None
+        return Call(node, Verb.APPLY if lock else Verb.PATCH, func.attr, "lightkube", status, body, kind, patch_type, lock, not status)
+    if func.attr == "apply":
+        return Call(node, Verb.APPLY, "apply", "lightkube", status, node.args[0], kind, PatchType.APPLY, Lock.OWNED)
+    verb = _VERBS[func.attr]
+    lock = {Verb.UPDATE: Lock.VERSIONED}.get(verb, Lock.NONE)
+    return Call(node, verb, func.attr, "lightkube", status, node.args[0], kind, None, lock)
+
+
+def _object_patch(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
+    """`obj.patch({...}, subresource="status")` of kr8s and pykube, `resource.patch(body=...)` of the dynamic client."""
+    if func.attr not in ("patch", "async_patch", "replace", "server_side_apply"):
+        return None
+    given = argument(node, 0, "body", "spec")
+    names = {each.arg for each in node.keywords}
+    subresource = next((constant(each.value) for each in node.keywords if each.arg == "subresource"), "")
+    dynamic = "body" in names
+    if func.attr in ("replace", "server_side_apply") and not dynamic:
+        return None
+    body = given
+    if isinstance(given, ast.Name):
+        found = bindings(module, given.id, node)
+        given = found[-1] if found else given
+    looks = isinstance(given, ast.Dict) and any(constant(key) in ("status", "metadata", "spec", "data") for key in given.keys if key)
+    if not (looks or subresource or (dynamic and module.uses("kubernetes", "openshift"))):
+        return None
+    if not module.uses("kr8s", "pykube", "kubernetes", "kubernetes_asyncio", "kopf", "openshift", "lightkube") and not subresource and not looks:
+        return None
+    if module.uses("requests", "httpx", "aiohttp") and "url" in names:
+        return None
+    status = subresource == "status" or dotted(func.value).endswith(".status")
+    default = PatchType.JSON if isinstance(given, ast.List) else PatchType.MERGE
+    patch_type = content_type(module, node, default)
+    library = next((name for name in ("kr8s", "pykube") if module.uses(name)), "dynamic" if dynamic else "object")
+    verb = {"replace": Verb.UPDATE, "server_side_apply": Verb.APPLY}.get(func.attr, Verb.PATCH)
+    if patch_type is PatchType.APPLY or verb is Verb.APPLY:
+        return Call(node, Verb.APPLY, func.attr, library, status, body, object_kind(module, func.value, node), PatchType.APPLY, Lock.OWNED)
+    main = not status
+    return Call(node, verb, func.attr, library, status, body, object_kind(module, func.value, node), patch_type, None, main)
+
+
+def object_kind(module: Module, owner: ast.AST, use: ast.AST) -> str:
+    """Return the class an object was made by: `cluster = await DaskCluster.get(...)` gives `DaskCluster`."""
+    if isinstance(owner, ast.Name):
+        if owner.id == "self":
+            return next((each.name for each in module.above(use) if isinstance(each, ast.ClassDef)), "")
+        for value in reversed(bindings(module, owner.id, use)):
+            inner = value.value if isinstance(value, ast.Await) else value
+            parts = dotted(inner).split(".")
+            name = next((part for part in parts if part[:1].isupper()), "")
+            if name:
+                return name
+        return owner.id
+    parts = dotted(owner).split(".")
+    return next((part for part in parts if part[:1].isupper()), parts[-1])
+
+
+def _easykube(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
+    """`resource = await ekapi.resource("widgets/status"); await resource.replace(name, {...}, namespace=...)`."""
+    if func.attr not in ("replace", "patch", "json_patch", "server_side_apply", "create_or_patch") or not isinstance(func.value, ast.Name):
+        return None
+    made = [each for each in bindings(module, func.value.id, node) if ".resource(" in module.text(each)]
+    if not made or len(node.args) < 2:
+        return None
+    name = module.text(made[-1])
+    status = "/status" in name
+    match = re.search(r"resource\(\s*f?['\"]?([\w{}.]+)", name)
+    verb = {"replace": Verb.UPDATE, "server_side_apply": Verb.APPLY}.get(func.attr, Verb.PATCH)
+    kind = PatchType.JSON if func.attr == "json_patch" else PatchType.MERGE
+    lock = Lock.OWNED if verb is Verb.APPLY else None
+    return Call(node, verb, func.attr, "easykube", status, node.args[1], match.group(1) if match else "", kind if verb is Verb.PATCH else None, lock, not status)
+
+
+def _pykube_update(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
+    """pykube's `obj.update()` sends the whole object with its resourceVersion as a merge patch."""
+    if func.attr != "update" or not module.uses("pykube") or not isinstance(func.value, ast.Name):
+        return None
+    if any(each.arg not in ("is_strategic", "subresource") for each in node.keywords) or node.args:
+        return None
+    subresource = next((constant(each.value) for each in node.keywords if each.arg == "subresource"), "")
+    return Call(node, Verb.PATCH, "update", "pykube", subresource == "status", None, object_kind(module, func.value, node), PatchType.MERGE, Lock.LOCKED)
+
+
+def _http(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
+    """`session.patch(f"{host}/apis/…/status", json={...})` with any HTTP library."""
+    if func.attr not in ("patch", "put", "request") or not module.uses("requests", "httpx", "aiohttp", "urllib3"):
+        return None
+    first = 1 if func.attr == "request" else 0
+    url = argument(node, first, "url")
+    if url is None:
+        return None
+    if isinstance(url, ast.Name):
+        found = bindings(module, url.id, node)
+        url = found[-1] if found else url
+    shown = module.text(url)
+    if not _URL.search(shown):
+        return None
+    method = constant(argument(node, 0, "method")).lower() if func.attr == "request" else func.attr
+    verb = {"patch": Verb.PATCH, "put": Verb.UPDATE}.get(method)
+    body = argument(node, 99, "json", "data", "content", "body")
+    if verb is None or body is None:
+        return None
+    status = bool(re.search(r"/status\b", shown))
+    kind = content_type(module, node, PatchType.MERGE) if verb is Verb.PATCH else None
+    match = re.search(r"/([a-z]+)/[^/]*/status", shown) or re.search(r"/([a-z]+)/[^/]*$", shown)
+    lock = Lock.OWNED if kind is PatchType.APPLY else None
+    return Call(node, Verb.APPLY if lock else verb, func.attr, "http", status, body, match.group(1) if match else "", kind, lock, not status)

@@ -1,0 +1,73 @@
+"""Expressions, ready to run: parsed, checked and compiled once, evaluated many times.
+
+>>> from kontend.kube.cel.schema_types import declare
+>>> self_type = declare({"type": "object", "properties": {"n": {"type": "integer"}}}, resource=False)
+>>> expression = compile_expression("self.n < 3", self_type)
+>>> expression.evaluate({"n": 2})
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kontend.kube.cel import types
+from kontend.kube.cel.ast import Node
+from kontend.kube.cel.checker import Environment, check
+from kontend.kube.cel.parser import parse
+from kontend.kube.cel.program import Compiler, Run
+from kontend.kube.cel.schema_types import Declaration, converter
+from kontend.kube.cel.types import Type
+from kontend.kube.cel.values import EvalError, Optional
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A compiled expression over ``self`` and ``oldSelf``."""
+
+    source: str
+    tree: Node
+    type: Type
+    uses_old: bool
+    run: Run
+    size: int
+    optional_old: bool
+    declaration: Declaration | None
+
+    def evaluate(self, value: Any, old: Any = None) -> Any:
+        """The result; an ``EvalError`` when there is none."""
+        try:
+            return self.run([value, old] + [None] * (self.size - 2))
+        except EvalError:
+            raise
+        except RecursionError:
+            raise EvalError("evaluation nested too deeply") from None
+        except (TypeError, AttributeError, ValueError, KeyError, OverflowError):
+            # Data that does not have the shape of its schema: validation refuses it, rules only see what passed.
+            raise EvalError("no such overload") from None
+
+    def old_value(self, old: Any) -> Any:
+        """What ``oldSelf`` is bound to, given the old JSON (``None`` when there is none)."""
+        if not self.optional_old:
+            return old
+        if old is None:
+            return Optional(present=False)
+        convert = converter(self.declaration.node) if self.declaration is not None else None
+        return Optional(convert(old) if convert is not None else old)
+
+
+def compile_expression(source: str, declaration: Declaration, *, optional_old: bool = False) -> Expression:
+    """Compile a rule; a ``CompileError`` tells what is wrong with it."""
+    tree = parse(source)
+    old_type = types.optional_of(declaration.type) if optional_old else declaration.type
+    structs = declaration.structs
+    fields = {
+        name: {field: each.type for field, (_, each) in (struct.fields or {}).items()} for name, struct in structs.items()
+    }
+    environment = Environment({"self": declaration.type, "oldSelf": old_type}, fields)
+    used = check(tree, source, environment)
+    schemas = {"self": declaration} if optional_old else {"self": declaration, "oldSelf": declaration}
+    compiler = Compiler(["self", "oldSelf"], schemas, structs)
+    run = compiler.value(tree)
+    return Expression(source, tree, tree.type, "oldSelf" in used, run, compiler.size, optional_old, declaration)

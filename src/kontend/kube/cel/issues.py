@@ -1,0 +1,52 @@
+"""What is wrong with an expression, shown as the server shows it: line, column and a pointer below the text."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_MOST: Final = 100
+_LONGEST_LINE: Final = 16384
+
+
+class CompileError(ValueError):
+    """An expression that does not compile; the text holds all the mistakes that were found."""
+
+
+class Issues:
+    """Mistakes found in one expression, each at an offset."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.found: list[tuple[int, int, str]] = []
+
+    def add(self, at: int, message: str) -> None:
+        """Note a mistake."""
+        before = self.source[:at]
+        line = before.count("\n") + 1
+        self.found.append((line, at - (before.rfind("\n") + 1), message))
+
+    def raise_any(self) -> None:
+        """Raise what was found, if anything."""
+        if self.found:
+            raise CompileError(self.text())
+
+    def text(self) -> str:
+        """All mistakes, in the order of their places."""
+        ordered = sorted(self.found[:_MOST], key=lambda each: (each[0], each[1]))
+        shown = [self._show(*each) for each in ordered]
+        if len(self.found) > _MOST:
+            shown.append(f"{len(self.found) - _MOST} more errors were truncated")
+        return "\n".join(shown)
+
+    def _show(self, line: int, column: int, message: str) -> str:
+        # An empty expression has no place: the server shows column zero and no text.
+        if not self.source:
+            return f"ERROR: <input>:1:0: {message}"
+        text = f"ERROR: <input>:{line}:{column + 1}: {message}"
+        snippet = self.source.split("\n")[line - 1]
+        if len(snippet.encode()) > _LONGEST_LINE:
+            return text
+        snippet = snippet.replace("\t", " ")
+        dots = "".join("." if char.isascii() else "\uff0e" for char in snippet[:column])
+        wide = column < len(snippet) and not snippet[column].isascii()
+        return f"{text}\n | {snippet}\n | {dots}{chr(0xFF3E) if wide else '^'}"

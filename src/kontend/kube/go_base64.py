@@ -1,0 +1,52 @@
+"""Standard base64 as Go reads it: line ends are skipped, padding is required, and a fault is told by its place."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from typing import Final
+
+_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+_ALPHABET: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+
+
+def decode_base64(text: str) -> bytes:
+    """The bytes that a text stands for; ``ValueError`` in Go's words.
+
+    >>> decode_base64("aGVs\\nbG8=")
+    b'hello'
+    >>> decode_base64("aGVsbG8")
+    Traceback (most recent call last):
+    ValueError: illegal base64 data at input byte 4
+    """
+    clean = text.replace("\r", "").replace("\n", "")
+    if _BASE64.fullmatch(clean) is None:
+        raise ValueError(f"illegal base64 data at input byte {_fault(text)}")
+    return binascii.a2b_base64(clean)
+
+
+def _fault(text: str) -> int:
+    """Where Go's decoder stops: at a foreign byte or at wrong padding."""
+    data = text.encode("utf-8", "replace")
+    count = 0
+    for index, byte in enumerate(data):
+        if byte in b"\r\n":
+            continue
+        if byte in _ALPHABET:
+            count += 1
+            continue
+        if byte != ord("=") or count % 4 < 2:
+            return index
+        rest = index + 1
+        if count % 4 == 2:
+            while rest < len(data) and data[rest] in b"\r\n":
+                rest += 1
+            if rest >= len(data):
+                return len(data)
+            if data[rest : rest + 1] != b"=":
+                return rest - 1
+            rest += 1
+        while rest < len(data) and data[rest] in b"\r\n":
+            rest += 1
+        return rest
+    return len(data) - count % 4
