@@ -91,7 +91,11 @@ def classify_sources(sources: Sources, tell: Callable[[str], None] = lambda _: N
         try:
             from kontend.audit.go.scan import scan as scan_go
         except ImportError as error:
-            sources.problems.append(Problem("Go files", f"not audited: {error.name} is not installed (pip install tree-sitter tree-sitter-go)"))
+            sources.problems.append(
+                Problem(
+                    "Go files", f"not audited: {error.name} is not installed (pip install tree-sitter tree-sitter-go)"
+                )
+            )
         else:
             sites += scan_go(sources.go, sources.roles, tell)
     if sources.python:
@@ -110,7 +114,9 @@ def _unique(findings: list[Finding]) -> list[Finding]:
 
 def _shown(sites: list[Site]) -> list[Site]:
     """Bring paths to the form they are shown in: relative to the working directory where that is shorter."""
-    return [replace(site, path=_short(site.path), base=replace(site.base, path=_short(site.base.path))) for site in sites]
+    return [
+        replace(site, path=_short(site.path), base=replace(site.base, path=_short(site.base.path))) for site in sites
+    ]
 
 
 def _short(path: str) -> str:

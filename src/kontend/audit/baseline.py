@@ -23,7 +23,9 @@ def read_baseline(path: str) -> set[str]:
     try:
         content = json.loads(Path(path).read_text("utf-8"))
     except OSError as error:
-        raise BaselineError(f"{path}: {error.strerror or error}; `kontend audit --write-baseline {path}` makes one") from error
+        raise BaselineError(
+            f"{path}: {error.strerror or error}; `kontend audit --write-baseline {path}` makes one"
+        ) from error
     except ValueError as error:
         raise BaselineError(f"{path}: not a baseline, JSON was expected: {error}") from error
     entries = content.get("findings") if isinstance(content, dict) else None

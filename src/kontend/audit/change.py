@@ -54,7 +54,9 @@ def parse_diff(diff: str) -> dict[str, set[int]]:
     return found
 
 
-def added(findings: Iterable[Finding], lines: dict[str, set[int]], bases: dict[tuple[str, int], tuple[str, int]]) -> list[Finding]:
+def added(
+    findings: Iterable[Finding], lines: dict[str, set[int]], bases: dict[tuple[str, int], tuple[str, int]]
+) -> list[Finding]:
     """Keep the findings whose write or base is on a changed line."""
     kept: list[Finding] = []
     for finding in findings:

@@ -31,21 +31,39 @@ def _parser() -> argparse.ArgumentParser:
         description="Find unsafe status and metadata writes in Go and Python controllers.",
         epilog="Suppress one with `// kontend: ignore[rule] -- reason`. `kontend rule NAME` explains a rule.",
     )
-    parser.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="files or directories (default: the current one)")
-    parser.add_argument("--table", action="store_true", help="print every write site with its verdict, as a reviewer would")
-    parser.add_argument("--policy", choices=sorted(POLICIES), help="what counts as wrong (default: the settings, else 'default')")
+    parser.add_argument(
+        "paths", nargs="*", default=["."], metavar="PATH", help="files or directories (default: the current one)"
+    )
+    parser.add_argument(
+        "--table", action="store_true", help="print every write site with its verdict, as a reviewer would"
+    )
+    parser.add_argument(
+        "--policy", choices=sorted(POLICIES), help="what counts as wrong (default: the settings, else 'default')"
+    )
     parser.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
     parser.add_argument("--output-file", metavar="FILE", help="write there instead of stdout")
     parser.add_argument("--baseline", metavar="FILE", help="do not report what is in this file")
     parser.add_argument("--write-baseline", metavar="FILE", help="write what is found to FILE and exit 0")
-    parser.add_argument("--diff", metavar="REV", help="report only what stands on lines that differ from this git revision")
-    parser.add_argument("--config", metavar="FILE", help="settings to use instead of the nearest pyproject.toml or .kontend.toml")
-    parser.add_argument("--show", choices=[each.value for each in Severity], help="lowest severity to print (default: warning)")
-    parser.add_argument("--fail-on", choices=[*(each.value for each in Severity), "never"], help="lowest severity that exits 1 (default: error)")
+    parser.add_argument(
+        "--diff", metavar="REV", help="report only what stands on lines that differ from this git revision"
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", help="settings to use instead of the nearest pyproject.toml or .kontend.toml"
+    )
+    parser.add_argument(
+        "--show", choices=[each.value for each in Severity], help="lowest severity to print (default: warning)"
+    )
+    parser.add_argument(
+        "--fail-on",
+        choices=[*(each.value for each in Severity), "never"],
+        help="lowest severity that exits 1 (default: error)",
+    )
     parser.add_argument("--include-tests", action="store_true", help="audit test code too")
     parser.add_argument("--include-generated", action="store_true", help="audit generated code too")
     parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help="leave out paths that match")
-    parser.add_argument("--confirm", action="store_true", help="explore each finding and mark what is reproduced (needs the explorer)")
+    parser.add_argument(
+        "--confirm", action="store_true", help="explore each finding and mark what is reproduced (needs the explorer)"
+    )
     return parser
 
 
@@ -57,7 +75,9 @@ def run(argv: Sequence[str]) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     if options.confirm:
-        return _wrong("--confirm turns findings into scenarios and needs the explorer, which this version does not have. Run without it.")
+        return _wrong(
+            "--confirm turns findings into scenarios and needs the explorer, which this version does not have. Run without it."
+        )
     missing = [path for path in options.paths if not os.path.lexists(path)]
     if missing:
         return _wrong(f"{missing[0]}: no such file or directory.")
@@ -76,7 +96,9 @@ def run(argv: Sequence[str]) -> int:
         return _wrong(str(error))
     except OSError as error:
         return _wrong(f"{error.filename or options.output_file}: {error.strerror or error}")
-    failing = settings.fail_on is not None and any(each.severity.rank >= settings.fail_on.rank for each in report.findings)
+    failing = settings.fail_on is not None and any(
+        each.severity.rank >= settings.fail_on.rank for each in report.findings
+    )
     return 1 if failing else 0
 
 

@@ -17,7 +17,19 @@ from kontend.audit.finding import Severity
 from kontend.audit.policy import POLICIES, Policy
 from kontend.audit.rules import UnknownRule, find_rule
 
-_KEYS = {"policy", "severity", "ignore", "exclude", "owners", "paths", "include-tests", "include-generated", "fail-on", "show", "baseline"}
+_KEYS = {
+    "policy",
+    "severity",
+    "ignore",
+    "exclude",
+    "owners",
+    "paths",
+    "include-tests",
+    "include-generated",
+    "fail-on",
+    "show",
+    "baseline",
+}
 _PATH_KEYS = {"path", "policy", "severity", "ignore"}
 
 
@@ -55,7 +67,11 @@ class Settings:
         policy, severities = self.policy, dict(self.severities)
         relative = _relative(path, self.root)
         for entry in self.paths:
-            if fnmatch(relative, entry.pattern) or fnmatch(path, entry.pattern) or fnmatch(relative, entry.pattern.rstrip("/") + "/*"):
+            if (
+                fnmatch(relative, entry.pattern)
+                or fnmatch(path, entry.pattern)
+                or fnmatch(relative, entry.pattern.rstrip("/") + "/*")
+            ):
                 if entry.policy is not None:
                     policy = replace(entry.policy, owners=self.policy.owners)
                 severities |= entry.severities
@@ -114,7 +130,9 @@ def _settings(table: dict[str, Any], path: Path) -> Settings:
     policy = _policy(table.get("policy", "default"), path)
     owners = table.get("owners", {})
     if not isinstance(owners, dict):
-        raise ConfigError(f"{path}: owners must be a table of kinds to path patterns, for example Widget = [\"internal/widget/*\"]")
+        raise ConfigError(
+            f'{path}: owners must be a table of kinds to path patterns, for example Widget = ["internal/widget/*"]'
+        )
     policy = replace(policy, owners={kind: tuple(_strings(given, path, "owners")) for kind, given in owners.items()})
     entries = table.get("paths", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -139,7 +157,7 @@ def _path_settings(entry: dict[str, Any], path: Path) -> PathSettings:
     _known(entry, _PATH_KEYS, path)
     pattern = entry.get("path")
     if not isinstance(pattern, str):
-        raise ConfigError(f"{path}: an entry of paths needs a path, for example path = \"internal/legacy/*\"")
+        raise ConfigError(f'{path}: an entry of paths needs a path, for example path = "internal/legacy/*"')
     policy = _policy(entry["policy"], path) if "policy" in entry else None
     return PathSettings(pattern, policy, _severities(entry, path))
 

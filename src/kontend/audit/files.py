@@ -20,7 +20,9 @@ _SKIPPED_DIRECTORIES = {
     ".git", ".hg", ".svn", ".venv", "venv", "node_modules", "vendor", "third_party", "__pycache__", ".tox", ".mypy_cache",
     ".terraform", "site-packages",
 }  # fmt: skip
-_TEST_DIRECTORY = re.compile(r"^(tests?|e2e|envtest|testing|testutils?|testdata|mocks?|fakes?|test[-_].*|.*[-_]tests?|fixtures)$")
+_TEST_DIRECTORY = re.compile(
+    r"^(tests?|e2e|envtest|testing|testutils?|testdata|mocks?|fakes?|test[-_].*|.*[-_]tests?|fixtures)$"
+)
 _TEST_FILE = re.compile(r"(_test\.go|^test_.*\.py|_test\.py|^conftest\.py|^mock_.*\.go|_mock\.go|^fake_.*\.go)$")
 _TEST_TAG = re.compile(rb"^//go:build\s+[^\n]*\b(e2e|integration|envtest|tests?|acceptance)\b", re.MULTILINE)
 _GENERATED = re.compile(rb"^(//|#) Code generated .* DO NOT EDIT\.?\s*$", re.MULTILINE)
@@ -105,12 +107,18 @@ def _read(path: str, relative: str, found: Sources, *, tests: bool) -> None:
         return
     try:
         if not os.path.isfile(path):
-            found.problems.append(Problem(path, "broken symbolic link" if os.path.islink(path) else "not a regular file"))
+            found.problems.append(
+                Problem(path, "broken symbolic link" if os.path.islink(path) else "not a regular file")
+            )
             return
         size = os.path.getsize(path)
         if size > MAX_BYTES:
             if not manifest:
-                found.problems.append(Problem(path, f"{size / 1e6:.0f} MB is more than the {MAX_BYTES / 1e6:.0f} MB that are read; skipped"))
+                found.problems.append(
+                    Problem(
+                        path, f"{size / 1e6:.0f} MB is more than the {MAX_BYTES / 1e6:.0f} MB that are read; skipped"
+                    )
+                )
             return
         content = Path(path).read_bytes()
     except OSError as error:

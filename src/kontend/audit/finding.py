@@ -59,7 +59,9 @@ class Finding:
         return (self.rule, *self.also)
 
 
-def about(site: Site, rule: str, severity: Severity, confidence: Confidence, message: str, fix: str = "", **more: object) -> Finding:
+def about(
+    site: Site, rule: str, severity: Severity, confidence: Confidence, message: str, fix: str = "", **more: object
+) -> Finding:
     """Make a finding at the place of a site."""
     line = more.get("line")
     also = more.get("also")

@@ -60,8 +60,8 @@ def _lock(site: Site, policy: Policy) -> Finding | None:
         return _status_patch(site, policy)
     if site.status and len(site.targets) == 1:
         return None
-    if site.patch_type not in _MERGES:
-        return None
+    if site.patch_type not in _MERGES or site.patch_type is PatchType.STRATEGIC:
+        return None  # a strategic merge patch merges these lists by their keys
     return _metadata_patch(site, policy)
 
 
@@ -79,15 +79,30 @@ def _status_patch(site: Site, policy: Policy) -> Finding | None:
     severity = policy.partial_body if partial else policy.severity("status-patch-without-lock")
     if severity is None:
         return None
+    if site.patch_type is PatchType.STRATEGIC and severity is Severity.ERROR and policy.name != "strict":
+        severity = Severity.WARNING  # built-in kinds only: lists are merged by key, scalars are still overwritten
     also = ("list-merge-patch-without-lock",) if site.lists else ()
+    if any(fact.rule == "list-merge-patch-without-lock" for fact in site.facts) and partial:
+        return None  # the stronger finding speaks for this site
     if partial:
         said = f"{_call(site)} sends {_fields(site)} with no resourceVersion: for these fields the last writer wins, whatever it had read."
         if site.lists:
             said += f" {_lists(site)} replaced whole."
-        return _make(site, policy, "status-patch-without-lock", said, fix, severity=severity, confidence=Confidence.MEDIUM, also=also)
+        return _make(
+            site,
+            policy,
+            "status-patch-without-lock",
+            said,
+            fix,
+            severity=severity,
+            confidence=Confidence.MEDIUM,
+            also=also,
+        )
     said = f"{_call(site)} from {_base(site)}: no resourceVersion is checked, so a write that landed since the read is overwritten in silence."
     if site.lock is Lock.MIXED:
-        said = f"{_call(site)} from {_base(site)}: on this path no resourceVersion is checked, though other callers lock."
+        said = (
+            f"{_call(site)} from {_base(site)}: on this path no resourceVersion is checked, though other callers lock."
+        )
     if site.lists:
         said += f" {_lists(site)} replaced whole: an element another writer added is dropped."
     else:
@@ -97,7 +112,9 @@ def _status_patch(site: Site, policy: Policy) -> Finding | None:
 
 def _partial(site: Site) -> bool:
     """Whether the body names its own fields instead of being a diff against something read."""
-    return site.base.origin is BaseOrigin.BODY and not any(fact.rule == "status-read-modify-write-unguarded" for fact in site.facts)
+    return site.base.origin is BaseOrigin.BODY and not any(
+        fact.rule == "status-read-modify-write-unguarded" for fact in site.facts
+    )
 
 
 def _metadata_patch(site: Site, policy: Policy) -> Finding | None:
@@ -107,7 +124,14 @@ def _metadata_patch(site: Site, policy: Policy) -> Finding | None:
     ):
         if target in site.targets:
             said = f"{_call(site)} from {_base(site)} replaces the whole list {noun}: an entry that another controller added since the read is dropped."
-            return _make(site, policy, rule, said, _GO_FIX if site.language == "go" else _PYTHON_FIX, also=("list-merge-patch-without-lock",))
+            return _make(
+                site,
+                policy,
+                rule,
+                said,
+                _GO_FIX if site.language == "go" else _PYTHON_FIX,
+                also=("list-merge-patch-without-lock",),
+            )
     if any(fact.rule == "list-merge-patch-without-lock" for fact in site.facts):
         return None
     if site.comment:
@@ -123,22 +147,52 @@ def _retry(site: Site, policy: Policy) -> Iterator[Finding | None]:
     checked = site.lock in (Lock.VERSIONED, Lock.LOCKED, Lock.MIXED)
     if not retry.rereads and checked and "onflict" in retry.wrapper:
         said = f"{retry.wrapper} at :{retry.line} repeats {_call(site)} with the object read before the loop: every attempt sends the same stale resourceVersion."
-        yield _make(site, policy, "conflict-retry-stale-object", said, "Read the object again inside the closure, then change it there.")
+        yield _make(
+            site,
+            policy,
+            "conflict-retry-stale-object",
+            said,
+            "Read the object again inside the closure, then change it there.",
+        )
     if retry.blind:
         said = f"{retry.wrapper} at :{retry.line} reads again, then `{retry.blind}` lays a status computed before the loop over it: the conflict that should have protected the other writer is answered by overwriting it."
-        yield _make(site, policy, "conflict-retry-blind-overwrite", said, "Recompute the status from the object that was just read, or copy only the fields this controller owns.")
+        yield _make(
+            site,
+            policy,
+            "conflict-retry-blind-overwrite",
+            said,
+            "Recompute the status from the object that was just read, or copy only the fields this controller owns.",
+        )
     elif retry.rereads and not retry.live and "onflict" in retry.wrapper and site.language == "go" and checked:
         said = f"{retry.wrapper} at :{retry.line} reads again through the manager's client, which is a cache: it may return the version that just conflicted."
-        yield _make(site, policy, "conflict-retry-cached-read", said, "Read through mgr.GetAPIReader(), or return the conflict and let the queue retry.")
+        yield _make(
+            site,
+            policy,
+            "conflict-retry-cached-read",
+            said,
+            "Read through mgr.GetAPIReader(), or return the conflict and let the queue retry.",
+        )
 
 
 def _error(site: Site, policy: Policy) -> Finding | None:
     if not site.status:
         return None
     if site.error is ErrorUse.DROPPED:
-        return _make(site, policy, "status-write-error-ignored", f"The error of {_call(site)} is dropped: a conflict looks like success.", "Return the error, so that the reconcile runs again.")
+        return _make(
+            site,
+            policy,
+            "status-write-error-ignored",
+            f"The error of {_call(site)} is dropped: a conflict looks like success.",
+            "Return the error, so that the reconcile runs again.",
+        )
     if site.error is ErrorUse.LOGGED:
-        return _make(site, policy, "status-write-error-logged-only", f"The error of {_call(site)} is only logged: after a conflict the status stays as it was.", "Return the error, or requeue.")
+        return _make(
+            site,
+            policy,
+            "status-write-error-logged-only",
+            f"The error of {_call(site)} is only logged: after a conflict the status stays as it was.",
+            "Return the error, or requeue.",
+        )
     return None
 
 
@@ -148,14 +202,20 @@ def _full_update(site: Site, policy: Policy) -> Finding | None:
     if site.status:
         said = f"{_call(site)} sends the whole status of {site.object or 'the object'}, fields of other writers included: a stale copy of theirs is refused or, after a re-read, overwritten."
         return _make(site, policy, "status-full-update", said, "Patch the fields this writer owns.")
-    if Target.FINALIZERS in site.targets or (Target.OWNER_REFERENCES in site.targets and not site.owned_child and Target.SPEC not in site.targets):
+    if Target.FINALIZERS in site.targets or (
+        Target.OWNER_REFERENCES in site.targets and not site.owned_child and Target.SPEC not in site.targets
+    ):
         said = f"{_call(site)} writes {', '.join(each.value for each in site.targets)} with a full update, which carries the spec as well."
         return _make(site, policy, "metadata-full-update", said, "Use a merge patch with an optimistic lock.")
     return None
 
 
 def _forced_apply(site: Site, policy: Policy) -> Finding | None:
-    if site.verb is Verb.APPLY and site.status and ("ForceOwnership" in site.code or "Force: true" in site.code or "force=True" in site.code):
+    if (
+        site.verb is Verb.APPLY
+        and site.status
+        and ("ForceOwnership" in site.code or "Force: true" in site.code or "force=True" in site.code)
+    ):
         return _make(site, policy, "status-apply-forced", f"{_call(site)} forces ownership of every field it sends.")
     return None
 

@@ -30,7 +30,9 @@ class Suppression:
 
     def matches(self, finding: Finding) -> bool:
         """Whether a finding is covered; a comment inside a call that spans lines covers it too."""
-        if finding.path != self.path or not (finding.line == self.covers or finding.line <= self.line <= finding.end_line):
+        if finding.path != self.path or not (
+            finding.line == self.covers or finding.line <= self.line <= finding.end_line
+        ):
             return False
         codes = {RULES[name].code.lower() for name in finding.names if name in RULES}
         return not self.rules or any(rule in finding.names or rule.lower() in codes for rule in self.rules)
@@ -89,17 +91,48 @@ def apply_suppressions(
 
 
 def _about(comment: Suppression, policy: Policy, *, used: bool) -> list[Finding]:
-    unknown = [rule for rule in comment.rules if rule not in RULES and rule.upper() not in {each.code for each in RULES.values()}]
+    unknown = [
+        rule
+        for rule in comment.rules
+        if rule not in RULES and rule.upper() not in {each.code for each in RULES.values()}
+    ]
     if unknown:
-        return [_finding(comment, policy, "unused-suppression", f"There is no rule {', '.join(unknown)}. `kontend rule --all` lists the names.")]
+        return [
+            _finding(
+                comment,
+                policy,
+                "unused-suppression",
+                f"There is no rule {', '.join(unknown)}. `kontend rule --all` lists the names.",
+            )
+        ]
     if not comment.reason:
-        return [_finding(comment, policy, "suppression-without-reason", "This suppression gives no reason, so it does not count. Write `ignore[rule] -- why this is safe`.")]
+        return [
+            _finding(
+                comment,
+                policy,
+                "suppression-without-reason",
+                "This suppression gives no reason, so it does not count. Write `ignore[rule] -- why this is safe`.",
+            )
+        ]
     if not used:
         named = ", ".join(comment.rules) or "any rule"
-        return [_finding(comment, policy, "unused-suppression", f"Nothing here breaks {named} any more. Remove the comment.")]
+        return [
+            _finding(
+                comment, policy, "unused-suppression", f"Nothing here breaks {named} any more. Remove the comment."
+            )
+        ]
     return []
 
 
 def _finding(comment: Suppression, policy: Policy, rule: str, message: str) -> Finding:
     severity = policy.severity(rule) or Severity.INFO
-    return Finding(rule, severity, RULES[rule].confidence, comment.path, comment.line, comment.line, message, code=",".join(comment.rules))
+    return Finding(
+        rule,
+        severity,
+        RULES[rule].confidence,
+        comment.path,
+        comment.line,
+        comment.line,
+        message,
+        code=",".join(comment.rules),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from kontend.audit.finding import Finding, about
 from kontend.audit.policy import Policy
@@ -61,13 +62,32 @@ def _shared_fields(sites: list[Site], policy_for: Callable[[str], Policy]) -> li
             where = "; ".join(f"{each.function or 'module'} at {each.path}:{each.line}" for each in others[:3])
             said = f"{path} of {site.kind} is also written by {where}. Neither write checks a version, so the order in which they land decides."
             fix = "Give the field one writer, or lock both writes and recompute on conflict."
-            found.append(about(site, "multi-writer-status-field", severity, RULES["multi-writer-status-field"].confidence, said, fix))
+            found.append(
+                about(
+                    site,
+                    "multi-writer-status-field",
+                    severity,
+                    RULES["multi-writer-status-field"].confidence,
+                    said,
+                    fix,
+                )
+            )
     return found
 
 
 def _one_writer(site: Site, other: Site) -> bool:
-    """Whether two functions run in one worker, one after the other: kopf runs the handlers of one object in sequence."""
-    return bool(site.owner) and site.owner == other.owner
+    """Whether two functions run in one worker, one after the other: one Go package is one controller, kopf runs one object's handlers in turn."""
+    if site.language == "go":
+        return Path(site.path).parent == Path(other.path).parent
+    return (
+        bool(site.owner) and resource_key(site.owner) == resource_key(other.owner)
+        if not _is_file(site)
+        else site.path == other.path
+    )
+
+
+def _is_file(site: Site) -> bool:
+    return site.owner.endswith(".py")
 
 
 def _repeated(sites: list[Site], policy_for: Callable[[str], Policy]) -> list[Finding]:
@@ -86,5 +106,9 @@ def _repeated(sites: list[Site], policy_for: Callable[[str], Policy]) -> list[Fi
             lines = ", ".join(str(each.line) for each in writes)
             said = f"{function} writes the status of {target} in {len(writes)} places (lines {lines}); a crash between two leaves half of it."
             rule = RULES["multiple-status-writes-per-reconcile"]
-            found.append(about(site, rule.name, severity, rule.confidence, said, "Change the status in memory and flush it once."))
+            found.append(
+                about(
+                    site, rule.name, severity, rule.confidence, said, "Change the status in memory and flush it once."
+                )
+            )
     return found

@@ -93,7 +93,7 @@ def decode_object(target: Target, request: Request) -> dict[str, Any]:
             f"the API version in the data ({written}) does not match the expected API version ({resource.api_version})"
         )
     try:
-        unknown = resource.normalize(obj)
+        obj, unknown = resource.normalized(obj)
     except BadRequest as error:
         raise _unhandled(kind, version, resource.kind, error.message) from None
     problems = problems + [f"unknown field {go_quote(path)}" for path in unknown]

@@ -26,6 +26,7 @@ from kontend.kube.errors import (
     conflict,
     invalid,
     not_found,
+    rejected,
 )
 from kontend.kube.field_errors import go_json, go_quote
 from kontend.kube.field_errors import invalid as invalid_field
@@ -36,6 +37,7 @@ from kontend.kube.managed_fields import ManagedFields
 from kontend.kube.merge_patch import apply_merge_patch, parse_merge_patch
 from kontend.kube.schema import MISSING
 from kontend.kube.strategic_patch import apply_strategic_patch
+from kontend.kube.strategic_rules import go_print
 
 _BUILTIN_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 _CUSTOM_TYPES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
@@ -45,6 +47,8 @@ def check_patch_type(target: Target, content_type: str) -> str:
     """The patch type, if the resource takes it."""
     patch_type = content_type.partition(";")[0]
     types = _BUILTIN_TYPES if target.resource.custom is None else _CUSTOM_TYPES
+    if patch_type not in types and target.resource.custom is None:
+        raise UnsupportedMediaType("415: Unsupported Media Type", details={})
     if patch_type not in types:
         raise UnsupportedMediaType(
             f"the body of the request was in an unknown format - accepted media types include: {', '.join(types)}"
@@ -76,77 +80,91 @@ def patched(
     resource = target.resource
     if patch_type == APPLY_PATCH:
         live = None if old is None else served(resource, old.versioned())
-        obj, managed = applied(state, target, live, _apply_body(target, body), () if old is None else old.managed)
-        resource.complete(obj)
-        return obj, managed
+        obj, managed = applied(state, target, live, apply_body(target, body), () if old is None else old.managed)
+        return resource.completed(obj), managed
     if old is None:
         raise not_found(resource.group, resource.plural, target.name)
     live = served(resource, old.versioned())
-    obj, strict = _changed(target, patch_type, body, read_back(resource, old))
-    _normalize(target, obj, strict)
+    current = read_back(resource, old)
+    if patch_type == STRATEGIC_MERGE_PATCH:
+        change, problems = _strategic_body(target, body)
+        shown = go_print(change)
+        obj = _normalize(target, apply_strategic_patch(current, change, resource.schema), problems, shown)
+    else:
+        obj = _normalize(target, *_changed(target, patch_type, body, current))
     requested = obj["metadata"].pop("managedFields", MISSING)
     return obj, owners_after_update(state, target, live, obj, old.managed, requested)
 
 
 def _changed(target: Target, patch_type: str, body: bytes, current: dict[str, Any]) -> tuple[Any, list[str]]:
-    """The object after a patch that is not an apply, and what strict validation finds in the text of the patch."""
+    """The object after a JSON or merge patch, and what strict validation finds in the text of the patch."""
     validation = target.options.field_validation
     if patch_type == JSON_PATCH:
         operations = parse_json_patch(body, field_validation=validation)
         problems = [] if validation == "Ignore" else json_patch_strict_errors(body)
         return apply_json_patch(current, operations), problems
-    if patch_type == MERGE_PATCH:
-        change, problems = parse_merge_patch(body, field_validation=validation)
-        return apply_merge_patch(current, change), problems
-    change, problems = _strategic_body(body, strict=validation != "Ignore")
-    return apply_strategic_patch(current, change, target.resource.schema), problems
+    change, problems = parse_merge_patch(body, field_validation=validation)
+    return apply_merge_patch(current, change), problems
 
 
-def _strategic_body(body: bytes, *, strict: bool) -> tuple[dict[str, Any], list[str]]:
+def _strategic_body(target: Target, body: bytes) -> tuple[dict[str, Any], list[str]]:
+    strict = target.options.field_validation != "Ignore"
     try:
         change, duplicates = parse_json(body, find_duplicates=strict)
     except MalformedJSON as error:
         raise BadRequest(error.message) from None
+    if change is None:
+        change = {}
     if not isinstance(change, dict):
         raise BadRequest(f"json: cannot unmarshal {go_kind(change)} into Go value of type map[string]interface {{}}")
     return change, [f"duplicate field {go_quote(path)}" for path in duplicates]
 
 
-def _normalize(target: Target, obj: Any, strict: list[str]) -> None:
-    """Decode what came out of a patch; what cannot be decoded is the patch's fault."""
+def _normalize(target: Target, obj: Any, problems: list[str], strategic: str = "") -> dict[str, Any]:
+    """Decode what came out of a patch; what cannot be decoded is the patch's fault.
+
+    ``strategic`` is the text of a strategic merge patch, which has another decoder and is shown instead of the object.
+    """
     validation = target.options.field_validation
+    resource = target.resource
     if not isinstance(obj, dict):
-        raise Invalid("the server rejected our request due to an error in our request", details={})
-    before = go_json(obj) if validation == "Strict" else ""
+        raise rejected("the patch makes something else of the object")
+    if resource.custom is not None and not obj.get("kind"):
+        raise _bad_patch(go_json(obj), f"Object 'Kind' is missing in '{go_json(obj)}'")
+    shown = strategic or (go_json(obj) if validation == "Strict" else "")
+    obj["apiVersion"], obj["kind"] = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
     try:
-        unknown = target.resource.normalize(obj)
+        obj, unknown = resource.normalized(obj, from_maps=bool(strategic))
     except BadRequest as error:
-        raise _bad_patch(go_json(obj), error.message) from None
-    problems = strict + [f'unknown field "{each}"' for each in unknown]
-    if not problems or validation == "Ignore":
-        return
+        raise _bad_patch(shown or go_json(obj), error.message) from None
+    problems = problems + [f"unknown field {go_quote(path)}" for path in unknown]
+    if problems and validation == "Strict":
+        raise _bad_patch(shown, "strict decoding error: " + ", ".join(problems))
     if validation == "Warn":
         for problem in problems:
             target.warn(problem)
-        return
-    raise _bad_patch(before, "strict decoding error: " + ", ".join(problems))
+    return obj
 
 
 def _bad_patch(obj: str, why: str) -> Invalid:
     return invalid("", "", "", [invalid_field("patch", obj, why)])
 
 
-def _apply_body(target: Target, body: bytes) -> dict[str, Any]:
+def apply_body(target: Target, body: bytes) -> dict[str, Any]:
     """The object in the body of an apply."""
     validation = target.options.field_validation
     try:
-        obj, duplicates = parse_yaml(body, find_duplicates=validation != "Ignore")
+        obj, problems = parse_yaml(body, find_duplicates=validation != "Ignore")
     except MalformedYAML as error:
-        raise BadRequest(f"error decoding YAML: {error.message}") from None
-    if not isinstance(obj, dict):
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {error.message}") from None
+    if obj is None:
         obj = {}
-    if duplicates and validation == "Strict":
-        raise BadRequest(f"error strict decoding YAML: {duplicates[0]}")
-    for duplicate in duplicates:
-        target.warn(duplicate)
+    if not isinstance(obj, dict):
+        why = f"json: cannot unmarshal {go_kind(obj)} into Go value of type map[string]interface {{}}"
+        raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
+    for problem in problems:
+        problem = f"error converting YAML to JSON: {problem}"
+        if validation == "Strict":
+            raise BadRequest(f"error strict decoding YAML: {problem}")
+        target.warn(problem)
     return obj

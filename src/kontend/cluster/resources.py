@@ -18,12 +18,14 @@ from kontend.kube.builtin import strategy_for
 from kontend.kube.custom import CustomDefinition, CustomStrategy
 from kontend.kube.decode import decode
 from kontend.kube.defaulting import apply_defaults, fill_defaults
+from kontend.kube.errors import ApiError, BadRequest
 from kontend.kube.field_set import FieldSet
 from kontend.kube.kinds import SubresourceInfo
 from kontend.kube.names import GroupVersionKind, api_version
 from kontend.kube.prune import prune
 from kontend.kube.schema import Schema
 from kontend.kube.strategy import Strategy
+from kontend.kube.unstructured import from_unstructured
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,31 +80,41 @@ class Resource:
         """The other way round: the only fields that a write through this subresource can change."""
         return self._kept_fields.get(subresource)
 
-    def normalize(self, obj: dict[str, Any]) -> list[str]:
-        """Make ``obj`` an object of this kind, in place: known fields only, defaults filled in.
+    def normalized(self, obj: dict[str, Any], *, from_maps: bool = False) -> tuple[dict[str, Any], list[str]]:
+        """``obj`` as an object of this kind: known fields only, defaults filled in. ``obj`` is used up.
 
-        Returns the unknown fields that were dropped. Raises :class:`BadRequest` for what cannot be decoded.
+        Also returns the unknown fields that were dropped. Raises :class:`BadRequest` for what cannot be decoded, in the
+        words of the JSON decoder or, ``from_maps``, in those of the converter that follows a strategic merge patch.
         """
         if self.custom is None:
-            decoded, unknown = decode(obj, self.schema)
-            obj.clear()
-            obj.update(decoded)
+            obj, unknown = (from_unstructured if from_maps else decode)(obj, self.schema)
             builtin_defaults.apply_defaults(obj, self.group, self.version, self.kind)
             self.strategy.convert(obj)
-            return unknown
+            return obj, unknown
         metadata, unknown = object_meta.coerce_object_meta(obj.get("metadata"))
         obj["metadata"] = metadata
         unknown += prune(obj, self.schema)
         apply_defaults(obj, self.schema)
-        return unknown
+        return obj, unknown
 
+    def fill_in(self, obj: dict[str, Any]) -> None:
+        """The defaults that a built-in kind gets when it is read back from storage, in place."""
+        builtin_defaults.apply_defaults(obj, self.group, self.version, self.kind)
 
-    def complete(self, obj: dict[str, Any]) -> None:
-        """Make the outcome of an apply an object of this kind, in place: its fields are known, its defaults are not."""
+    def completed(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """The outcome of an apply as an object of this kind: its fields are known, its defaults are not."""
         if self.custom is None:
-            self.normalize(obj)
-        else:
-            fill_defaults(obj, self.schema)
+            try:
+                return self.normalized(obj, from_maps=True)[0]
+            except BadRequest as error:
+                kind = f"{self.group}/{self.version}, Kind={self.kind}" if self.group else f"{self.version}, Kind={self.kind}"
+                metadata = obj.get("metadata") or {}
+                where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {kind}"
+                why = f"unable to convert unstructured object to {kind}: {error.message}"
+                raise ApiError(f"failed to convert new object ({where}) to proper version: {why}", code=500) from None
+        obj["metadata"] = object_meta.coerce_object_meta(obj.get("metadata"))[0]
+        fill_defaults(obj, self.schema)
+        return obj
 
     def convert(self, obj: dict[str, Any]) -> None:
         """Make an object that was stored at another version one of this version: fields it lacks are dropped."""
@@ -138,6 +150,15 @@ class Registry:
         group, _, version = api_version_text.rpartition("/")
         resource = self._by_kind.get(GroupVersionKind(group, version, kind))
         return None if resource is None else resource.schema
+
+    def replicas_at(self, resource: Resource) -> dict[str, tuple[str, ...] | None]:
+        """Where each served version of a custom resource has its replicas."""
+        paths: dict[str, tuple[str, ...] | None] = {}
+        for each in self.custom:
+            if each.key == resource.key and each.custom is not None:
+                path = (each.custom.scale or {}).get("specReplicasPath", "")
+                paths[each.api_version] = tuple(path.removeprefix(".").split(".")) if path else None
+        return paths
 
     def resources(self) -> list[Resource]:
         """Every resource that is served."""

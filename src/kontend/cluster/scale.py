@@ -4,28 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from kontend.cluster.ownership import applied, owners_after_update
+from kontend.cluster.patch import apply_body
 from kontend.cluster.read import get
 from kontend.cluster.request import APPLY_PATCH, JSON_PATCH, Target
 from kontend.cluster.state import State, Version
-from kontend.cluster.storage import read_back, served
-from kontend.cluster.update import Transform, update_object
-from kontend.kube.builtin.scale import scale_of, set_scale, validate_scale
+from kontend.cluster.storage import check_name_matches, check_namespace_matches, read_back, served
+from kontend.cluster.times import rfc3339
+from kontend.cluster.update import Transform, check_uid, update_object
+from kontend.kube import apply
+from kontend.kube.builtin.scale import REPLICAS_PATH, scale_of, set_scale, validate_scale
 from kontend.kube.errors import BadRequest, Invalid, invalid
 from kontend.kube.json_patch import apply_json_patch, parse_json_patch
 from kontend.kube.json_syntax import go_kind
-from kontend.kube.json_text import MalformedYAML, parse_yaml
+from kontend.kube.kinds import type_schema
 from kontend.kube.managed_fields import ManagedFields
 from kontend.kube.merge_patch import apply_merge_patch, parse_merge_patch
+from kontend.kube.scale_fields import ReplicasAt, to_parent, to_scale
 
 Scale = dict[str, Any]
 
 
 def get_scale(state: State, target: Target) -> Scale:
     """The Scale of an object."""
-    return _scale(target, get(state, target))
+    obj = get(state, target)
+    if target.resource.custom is not None:
+        target.resource.custom.check_replicas(obj)
+    return _scale(target, obj)
 
 
 def update_scale(state: State, target: Target, scale: Mapping[str, Any]) -> tuple[State, Scale]:
@@ -56,61 +63,67 @@ def _write(state: State, target: Target, transform: Transform) -> tuple[State, S
 def _changing(state: State, target: Target, change: Callable[[Scale], Any]) -> Transform:
     def transform(old: Version | None) -> tuple[dict[str, Any], ManagedFields]:
         assert old is not None  # scale is never created
-        live, obj = served(target.resource, old.versioned()), served(target.resource, old.versioned())
-        scale = change(_scale(target, read_back(target.resource, old)))
+        live = _scale(target, read_back(target.resource, old))
+        scale = change(live)
         _check(target, scale)
-        if target.resource.custom is None:
-            set_scale(obj, scale)
-        else:
-            target.resource.custom.set_scale(obj, scale)
-        if not (scale.get("metadata") or {}).get("resourceVersion"):
-            obj["metadata"]["resourceVersion"] = str(old.resource_version)
-        return obj, _without_times(owners_after_update(state, target, live, obj, old.managed), old.managed)
+        check_namespace_matches(target, scale["metadata"])
+        check_name_matches(target, scale["metadata"])
+        uid = scale["metadata"].get("uid")
+        if uid:
+            check_uid(target, old, uid)
+        tracked = partial(apply.track_update, live=live, new=scale)
+        return _scaled(target, old, scale), _owners(state, target, old, tracked)
 
     return transform
 
 
 def _applying(state: State, target: Target, body: bytes) -> Transform:
-    """An apply to the Scale is an apply to the object, of its replicas alone."""
-    try:
-        scale = parse_yaml(body)[0]
-    except MalformedYAML as error:
-        raise BadRequest(f"error decoding YAML: {error.message}") from None
-    if not isinstance(scale, dict):
-        scale = {}
-    if (scale.get("apiVersion"), scale.get("kind")) != ("autoscaling/v1", "Scale"):
-        raise BadRequest(f"invalid object type: {scale.get('apiVersion', '/')}, Kind={scale.get('kind', '')}")
-    _check(target, scale)
-    patch: dict[str, Any] = {
-        "apiVersion": target.resource.api_version,
-        "kind": target.resource.kind,
-        "metadata": {"name": target.name},
-    }
-    version = (scale.get("metadata") or {}).get("resourceVersion")
-    if version:
-        patch["metadata"]["resourceVersion"] = version
-    if (scale.get("spec") or {}).get("replicas") is not None:
-        if target.resource.custom is None:
-            patch["spec"] = {"replicas": scale["spec"]["replicas"]}
-        else:
-            target.resource.custom.set_scale(patch, scale)
+    patch = apply_body(target, body)
 
     def transform(old: Version | None) -> tuple[dict[str, Any], ManagedFields]:
         assert old is not None  # scale is never created
-        obj, managed = applied(state, target, served(target.resource, old.versioned()), patch, old.managed)
-        target.resource.complete(obj)
-        return obj, _without_times(managed, old.managed)
+        live = _scale(target, read_back(target.resource, old))
+        merged: Scale = {}
+
+        def tracked(**arguments: Any) -> ManagedFields:
+            nonlocal merged
+            merged, managed = apply.apply(live=live, patch=patch, kind="Scale", force=target.options.force, **arguments)
+            return managed
+
+        managed = _owners(state, target, old, tracked)
+        _check(target, merged)
+        return _scaled(target, old, merged), managed
 
     return transform
 
 
-def _without_times(managed: ManagedFields, old: ManagedFields) -> ManagedFields:
-    """What is written through scale is recorded without a time; what was there before stays as it was."""
-    known = set(old)
-    return tuple(
-        entry if entry in known or entry.subresource != "scale" else entry.replace(fields=entry.fields, time="")
-        for entry in managed
+def _scaled(target: Target, old: Version, scale: Scale) -> dict[str, Any]:
+    """The object with the replicas of a Scale."""
+    obj = served(target.resource, old.versioned())
+    if target.resource.custom is None:
+        set_scale(obj, scale)
+    else:
+        target.resource.custom.set_scale(obj, scale)
+    if not scale["metadata"].get("resourceVersion"):
+        obj["metadata"]["resourceVersion"] = str(old.resource_version)
+    return obj
+
+
+def _owners(state: State, target: Target, old: Version, tracked: Callable[..., ManagedFields]) -> ManagedFields:
+    """The owners of the object after a write to its Scale, which has owners of its own in between."""
+    resource = target.resource
+    replicas_at: ReplicasAt = {resource.api_version: REPLICAS_PATH}
+    if resource.custom is not None:
+        replicas_at = state.registry.replicas_at(resource)
+    managed = tracked(
+        schema=type_schema("autoscaling/v1.Scale"),
+        managed=to_scale(old.managed, replicas_at),
+        manager=target.options.field_manager,
+        api_version="autoscaling/v1",
+        subresource="scale",
+        now=rfc3339(state.now),
     )
+    return to_parent(old.managed, managed, api_version=resource.api_version, replicas_at=replicas_at)
 
 
 def _scale(target: Target, obj: Mapping[str, Any]) -> Scale:
@@ -120,13 +133,14 @@ def _scale(target: Target, obj: Mapping[str, Any]) -> Scale:
 def _check(target: Target, scale: Any) -> None:
     if not isinstance(scale, dict):
         raise Invalid("the server rejected our request due to an error in our request", details={})
+    scale.setdefault("metadata", {})
     for field in ("metadata", "spec"):
         if not isinstance(scale.get(field) or {}, dict):
             raise _undecodable(scale[field], f"Scale.{field}", "v1.ObjectMeta" if field == "metadata" else "v1.ScaleSpec")
     replicas = (scale.get("spec") or {}).get("replicas")
     if replicas is not None and (isinstance(replicas, bool) or not isinstance(replicas, int)):
         raise _undecodable(replicas, "ScaleSpec.spec.replicas", "int32")
-    errors = validate_scale(scale)
+    errors = validate_scale(scale) if target.resource.custom is None else []
     if errors:
         raise invalid("autoscaling", "Scale", target.name, errors)
 

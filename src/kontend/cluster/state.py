@@ -12,7 +12,7 @@ repeat the same few. Two versions with equal content have equal bytes, which is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import orjson
 import xxhash
@@ -39,6 +39,9 @@ class Version:
     """One object as it was stored at one resourceVersion."""
 
     __slots__ = ("_digest", "body", "managed", "resource_version")
+
+    #: Whether writing what was read changes nothing.
+    settled: ClassVar[bool] = True
 
     def __init__(self, body: bytes, managed: ManagedFields, resource_version: int) -> None:
         self.body = body
@@ -80,6 +83,14 @@ class Version:
     def __repr__(self) -> str:
         metadata = self.content()["metadata"]
         return f"Version({metadata.get('namespace', '')}/{metadata.get('name')} at {self.resource_version})"
+
+
+class UnsettledVersion(Version):
+    """An object whose defaults were filled in when it was read back: the next write stores them, though it shows nothing."""
+
+    __slots__ = ()
+
+    settled: ClassVar[bool] = False
 
 
 class Change:
@@ -200,9 +211,11 @@ class State:
 
     # Writing
 
-    def write(self, resource: str, key: Key, body: bytes, managed: ManagedFields) -> tuple[State, Version]:
+    def write(
+        self, resource: str, key: Key, body: bytes, managed: ManagedFields, *, settled: bool = True
+    ) -> tuple[State, Version]:
         """Store an object under the next resourceVersion."""
-        version = Version(body, managed, self.resource_version + 1)
+        version = (Version if settled else UnsettledVersion)(body, managed, self.resource_version + 1)
         return self._commit(resource, key, version), version
 
     def remove(self, resource: str, key: Key) -> State:

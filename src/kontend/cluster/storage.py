@@ -34,11 +34,16 @@ def store(
 ) -> tuple[State, Version]:
     """Write ``obj``; what changes nothing (or only the times of managed fields) is not written."""
     body = encoded(target.resource, obj)
-    if old is not None and body == old.body and keep_times(old.managed, managed) is old.managed:
+    settled = True
+    if old is None and target.resource.custom is None:
+        target.resource.fill_in(obj)
+        stored, body = body, encoded(target.resource, obj)
+        settled = stored == body
+    if old is not None and old.settled and body == old.body and keep_times(old.managed, managed) is old.managed:
         return state, old
     if len(body) > _LARGEST_OBJECT:
         raise ApiError("etcdserver: request is too large", code=500)
-    return state.write(target.resource.key, key, body, managed)
+    return state.write(target.resource.key, key, body, managed, settled=settled)
 
 
 def read_back(resource: Resource, version: Version) -> dict[str, Any]:

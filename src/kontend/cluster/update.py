@@ -50,7 +50,7 @@ def update(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, di
 
     def replace(old: Version | None) -> tuple[dict[str, Any], ManagedFields]:
         if uid is not None and old is not None:
-            _check_uid(target, old, uid)
+            check_uid(target, old, uid)
         live = None if old is None else served(target.resource, old.versioned())
         managed = () if old is None else old.managed
         return obj, owners_after_update(state, target, live, obj, managed, requested)
@@ -112,17 +112,18 @@ def _check_resource_version(target: Target, obj: dict[str, Any], old: Version) -
         raise conflict(resource.group, resource.plural, target.name)
 
 
-def _check_uid(target: Target, old: Version, uid: str) -> None:
+def check_uid(target: Target, old: Version, uid: str) -> None:
+    """Refuse to write to another object than the one that was meant."""
     found = old.content()["metadata"].get("uid", "")
     if found != uid:
-        raise precondition_failed(target, uid, found)
+        raise _precondition_failed(target, uid, found)
 
 
-def precondition_failed(target: Target, wanted: str, found: str) -> Conflict:
+def _precondition_failed(target: Target, wanted: str, found: str) -> Conflict:
     """The storage's own words for a write to another object than the one that was meant."""
     resource = target.resource
     why = (
-        f"StorageError: invalid object, Code: 4, Key: {storage_path(target)}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"StorageError: invalid object, Code: 4, Key: {_storage_path(target)}, ResourceVersion: 0, AdditionalErrorMsg: "
         f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
     )
     return conflict(resource.group, resource.plural, target.name, why)
@@ -139,7 +140,7 @@ _STORAGE_PREFIXES: Final = {
 }
 
 
-def storage_path(target: Target) -> str:
+def _storage_path(target: Target) -> str:
     """Where etcd would keep the object."""
     resource = target.resource
     prefix = f"{resource.group}/{resource.plural}" if resource.custom is not None else resource.plural

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
+from kontend.kube.errors import internal_error
 from kontend.kube.field_errors import FieldError, go_value, invalid
 from kontend.kube.name_rules import dns1123_subdomain
 from kontend.kube.names import api_version
@@ -86,6 +87,12 @@ class CustomDefinition:
             "spec": {"replicas": replicas} if replicas else {},
             "status": status,
         }
+
+    def check_replicas(self, obj: Mapping[str, Any]) -> None:
+        """A Scale can only be read of an object that has replicas; a write may set them for the first time."""
+        path = (self.scale or {}).get("specReplicasPath", "")
+        if _at(obj, path) is None:
+            raise internal_error(f'the spec replicas field "{path}" does not exist')
 
     def set_scale(self, obj: Json, scale: Mapping[str, Any]) -> None:
         """Give an object the replicas of a Scale, and its resourceVersion for the usual check."""

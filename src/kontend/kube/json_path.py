@@ -1,7 +1,7 @@
 """The JSONPath that printer columns use: ``.status.conditions[?(@.type=="Ready")].status``.
 
-Supported are fields (``.a``, ``['a']``, ``\\.`` for a dot in a name), indexes and slices, ``*``, ``..`` and filters that
-compare a path with a literal or ask whether it is there. That is all a column definition may use.
+Supported are fields (``.a``, ``['a']``, ``\\.`` for a dot in a name), indexes and slices, ``*``, ``..`` and filters
+that compare a path with a literal or ask whether it is there. That is all a column definition may use.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def parse(path: str) -> tuple[Step, ...]:
 
 
 def _step(path: str, at: int) -> tuple[Callable[[Any], Iterable[Any]] | None, int]:
-    if at >= len(path) or path[at] == "[" and path[at - 1 : at] == ".":
+    if at >= len(path) or (path[at] == "[" and path[at - 1 : at] == "."):
         return None, at
     if path.startswith("[*]", at):
         return _values, at + 3

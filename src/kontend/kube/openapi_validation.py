@@ -116,11 +116,11 @@ def validate(
 def _list_errors(compiled: Validator, obj: Any, old: Any) -> list[FieldError]:
     assert compiled.lists is not None
     found: list[FieldError] = []
-    compiled.lists(obj, "", found)
+    compiled.lists(obj, None, found)
     if found and old is not MISSING:
         # An object that was wrong before may stay wrong anywhere.
         before: list[FieldError] = []
-        compiled.lists(old, "", before)
+        compiled.lists(old, None, before)
         if before:
             return []
     return found

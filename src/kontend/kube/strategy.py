@@ -7,9 +7,10 @@ which fields it can be selected, and what happens when it is deleted. The server
 - update: ``convert``, managed fields, ``admit_update``, ``prepare``, ``validate_changes``, ``canonicalize``.
 
 Objects are plain dicts that were decoded and defaulted before, so types are right and zero values may be absent. The
-``prepare`` methods change the new object in place and may share parts of the old one with it. The checks that are the
-same for every kind (names, labels, finalizers, what may not change in ``metadata``) are not here but in ``object_meta``;
-a strategy only says which rule its names obey and whether its own validation looks at the metadata as well.
+``prepare`` methods change the new object in place and may share parts of the old one with it. The checks that are
+the same for every kind (names, labels, finalizers, what may not change in ``metadata``) are not here but in
+``object_meta``; a strategy only says which rule its names obey and whether its own validation looks at the
+metadata as well.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from kontend.kube.field_errors import FieldError, go_quote
 from kontend.kube.name_rules import dns1123_subdomain
 
 Json = dict[str, Any]
-NameRule = Callable[[str], list[str]]
 #: The stored objects of a cluster-scoped kind, by group and kind: what admission may look at.
 ListObjects = Callable[[str, str], Iterable[Mapping[str, Any]]]
 FieldPath = tuple[str, ...]
@@ -59,14 +59,14 @@ def reset_metadata_for_status(new: Json, old: Mapping[str, Any]) -> None:
 class Strategy:
     """The rules of one kind; as it stands, those of a kind that has none of its own.
 
-    ``validate``, ``validate_update`` and ``validate_status_update`` return what is wrong with everything but the metadata.
-    The server puts the metadata's errors before them:
+    ``validate``, ``validate_update`` and ``validate_status_update`` return what is wrong with everything but the
+    metadata. The server puts the metadata's errors before them:
 
     - on create those of ``validate_object_meta`` with ``name_rule``, if ``checks_metadata``; and when nothing at all
       was wrong, those of ``validate_object_meta`` with the rule ``path_segment``;
     - on update always those of ``validate_object_meta`` with ``path_segment`` and of ``validate_object_meta_update``;
-      then those of ``validate_object_meta`` with ``name_rule`` if ``rechecks_metadata`` and it is not the status that is
-      written, and those of ``validate_object_meta_update`` if ``rechecks_metadata_update``. The message names each
+      then those of ``validate_object_meta`` with ``name_rule`` if ``rechecks_metadata`` and it is not the status that
+      is written, and those of ``validate_object_meta_update`` if ``rechecks_metadata_update``. The message names each
       mistake once, but every repetition is a cause of its own.
     """
 
@@ -81,7 +81,7 @@ class Strategy:
     reset_fields: ClassVar[Mapping[str, tuple[FieldPath, ...]]] = {}
     #: Subresources that, the other way round, keep only these fields of a write; "*" stands for any list item.
     kept_fields: ClassVar[Mapping[str, tuple[FieldPath, ...]]] = {}
-    name_rule: ClassVar[NameRule] = staticmethod(dns1123_subdomain)
+    name_rule: ClassVar[staticmethod[[str], list[str]]] = staticmethod(dns1123_subdomain)
     checks_metadata: ClassVar[bool] = True
     rechecks_metadata: ClassVar[bool] = False
     rechecks_metadata_update: ClassVar[bool] = True

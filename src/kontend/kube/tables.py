@@ -1,8 +1,8 @@
 """Objects as clients show them in lists: the ``Table`` of ``kubectl get``, and metadata alone.
 
 Which columns a built-in kind has, with their descriptions, is data taken from the server's source; what stands in them
-is computed in :mod:`kontend.kube.table_cells`. Custom resources bring their columns along as JSONPaths. Every other kind
-has a name and the time of its creation.
+is computed in :mod:`kontend.kube.table_cells`. Custom resources bring their columns along as JSONPaths. Every other
+kind has a name and the time of its creation.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ _HOPS = 3
 _LOCK_WORD = "OptimisticLock"
 _DIFFED = re.compile(r"MergeFrom|MergePatch\(|CreatePatch\(|\.Data\(\s*\w")
 _VERSION_WORD = re.compile(r"resourceVersion|ResourceVersion")
-_TEST_OP = re.compile(r"""["'`\\]op["'`\\]+\s*:\s*["'`\\]+test\b|Op(?:eration)?:\s*"test"|\btest\b.*?/(?:metadata|status|spec)|NewTest""")
+_TEST_OP = re.compile(
+    r"""["'`\\]op["'`\\]+\s*:\s*["'`\\]+test\b|Op(?:eration)?:\s*"test"|\btest\b.*?/(?:metadata|status|spec)|NewTest"""
+)
 _PATCH_TYPES = (
     ("JSONPatchType", PatchType.JSON),
     ("StrategicMergePatchType", PatchType.STRATEGIC),
@@ -264,7 +266,9 @@ def _how_built(workspace: Workspace, file: GoFile, node: Node, depth: int) -> tu
             if definition.value is not None:
                 more, inner = _how_built(workspace, definition.file, definition.value, depth + 1)
                 source, snapshot, told = source + "\n" + more, snapshot or inner, True
-        match = re.search(rf"\b{re.escape(text(identifier))}\.(SetResourceVersion\([^\"]|ResourceVersion\s*=[^=])", text(outer))
+        match = re.search(
+            rf"\b{re.escape(text(identifier))}\.(SetResourceVersion\([^\"]|ResourceVersion\s*=[^=])", text(outer)
+        )
         source += "\nresourceVersion" if match else ""
     if stripped.type == "identifier" and not told:
         return "", None

@@ -169,7 +169,9 @@ def _targets(write: Write, verb: Verb, changed: list[Mutation]) -> tuple[Target,
     parts = {each.target for each in changed}
     if verb is Verb.APPLY or not parts:
         return (Target.OBJECT,)
-    if len(parts) > 1 and write.method != "CreateOrPatch":  # the main resource does not carry status where the subresource exists
+    if (
+        len(parts) > 1 and write.method != "CreateOrPatch"
+    ):  # the main resource does not carry status where the subresource exists
         parts.discard(Target.STATUS)
     return tuple(each for each in Target if each in parts)
 

@@ -25,7 +25,10 @@ def note_controllers(files: dict[str, GoFile], sites: list[Site]) -> list[Site]:
         if b"For(" in file.source or b"Owns(" in file.source:
             reconciles.setdefault(file.directory, set()).update(name.decode() for name in _FOR.findall(file.source))
             owns.setdefault(file.directory, set()).update(name.decode() for name in _OWNS.findall(file.source))
-    everywhere = {kind: sorted(place for place, kinds in reconciles.items() if kind in kinds) for kind in set().union(*reconciles.values(), set())}
+    everywhere = {
+        kind: sorted(place for place, kinds in reconciles.items() if kind in kinds)
+        for kind in set().union(*reconciles.values(), set())
+    }
     owned = set().union(*owns.values(), set())
     return [_noted(site, reconciles, everywhere, owned) for site in sites]
 

@@ -36,7 +36,9 @@ def hazards(
     if status and source is Provenance.SHARED:
         facts.append(Fact("status-write-in-task", line(write.call), _SHARED.format(object=text(write.object))))
     if status and source is Provenance.LIST_ITEM:
-        facts.append(Fact("status-write-of-list-item", line(write.call), f"{text(write.object)} is an element of a list"))
+        facts.append(
+            Fact("status-write-of-list-item", line(write.call), f"{text(write.object)} is an element of a list")
+        )
     if status:
         facts += _read_after(workspace, write)
         facts += _effects_before(workspace, write, changed)
@@ -92,14 +94,26 @@ def _late_base(workspace: Workspace, write: Write, made: list[Made], changed: li
     if not lost:
         return []
     where = line(lost[-1].node)
-    return [Fact("base-after-mutation", where, f"{lost[-1].path} is changed at :{where}, before the base is taken at :{made[0].line}")]
+    return [
+        Fact(
+            "base-after-mutation",
+            where,
+            f"{lost[-1].path} is changed at :{where}, before the base is taken at :{made[0].line}",
+        )
+    ]
 
 
 def _rebuilt_list(write: Write, changed: list[Mutation]) -> list[Fact]:
     """A list of the spec rebuilt from what was read (`append(node.Spec.Taints, taint)`), then sent whole with no lock."""
     for each in changed:
         if each.is_list and each.from_object and each.target is Target.SPEC and each.value is not None:
-            return [Fact("list-merge-patch-without-lock", line(write.call), f"{each.path} is rebuilt from the read at :{line(each.node)}")]
+            return [
+                Fact(
+                    "list-merge-patch-without-lock",
+                    line(write.call),
+                    f"{each.path} is rebuilt from the read at :{line(each.node)}",
+                )
+            ]
     return []
 
 
@@ -111,7 +125,9 @@ def _passed_on(write: Write, outer: Node, name: str, after: int) -> bool:
         operand, called = syntax.callee(call)
         if called in ("DeepCopy", "DeepCopyObject", "MergeFrom", "MergeFromWithOptions", "DeepEqual"):
             continue
-        if syntax.root_identifier(operand) == name or any(syntax.root_identifier(arg) == name for arg in syntax.arguments(call)):
+        if syntax.root_identifier(operand) == name or any(
+            syntax.root_identifier(arg) == name for arg in syntax.arguments(call)
+        ):
             return True
     return False
 
@@ -147,8 +163,18 @@ def _reused_base(workspace: Workspace, write: Write, made: list[Made]) -> list[F
         if not may_reach(call, write.call):
             continue
         other = recognise(workspace, write.file, call)
-        if other is not None and other.verb in (Verb.UPDATE, Verb.PATCH) and syntax.root_identifier(other.object) == name:
-            return [Fact("locked-base-reused", line(call), f"{name} is written at :{line(call)}, after the base of :{made[0].line} was taken")]
+        if (
+            other is not None
+            and other.verb in (Verb.UPDATE, Verb.PATCH)
+            and syntax.root_identifier(other.object) == name
+        ):
+            return [
+                Fact(
+                    "locked-base-reused",
+                    line(call),
+                    f"{name} is written at :{line(call)}, after the base of :{made[0].line} was taken",
+                )
+            ]
         position = next((at for at, arg in enumerate(syntax.arguments(call)) if syntax.selector(arg) == [name]), None)
         if other is None and position is not None:
             function = resolve_function(workspace, write.file, call)
@@ -173,7 +199,12 @@ def writes_parameter(workspace: Workspace, function: GoFunction, position: int, 
         if other is None and depth < 1:
             at = next((at for at, arg in enumerate(syntax.arguments(call)) if syntax.selector(arg) == [name]), None)
             callee = resolve_function(workspace, function.file, call) if at is not None else None
-            if callee is not None and at is not None and callee is not function and writes_parameter(workspace, callee, at, depth + 1):
+            if (
+                callee is not None
+                and at is not None
+                and callee is not function
+                and writes_parameter(workspace, callee, at, depth + 1)
+            ):
                 return True
     return False
 
@@ -199,7 +230,9 @@ def _literal_text(workspace: Workspace, file: GoFile, node: Node) -> str:
                 source += "\n" + text(definition.value)
                 for inner in syntax.descend(definition.value, lambda each: each.type == "identifier"):
                     source += "".join(
-                        "\n" + text(more.value) for more in definitions(workspace, file, text(inner), inner) if more.value is not None
+                        "\n" + text(more.value)
+                        for more in definitions(workspace, file, text(inner), inner)
+                        if more.value is not None
                     )
     return source
 
@@ -216,14 +249,22 @@ def _read_after(workspace: Workspace, write: Write) -> list[Fact]:
         if call.start_byte < write.call.end_byte or name != "Get" or operand is None or len(args) < 3:
             continue
         if syntax.selector(args[2]) == parts and may_reach(write.call, call) and "Reader" not in text(operand):
-            return [Fact("status-update-then-read-cache", line(call), f"{'.'.join(parts)} is read from the cache at :{line(call)} after this write")]
+            return [
+                Fact(
+                    "status-update-then-read-cache",
+                    line(call),
+                    f"{'.'.join(parts)} is read from the cache at :{line(call)} after this write",
+                )
+            ]
     return []
 
 
 def _effects_before(workspace: Workspace, write: Write, changed: list[Mutation]) -> list[Fact]:
     """A plan put in status, then acted upon, and only then persisted: a crash in between loses the plan but not the effect."""
     outer = outermost_function(write.call)
-    planned = [each for each in changed if _PLAN.match(each.path) and each.value is not None and text(each.value) != "nil"]
+    planned = [
+        each for each in changed if _PLAN.match(each.path) and each.value is not None and text(each.value) != "nil"
+    ]
     if outer is None or not planned:
         return []
     for call in syntax.calls(outer):

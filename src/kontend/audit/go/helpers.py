@@ -36,7 +36,9 @@ def helper_calls(workspace: Workspace, found: list[Classified], roles: dict[str,
         seen.add(id(function))
         position, callback = helper
         for file, call in workspace.callers(function):
-            yield _site(workspace, each, function, file, call, position, callback, roles.get(file.path, Role.PRODUCTION))
+            yield _site(
+                workspace, each, function, file, call, position, callback, roles.get(file.path, Role.PRODUCTION)
+            )
 
 
 def _as_helper(workspace: Workspace, each: Classified, function: GoFunction) -> tuple[int, int | None] | None:
@@ -118,11 +120,15 @@ def _site(
     )
 
 
-def _changes(workspace: Workspace, file: GoFile, call: Node, target: Node | None, change: Node | None) -> list[Mutation]:
+def _changes(
+    workspace: Workspace, file: GoFile, call: Node, target: Node | None, change: Node | None
+) -> list[Mutation]:
     if change is not None and change.type == "func_literal":
         names = [name for name, _ in parameters(change)] or [syntax.root_identifier(target)]
         if target is None:
-            names = sorted({syntax.root_identifier(left) for each in syntax.assignments(change) for left in assigned(each)})
+            names = sorted(
+                {syntax.root_identifier(left) for each in syntax.assignments(change) for left in assigned(each)}
+            )
         return [found for name in names for found in mutations(workspace, file, change, name)]
     outer = outermost_function(call)
     name = syntax.root_identifier(target)
@@ -133,11 +139,17 @@ def _dropped_early(workspace: Workspace, file: GoFile, call: Node, target: Node 
     """A helper that snapshots on entry never sends what its caller changed just before the call."""
     outer = outermost_function(call)
     name = syntax.root_identifier(target)
-    statement = syntax.enclosing(call, "expression_statement", "short_var_declaration", "assignment_statement", "return_statement")
+    statement = syntax.enclosing(
+        call, "expression_statement", "short_var_declaration", "assignment_statement", "return_statement"
+    )
     previous = statement.prev_named_sibling if statement is not None else None
     if outer is None or previous is None or not name or change.type != "func_literal":
         return []
-    early = [each for each in mutations(workspace, file, previous, name) if each.node == previous or each.node.parent == previous]
+    early = [
+        each
+        for each in mutations(workspace, file, previous, name)
+        if each.node == previous or each.node.parent == previous
+    ]
     if not early or early[-1].path.startswith("metadata"):
         return []
     said = f"{early[-1].path} is changed at :{line(early[-1].node)}, before the helper takes its snapshot"

@@ -79,7 +79,14 @@ def json_path(parts: list[str]) -> str:
 
 
 def mutations(
-    workspace: Workspace, file: GoFile, within: Node, name: str, *, before: int | None = None, after: int = 0, depth: int = 0
+    workspace: Workspace,
+    file: GoFile,
+    within: Node,
+    name: str,
+    *,
+    before: int | None = None,
+    after: int = 0,
+    depth: int = 0,
 ) -> list[Mutation]:
     """Return what the code in `within` changes of the object called `name`, between two byte positions."""
     end = within.end_byte if before is None else before
@@ -151,7 +158,9 @@ def _called(workspace: Workspace, file: GoFile, call: Node, names: dict[str, lis
             continue
         path = [*names[parts[0]], *parts[1:]]
         if path:
-            by_pointer = text(arg).startswith("&") or not parts[1:] or (operand is None and called in ("delete", "clear"))
+            by_pointer = (
+                text(arg).startswith("&") or not parts[1:] or (operand is None and called in ("delete", "clear"))
+            )
             part = _part(path)
             if by_pointer and part is not None:
                 found.append(Mutation(part, json_path(path), call, is_list=path[-1] == "Conditions", from_object=True))
@@ -160,7 +169,9 @@ def _called(workspace: Workspace, file: GoFile, call: Node, names: dict[str, lis
             found.append(Mutation(part, f"metadata.{part.value}", call, is_list=True, from_object=True))
         elif called.startswith("SetNested") or called == "RemoveNestedField":
             found.append(Mutation(Target.OBJECT, "", call))
-        elif _CONDITION.search(called) and called.startswith(("Set", "Mark", "Update", "Remove", "Delete", "set", "mark", "update", "remove")):
+        elif _CONDITION.search(called) and called.startswith(
+            ("Set", "Mark", "Update", "Remove", "Delete", "set", "mark", "update", "remove")
+        ):
             found.append(Mutation(Target.STATUS, "status.conditions", call, is_list=True, from_object=True))
         elif _MARKERS.match(called) and _CONDITION.search(text(operand)):
             found.append(Mutation(Target.STATUS, "status.conditions", call, is_list=True, from_object=True))
@@ -186,7 +197,9 @@ def _method(call: Node, operand: Node, called: str, names: dict[str, list[str]])
     part = _part(path)
     if part is None or _READERS.match(called) or not called[:1].isupper():
         return []
-    if called.startswith(("Set", "Mark", "Add", "Remove", "Delete", "Initialize", "Propagate", "Clear", "Reset", "Update")):
+    if called.startswith(
+        ("Set", "Mark", "Add", "Remove", "Delete", "Initialize", "Propagate", "Clear", "Reset", "Update")
+    ):
         listed = bool(_CONDITION.search(called)) or called.startswith(("Mark", "Propagate", "Initialize"))
         return [Mutation(part, json_path(path), call, is_list=listed, from_object=True)]
     return []

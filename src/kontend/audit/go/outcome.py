@@ -8,7 +8,10 @@ from kontend.audit.go import syntax
 from kontend.audit.go.syntax import Node, text
 from kontend.audit.site import ErrorUse
 
-_LOGGED = re.compile(r"\b(log|logger|logf|klog|slog|Log|Logger|ctxLog|ctxLogger|l|lg)\b.*\.(Error|Info|Warn|Warning|Debug|V|Errorf|Infof|Warnf)", re.DOTALL)
+_LOGGED = re.compile(
+    r"\b(log|logger|logf|klog|slog|Log|Logger|ctxLog|ctxLogger|l|lg)\b.*\.(Error|Info|Warn|Warning|Debug|V|Errorf|Infof|Warnf)",
+    re.DOTALL,
+)
 _STATEMENTS = ("statement_list", "block", "expression_case", "default_case", "type_case", "communication_case")
 
 
@@ -45,9 +48,13 @@ def _assigned(statement: Node) -> ErrorUse:
     while following is not None:
         if following.type == "return_statement" and re.search(rf"\b{re.escape(error)}\b", text(following)):
             return ErrorUse.RETURNED
-        if following.type == "if_statement" and re.search(rf"\b{re.escape(error)}\b", text(syntax.field(following, "condition"))):
+        if following.type == "if_statement" and re.search(
+            rf"\b{re.escape(error)}\b", text(syntax.field(following, "condition"))
+        ):
             return _branch(following, error)
-        if following.type in ("expression_switch_statement",) and re.search(rf"\b{re.escape(error)}\b", text(following)):
+        if following.type in ("expression_switch_statement",) and re.search(
+            rf"\b{re.escape(error)}\b", text(following)
+        ):
             return ErrorUse.HANDLED
         following = following.next_named_sibling
     return ErrorUse.HANDLED
@@ -73,7 +80,10 @@ def _branch(statement: Node, error: str) -> ErrorUse:
         if not error or re.search(rf"\b{re.escape(error)}\b", source) or re.search(r"[eE]rr|Requeue", source):
             return ErrorUse.RETURNED
     source = text(body)
-    if re.search(r"\bappend\(\s*\w*[eE]rr|errors\.Join|multierr|\berrs?\w*(\[[^\]]*\])?\s*=|<-\s*\w*err|panic\(|Fatal|\w*[eE]rr\w*\s*=\s", source):
+    if re.search(
+        r"\bappend\(\s*\w*[eE]rr|errors\.Join|multierr|\berrs?\w*(\[[^\]]*\])?\s*=|<-\s*\w*err|panic\(|Fatal|\w*[eE]rr\w*\s*=\s",
+        source,
+    ):
         return ErrorUse.RETURNED
     if _LOGGED.search(source):
         return ErrorUse.LOGGED

@@ -336,7 +336,9 @@ class Workspace:
 
     def _find_callers(self, function: GoFunction) -> Iterator[tuple[GoFile, Node]]:
         needle = re.compile(rb"\b" + re.escape(function.name.encode()) + rb"\s*[\[(]")
-        variadic = any(kind.parent is not None and kind.parent.type.startswith("variadic") for _, kind in function.parameters)
+        variadic = any(
+            kind.parent is not None and kind.parent.type.startswith("variadic") for _, kind in function.parameters
+        )
         files = self.files.values() if function.exported else self.by_directory.get(function.file.directory, [])
         for file in files:
             if not needle.search(file.source):

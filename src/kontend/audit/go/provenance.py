@@ -90,7 +90,11 @@ def _of_call(workspace: Workspace, file: GoFile, call: Node, hops: int) -> Prove
 def _of_indexed(workspace: Workspace, file: GoFile, node: Node, use: Node, hops: int) -> Provenance:
     base = syntax.field(node, "operand") if node.type == "index_expression" else None
     kind = type_of(workspace, file, base) if base is not None else None
-    return Provenance.LIST_ITEM if hops < _HOPS and (kind is None or kind.slice) and use is not None else Provenance.UNKNOWN
+    return (
+        Provenance.LIST_ITEM
+        if hops < _HOPS and (kind is None or kind.slice) and use is not None
+        else Provenance.UNKNOWN
+    )
 
 
 def _of_definition(workspace: Workspace, file: GoFile, node: Node, use: Node, hops: int) -> Provenance:

@@ -16,7 +16,9 @@ from kontend.audit.go.scope import How, definitions, resolve_function, targets, 
 from kontend.audit.go.syntax import Node, line, text
 from kontend.audit.site import Provenance, Retry
 
-_WRAPPERS = re.compile(r"^(RetryOnConflict|RetryUpdateConflicts|OnError|RetryOnError|RetryConflict\w*|retryOnConflict|UpdateWithRetry\w*)$")
+_WRAPPERS = re.compile(
+    r"^(RetryOnConflict|RetryUpdateConflicts|OnError|RetryOnError|RetryConflict\w*|retryOnConflict|UpdateWithRetry\w*)$"
+)
 
 
 def retry_around(workspace: Workspace, file: GoFile, call: Node, target: Node | None) -> Retry | None:

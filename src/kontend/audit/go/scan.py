@@ -36,7 +36,10 @@ def _patch_libraries(sites: list[Site]) -> list[Site]:
     locking = {
         Path(site.path).parent
         for site in sites
-        if Path(site.path).parent.name == "patch" and site.status and site.verb is Verb.PATCH and site.lock is Lock.LOCKED
+        if Path(site.path).parent.name == "patch"
+        and site.status
+        and site.verb is Verb.PATCH
+        and site.lock is Lock.LOCKED
     }
     return [
         replace(site, lock=Lock.MERGED) if site.lock is Lock.UNLOCKED and Path(site.path).parent in locking else site

@@ -69,7 +69,11 @@ def runs_in(node: Node) -> Node:
     """Return the block that a node certainly runs in: the head of an `if` runs whenever the `if` is reached."""
     scope = scope_of(node)
     while scope.type in _HEADS:
-        branches = (scope.child_by_field_name("consequence"), scope.child_by_field_name("alternative"), scope.child_by_field_name("body"))
+        branches = (
+            scope.child_by_field_name("consequence"),
+            scope.child_by_field_name("alternative"),
+            scope.child_by_field_name("body"),
+        )
         if any(branch is not None and syntax.inside(node, branch) for branch in branches):
             break
         parent = scope.parent
@@ -92,7 +96,12 @@ def may_reach(earlier: Node, later: Node) -> bool:
             statements = syntax.children(parent)
             if statements and statements[-1].type == "statement_list":
                 statements = syntax.children(statements[-1])
-            if statements and statements[-1].type in ("return_statement", "continue_statement", "break_statement", "goto_statement"):
+            if statements and statements[-1].type in (
+                "return_statement",
+                "continue_statement",
+                "break_statement",
+                "goto_statement",
+            ):
                 return False
     return False
 
@@ -100,7 +109,10 @@ def may_reach(earlier: Node, later: Node) -> bool:
 def _exclusive(parent: Node, earlier: Node, later: Node) -> bool:
     if parent.type == "if_statement":
         branches = [parent.child_by_field_name(name) for name in ("consequence", "alternative")]
-        sides = [next((at for at, branch in enumerate(branches) if branch and syntax.inside(node, branch)), None) for node in (earlier, later)]
+        sides = [
+            next((at for at, branch in enumerate(branches) if branch and syntax.inside(node, branch)), None)
+            for node in (earlier, later)
+        ]
         return None not in sides and sides[0] != sides[1]
     return parent.type in ("expression_switch_statement", "type_switch_statement", "select_statement")
 

@@ -74,9 +74,15 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "name": "".join(part.capitalize() for part in rule.name.split("-")),
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.summary},
-        "help": {"text": f"kontend rule {rule.name}", "markdown": f"Run `kontend rule {rule.name}` for the whole page."},
+        "help": {
+            "text": f"kontend rule {rule.name}",
+            "markdown": f"Run `kontend rule {rule.name}` for the whole page.",
+        },
         "defaultConfiguration": {"level": level},
-        "properties": {"tags": ["kubernetes", "concurrency"], "precision": {"high": "high", "medium": "medium", "low": "low"}[rule.confidence.value]},
+        "properties": {
+            "tags": ["kubernetes", "concurrency"],
+            "precision": {"high": "high", "medium": "medium", "low": "low"}[rule.confidence.value],
+        },
     }
 
 
@@ -137,7 +143,11 @@ def junit(report: Report, *, show: Severity) -> str:
     places = sorted(set(sites) | {(each.path, each.line) for each in shown})
     failing = {(each.path, each.line) for each in shown}
     suite = ElementTree.Element(
-        "testsuite", name="kontend audit", tests=str(len(places)), failures=str(len(failing)), errors=str(len(report.problems))
+        "testsuite",
+        name="kontend audit",
+        tests=str(len(places)),
+        failures=str(len(failing)),
+        errors=str(len(report.problems)),
     )
     for place in places:
         site = sites.get(place)

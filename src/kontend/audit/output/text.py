@@ -39,7 +39,11 @@ def _tail(report: Report, hidden: int) -> str:
     parts = [f"{', '.join(by)} (policy {report.policy})"]
     if hidden:
         parts.append(f"{hidden} below the shown severity (--show info)")
-    for count, said in ((report.suppressed, "suppressed"), (report.known, "in the baseline"), (report.unchanged, "not in the diff")):
+    for count, said in (
+        (report.suppressed, "suppressed"),
+        (report.known, "in the baseline"),
+        (report.unchanged, "not in the diff"),
+    ):
         if count:
             parts.append(f"{count} {said}")
     return "; ".join(parts) + "."
@@ -96,7 +100,10 @@ def markdown(report: Report, *, show: Severity) -> str:
     shown = [each for each in report.findings if each.severity.rank >= show.rank]
     if shown:
         out += ["| place | rule | severity | what |", "|---|---|---|---|"]
-        out += [f"| {each.path}:{each.line} | `{each.rule}` | {each.severity.value} | {_cell(each.message)} |" for each in shown]
+        out += [
+            f"| {each.path}:{each.line} | `{each.rule}` | {each.severity.value} | {_cell(each.message)} |"
+            for each in shown
+        ]
         out.append("")
     out += ["| " + " | ".join(_HEAD) + " |", "|" + "---|" * len(_HEAD)]
     out += ["| " + " | ".join(_cell(cell) for cell in line) + " |" for line in rows(report)]

@@ -38,7 +38,9 @@ def _quiet(site: Site) -> tuple[str, str]:
         return "n/a", "no uid precondition"
     if site.lock is Lock.VERSIONED:
         stale = site.provenance in (Provenance.LIST_ITEM, Provenance.PARAMETER, Provenance.UNKNOWN)
-        return "OK", "PUT, resourceVersion checked" + (", verify provenance" if stale and Target.STATUS in site.targets else "")
+        return "OK", "PUT, resourceVersion checked" + (
+            ", verify provenance" if stale and Target.STATUS in site.targets else ""
+        )
     if site.lock is Lock.UNLOCKED:
         return "intentional", site.comment or "unlocked, own fields only"
     return "unknown", "base not in sight"
@@ -47,7 +49,11 @@ def _quiet(site: Site) -> tuple[str, str]:
 def counts(report: Report) -> dict[str, int]:
     """Count the sites the way the summary line speaks of them."""
     direct = [site for site in report.sites if site.direct]
-    status = [site for site in direct if site.status and site.verb in (Verb.UPDATE, Verb.PATCH, Verb.APPLY, Verb.CREATE_OR_UPDATE)]
+    status = [
+        site
+        for site in direct
+        if site.status and site.verb in (Verb.UPDATE, Verb.PATCH, Verb.APPLY, Verb.CREATE_OR_UPDATE)
+    ]
     found = {
         "status": len(status),
         "locked": sum(site.lock in (Lock.LOCKED, Lock.MERGED) for site in status),
@@ -66,7 +72,13 @@ def counts(report: Report) -> dict[str, int]:
 def summary(report: Report) -> str:
     """Return the summary line: `5 status writes: 3 locked, 2 unlocked. 31 other writes: ...`."""
     found = counts(report)
-    words = {"locked": "locked", "unlocked": "unlocked", "versioned": "full update, version checked", "applied": "applied", "unknown": "not told"}
+    words = {
+        "locked": "locked",
+        "unlocked": "unlocked",
+        "versioned": "full update, version checked",
+        "applied": "applied",
+        "unknown": "not told",
+    }
     parts = ", ".join(f"{found[key]} {word}" for key, word in words.items() if found[key])
     verbs = ", ".join(f"{found[f'other {verb.value}']} {verb.value}" for verb in Verb if found[f"other {verb.value}"])
     said = f"{_count(found['status'], 'status write')}{': ' + parts if parts else ''}. {_count(found['other'], 'other write')}{': ' + verbs if verbs else ''}."

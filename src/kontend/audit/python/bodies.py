@@ -13,7 +13,12 @@ from dataclasses import dataclass, field
 
 from kontend.audit.python.module import Module, bindings, constant, dotted, loops, parameters, unwrapped
 
-_READ = re.compile(r"^(get|read|fetch|_get|_read|retrieve|load|refresh|async_get|reload|list|_fetch|find)(_|$)|^(get|read)$")
+_READ = re.compile(
+    r"^(get|read|fetch|_get|_read|retrieve|load|refresh|async_get|reload|list|_fetch|find)(_|$)|^(get|read)$"
+)
+_API_READ = re.compile(
+    r"^(get|read|list)_(namespaced|cluster|node|namespace)|^(get|async_get|read|request|refresh|fetch)$|_get$"
+)
 _LISTS = {"conditions", "finalizers", "ownerReferences", "taints", "owner_references"}
 _VERSION = ("resourceVersion", "resource_version")
 
@@ -68,6 +73,8 @@ def _value(module: Module, node: ast.AST, prefix: str, body: Body, use: ast.AST,
         _name(module, inner, prefix, body, use, depth)
     elif isinstance(inner, ast.Call):
         _call(module, inner, prefix, body, use, depth)
+    elif isinstance(inner, ast.DictComp) and prefix:
+        _comprehended(module, inner, prefix, body, use)
     elif isinstance(inner, ast.IfExp):
         _value(module, inner.body, prefix, body, use, depth + 1)
         _value(module, inner.orelse, prefix, body, use, depth + 1)
@@ -91,7 +98,7 @@ def _dict(module: Module, node: ast.Dict, prefix: str, body: Body, use: ast.AST,
         if name in _VERSION and prefix.startswith("metadata"):
             body.version = True
             continue
-        if prefix.count(".") < 2 and isinstance(unwrapped(value), ast.Dict):
+        if prefix.count(".") < 2 and isinstance(unwrapped(value), ast.Dict | ast.DictComp):
             _value(module, value, path, body, use, depth + 1)
             if isinstance(value, ast.Dict) and not value.keys:
                 body.fields.add(path)
@@ -105,6 +112,18 @@ def _dict(module: Module, node: ast.Dict, prefix: str, body: Body, use: ast.AST,
                 body.fields.add(path)
         else:
             _leaf(module, value, path, body, use)
+
+
+def _comprehended(module: Module, node: ast.DictComp, prefix: str, body: Body, use: ast.AST) -> None:
+    """`{k: v for k, v in job["status"].items() if ...}` sends what the function put into `job["status"]` before."""
+    body.known = True
+    for generator in node.generators:
+        root = dotted(generator.iter).split(".")[0]
+        for path, value, where in _changes(module, root, use):
+            if path.startswith(prefix + "."):
+                _leaf(module, value, path, body, where)
+    if not any(path.startswith(prefix + ".") for path in body.fields):
+        body.fields.add(prefix)
 
 
 def _leaf(module: Module, value: ast.AST, path: str, body: Body, use: ast.AST) -> None:
@@ -126,13 +145,19 @@ def _whole_read_status(module: Module, value: ast.AST, use: ast.AST) -> bool:
     inner = unwrapped(value)
     if isinstance(inner, ast.Subscript) and constant(inner.slice) == "status":
         return is_read(module, inner.value, use)
-    if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in ("get", "setdefault"):
+    if (
+        isinstance(inner, ast.Call)
+        and isinstance(inner.func, ast.Attribute)
+        and inner.func.attr in ("get", "setdefault")
+    ):
         first = inner.args[0] if inner.args else None
         return constant(first) == "status" and is_read(module, inner.func.value, use)
     if isinstance(inner, ast.Attribute) and inner.attr == "status":
         return is_read(module, inner.value, use)
     if isinstance(inner, ast.Name):
-        return any(_whole_read_status(module, each, each) for each in bindings(module, inner.id, use) if each is not value)
+        return any(
+            _whole_read_status(module, each, each) for each in bindings(module, inner.id, use) if each is not value
+        )
     return False
 
 
@@ -143,17 +168,28 @@ def is_read(module: Module, node: ast.AST, use: ast.AST, depth: int = 0) -> bool
         return False
     if isinstance(inner, ast.Call):
         name = dotted(inner.func).split(".")[-1]
-        if name in ("get", "setdefault") and inner.args and constant(inner.args[0]) and isinstance(inner.func, ast.Attribute):
+        if (
+            name in ("get", "setdefault")
+            and inner.args
+            and constant(inner.args[0])
+            and isinstance(inner.func, ast.Attribute)
+        ):
             owner = inner.func.value
-            if isinstance(owner, ast.Name | ast.Subscript | ast.Attribute | ast.Call) and len(inner.args) <= 2 and not inner.keywords:
+            if (
+                isinstance(owner, ast.Name | ast.Subscript | ast.Attribute | ast.Call)
+                and len(inner.args) <= 2
+                and not inner.keywords
+            ):
                 if is_read(module, owner, use, depth + 1):
                     return True
                 return name == "get" and isinstance(owner, ast.Name) and owner.id[:1].isupper()
-        if _READ.match(name) and not isinstance(inner.func, ast.Name):
+        if _READ.match(name) and _reads_api(module, name):
             return True
-        if _READ.match(name) and isinstance(inner.func, ast.Name):
-            return True
-        return any(is_read(module, each, use, depth + 1) for each in inner.args if isinstance(each, ast.Name | ast.Subscript | ast.Call))
+        return any(
+            is_read(module, each, use, depth + 1)
+            for each in inner.args
+            if isinstance(each, ast.Name | ast.Subscript | ast.Call)
+        )
     if isinstance(inner, ast.Name):
         if any(is_read(module, each, each, depth + 1) for each in bindings(module, inner.id, use) if each is not node):
             return True
@@ -169,6 +205,17 @@ def is_read(module: Module, node: ast.AST, use: ast.AST, depth: int = 0) -> bool
     if isinstance(inner, ast.List | ast.Tuple):
         return any(isinstance(each, ast.Starred) and is_read(module, each.value, use, depth + 1) for each in inner.elts)
     return False
+
+
+def _reads_api(module: Module, name: str) -> bool:
+    """A function called get_something in sight must read from the API itself; one out of sight is believed."""
+    for function in module.functions:
+        if function.name == name:
+            return any(
+                isinstance(each, ast.Call) and _API_READ.search(dotted(each.func).split(".")[-1])
+                for each in ast.walk(function)
+            )
+    return True
 
 
 def _name(module: Module, node: ast.Name, prefix: str, body: Body, use: ast.AST, depth: int) -> None:
@@ -229,7 +276,11 @@ def _changes(module: Module, name: str, use: ast.AST) -> Iterator[tuple[str, ast
             elif method in ("append", "extend", "insert") and here:
                 yield "<operations>", node.args[-1], node
             elif method in ("append", "extend", "insert") and path:
-                yield path, ast.copy_location(ast.BinOp(ast.List([], ast.Load()), ast.Add(), node.func.value), node), node
+                yield (
+                    path,
+                    ast.copy_location(ast.BinOp(ast.List([], ast.Load()), ast.Add(), node.func.value), node),
+                    node,
+                )
 
 
 def subscript_path(module: Module, node: ast.AST, name: str) -> str:
@@ -239,10 +290,22 @@ def subscript_path(module: Module, node: ast.AST, name: str) -> str:
         if isinstance(node, ast.Subscript):
             parts.append(constant(node.slice) or f"<{module.text(node.slice)}>")
             node = node.value
-        elif isinstance(node, ast.Attribute) and node.attr in ("status", "metadata", "spec", "meta", "conditions", "finalizers"):
+        elif isinstance(node, ast.Attribute) and node.attr in (
+            "status",
+            "metadata",
+            "spec",
+            "meta",
+            "conditions",
+            "finalizers",
+        ):
             parts.append("metadata" if node.attr == "meta" else node.attr)
             node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("setdefault", "get") and node.args:
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("setdefault", "get")
+            and node.args
+        ):
             parts.append(constant(node.args[0]) or "<dynamic>")
             node = node.func.value
         elif isinstance(node, ast.Name):
@@ -257,9 +320,16 @@ def _strips_version(module: Module, name: str, use: ast.AST) -> bool:
     for node in ast.walk(scope):
         if getattr(node, "lineno", 0) > line:
             continue
-        if isinstance(node, ast.Delete) and any(subscript_path(module, each, name).endswith(_VERSION) for each in node.targets):
+        if isinstance(node, ast.Delete) and any(
+            subscript_path(module, each, name).endswith(_VERSION) for each in node.targets
+        ):
             return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "pop" and node.args:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "pop"
+            and node.args
+        ):
             owner = subscript_path(module, node.func.value, name)
             if owner == "metadata" and constant(node.args[0]) in _VERSION:
                 return True

@@ -67,7 +67,12 @@ def content_type(module: Module, node: ast.Call, default: PatchType) -> PatchTyp
                     return kind
             if keyword.arg in ("type", "patch_type"):
                 word = shown.rsplit(".", 1)[-1].strip("'\"").lower()
-                return {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC, "apply": PatchType.APPLY}.get(word, default)
+                return {
+                    "json": PatchType.JSON,
+                    "merge": PatchType.MERGE,
+                    "strategic": PatchType.STRATEGIC,
+                    "apply": PatchType.APPLY,
+                }.get(word, default)
     return default
 
 
@@ -89,7 +94,11 @@ def _official(module: Module, node: ast.Call, func: ast.Attribute) -> Call | Non
         scoped = 1 if "namespaced" in func.attr else 0
         body = argument(node, scoped + (0 if verb is Verb.CREATE else 1), "body")
         default = PatchType.STRATEGIC
-    patch_type = content_type(module, node, PatchType.JSON if isinstance(body, ast.List) else default) if verb is Verb.PATCH else None
+    patch_type = (
+        content_type(module, node, PatchType.JSON if isinstance(body, ast.List) else default)
+        if verb is Verb.PATCH
+        else None
+    )
     if patch_type is PatchType.APPLY:
         verb = Verb.APPLY
     library = "kubernetes_asyncio" if module.uses("kubernetes_asyncio") else "kubernetes"
@@ -107,14 +116,22 @@ def _own_runtime(module: Module, node: ast.Call, func: ast.Attribute) -> Call | 
     if not any(part in ("api", "client", "live", "_api") for part in chain[:-1]):
         return None
     status = "status" in chain[:-1]
-    verb = {"patch": Verb.PATCH, "update": Verb.UPDATE, "create": Verb.CREATE, "delete": Verb.DELETE, "apply": Verb.APPLY}[func.attr]
+    verb = {
+        "patch": Verb.PATCH,
+        "update": Verb.UPDATE,
+        "create": Verb.CREATE,
+        "delete": Verb.DELETE,
+        "apply": Verb.APPLY,
+    }[func.attr]
     lock: Lock | None = {Verb.UPDATE: Lock.VERSIONED, Verb.CREATE: Lock.NONE, Verb.APPLY: Lock.OWNED}.get(verb)
     kind: PatchType | None = None
     if verb is Verb.DELETE:
         lock = Lock.LOCKED if any(each.arg in ("uid", "resource_version") for each in node.keywords) else Lock.NONE
     if verb is Verb.PATCH:
         kind, lock = _own_patch(module, node)
-    return Call(node, verb, ".".join(chain[-2:]) if status else func.attr, "kontend", status, node.args[0], "", kind, lock)
+    return Call(
+        node, verb, ".".join(chain[-2:]) if status else func.attr, "kontend", status, node.args[0], "", kind, lock
+    )
 
 
 def _own_patch(module: Module, node: ast.Call) -> tuple[PatchType, Lock]:
@@ -126,7 +143,9 @@ def _own_patch(module: Module, node: ast.Call) -> tuple[PatchType, Lock]:
         return PatchType.UNKNOWN, Lock.UNKNOWN
     name = dotted(patch.func).split(".")[-1]
     if name == "merge_from":
-        locked = any(each.arg == "lock" and isinstance(each.value, ast.Constant) and each.value.value for each in patch.keywords)
+        locked = any(
+            each.arg == "lock" and isinstance(each.value, ast.Constant) and each.value.value for each in patch.keywords
+        )
         return PatchType.MERGE, Lock.LOCKED if locked else Lock.UNLOCKED
     if name == "json_patch":
         return PatchType.JSON, Lock.LOCKED if "test" in module.text(patch) else Lock.UNLOCKED
@@ -134,7 +153,11 @@ def _own_patch(module: Module, node: ast.Call) -> tuple[PatchType, Lock]:
 
 
 def _lightkube(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
-    if not module.uses("lightkube") or func.attr not in ("patch", "replace", "apply", "set", "create", "delete") or not node.args:
+    if (
+        not module.uses("lightkube")
+        or func.attr not in ("patch", "replace", "apply", "set", "create", "delete")
+        or not node.args
+    ):
         return None
     if "client" not in dotted(func.value).lower():
         return None
@@ -146,7 +169,18 @@ def _lightkube(module: Module, node: ast.Call, func: ast.Attribute) -> Call | No
         default = PatchType.STRATEGIC if func.attr == "patch" else PatchType.MERGE
         patch_type = content_type(module, node, default)
         lock = Lock.OWNED if patch_type is PatchType.APPLY else None
-        return Call(node, Verb.APPLY if lock else Verb.PATCH, func.attr, "lightkube", status, body, kind, patch_type, lock, not status)
+        return Call(
+            node,
+            Verb.APPLY if lock else Verb.PATCH,
+            func.attr,
+            "lightkube",
+            status,
+            body,
+            kind,
+            patch_type,
+            lock,
+            not status,
+        )
     if func.attr == "apply":
         return Call(node, Verb.APPLY, "apply", "lightkube", status, node.args[0], kind, PatchType.APPLY, Lock.OWNED)
     verb = _VERBS[func.attr]
@@ -168,10 +202,16 @@ def _object_patch(module: Module, node: ast.Call, func: ast.Attribute) -> Call |
     if isinstance(given, ast.Name):
         found = bindings(module, given.id, node)
         given = found[-1] if found else given
-    looks = isinstance(given, ast.Dict) and any(constant(key) in ("status", "metadata", "spec", "data") for key in given.keys if key)
+    looks = isinstance(given, ast.Dict) and any(
+        constant(key) in ("status", "metadata", "spec", "data") for key in given.keys if key
+    )
     if not (looks or subresource or (dynamic and module.uses("kubernetes", "openshift"))):
         return None
-    if not module.uses("kr8s", "pykube", "kubernetes", "kubernetes_asyncio", "kopf", "openshift", "lightkube") and not subresource and not looks:
+    if (
+        not module.uses("kr8s", "pykube", "kubernetes", "kubernetes_asyncio", "kopf", "openshift", "lightkube")
+        and not subresource
+        and not looks
+    ):
         return None
     if module.uses("requests", "httpx", "aiohttp") and "url" in names:
         return None
@@ -181,9 +221,21 @@ def _object_patch(module: Module, node: ast.Call, func: ast.Attribute) -> Call |
     library = next((name for name in ("kr8s", "pykube") if module.uses(name)), "dynamic" if dynamic else "object")
     verb = {"replace": Verb.UPDATE, "server_side_apply": Verb.APPLY}.get(func.attr, Verb.PATCH)
     if patch_type is PatchType.APPLY or verb is Verb.APPLY:
-        return Call(node, Verb.APPLY, func.attr, library, status, body, object_kind(module, func.value, node), PatchType.APPLY, Lock.OWNED)
+        return Call(
+            node,
+            Verb.APPLY,
+            func.attr,
+            library,
+            status,
+            body,
+            object_kind(module, func.value, node),
+            PatchType.APPLY,
+            Lock.OWNED,
+        )
     main = not status
-    return Call(node, verb, func.attr, library, status, body, object_kind(module, func.value, node), patch_type, None, main)
+    return Call(
+        node, verb, func.attr, library, status, body, object_kind(module, func.value, node), patch_type, None, main
+    )
 
 
 def object_kind(module: Module, owner: ast.AST, use: ast.AST) -> str:
@@ -204,7 +256,9 @@ def object_kind(module: Module, owner: ast.AST, use: ast.AST) -> str:
 
 def _easykube(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
     """`resource = await ekapi.resource("widgets/status"); await resource.replace(name, {...}, namespace=...)`."""
-    if func.attr not in ("replace", "patch", "json_patch", "server_side_apply", "create_or_patch") or not isinstance(func.value, ast.Name):
+    if func.attr not in ("replace", "patch", "json_patch", "server_side_apply", "create_or_patch") or not isinstance(
+        func.value, ast.Name
+    ):
         return None
     made = [each for each in bindings(module, func.value.id, node) if ".resource(" in module.text(each)]
     if not made or len(node.args) < 2:
@@ -215,7 +269,18 @@ def _easykube(module: Module, node: ast.Call, func: ast.Attribute) -> Call | Non
     verb = {"replace": Verb.UPDATE, "server_side_apply": Verb.APPLY}.get(func.attr, Verb.PATCH)
     kind = PatchType.JSON if func.attr == "json_patch" else PatchType.MERGE
     lock = Lock.OWNED if verb is Verb.APPLY else None
-    return Call(node, verb, func.attr, "easykube", status, node.args[1], match.group(1) if match else "", kind if verb is Verb.PATCH else None, lock, not status)
+    return Call(
+        node,
+        verb,
+        func.attr,
+        "easykube",
+        status,
+        node.args[1],
+        match.group(1) if match else "",
+        kind if verb is Verb.PATCH else None,
+        lock,
+        not status,
+    )
 
 
 def _pykube_update(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
@@ -225,7 +290,17 @@ def _pykube_update(module: Module, node: ast.Call, func: ast.Attribute) -> Call 
     if any(each.arg not in ("is_strategic", "subresource") for each in node.keywords) or node.args:
         return None
     subresource = next((constant(each.value) for each in node.keywords if each.arg == "subresource"), "")
-    return Call(node, Verb.PATCH, "update", "pykube", subresource == "status", None, object_kind(module, func.value, node), PatchType.MERGE, Lock.LOCKED)
+    return Call(
+        node,
+        Verb.PATCH,
+        "update",
+        "pykube",
+        subresource == "status",
+        None,
+        object_kind(module, func.value, node),
+        PatchType.MERGE,
+        Lock.LOCKED,
+    )
 
 
 def _http(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
@@ -251,4 +326,15 @@ def _http(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
     kind = content_type(module, node, PatchType.MERGE) if verb is Verb.PATCH else None
     match = re.search(r"/([a-z]+)/[^/]*/status", shown) or re.search(r"/([a-z]+)/[^/]*$", shown)
     lock = Lock.OWNED if kind is PatchType.APPLY else None
-    return Call(node, Verb.APPLY if lock else verb, func.attr, "http", status, body, match.group(1) if match else "", kind, lock, not status)
+    return Call(
+        node,
+        Verb.APPLY if lock else verb,
+        func.attr,
+        "http",
+        status,
+        body,
+        match.group(1) if match else "",
+        kind,
+        lock,
+        not status,
+    )

@@ -129,7 +129,11 @@ def unwrapped(node: ast.AST | None) -> ast.AST | None:
                 node = node.args[1]
             elif name in ("deepcopy", "dict", "ChainMap", "thaw", "Body") and len(node.args) == 1:
                 node = node.args[0]
-            elif name in ("copy", "to_dict", "model_dump", "json") and not node.args and isinstance(node.func, ast.Attribute):
+            elif (
+                name in ("copy", "to_dict", "model_dump", "json")
+                and not node.args
+                and isinstance(node.func, ast.Attribute)
+            ):
                 node = node.func.value
             else:
                 return node
@@ -159,7 +163,9 @@ def bindings(module: Module, name: str, use: ast.AST) -> list[ast.expr]:
 
 
 def _module_value(statement: ast.stmt, name: str) -> list[ast.expr]:
-    if isinstance(statement, ast.Assign) and any(isinstance(each, ast.Name) and each.id == name for each in statement.targets):
+    if isinstance(statement, ast.Assign) and any(
+        isinstance(each, ast.Name) and each.id == name for each in statement.targets
+    ):
         return [statement.value]
     return []
 
@@ -169,7 +175,8 @@ def loops(module: Module, name: str, use: ast.AST) -> list[ast.expr]:
     return [
         parent.iter
         for parent in module.above(use)
-        if isinstance(parent, ast.For | ast.AsyncFor) and any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(parent.target))
+        if isinstance(parent, ast.For | ast.AsyncFor)
+        and any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(parent.target))
     ]
 
 

@@ -60,7 +60,9 @@ _TABLE = (
     ("KA031", "suppression-without-reason", _W, _HIGH, "A suppression comment gives no reason."),
 )  # fmt: skip
 
-RULES: dict[str, Rule] = {name: Rule(code, name, severity, confidence, summary) for code, name, severity, confidence, summary in _TABLE}
+RULES: dict[str, Rule] = {
+    name: Rule(code, name, severity, confidence, summary) for code, name, severity, confidence, summary in _TABLE
+}
 
 
 class UnknownRule(Exception):
@@ -77,7 +79,11 @@ def find_rule(name: str) -> Rule:
     for rule in RULES.values():
         if wanted.lower() in (rule.name, rule.code.lower()):
             return rule
-    close = [rule.name for rule in RULES.values() if any(part in rule.name for part in wanted.lower().split("-") if len(part) > 3)]
+    close = [
+        rule.name
+        for rule in RULES.values()
+        if any(part in rule.name for part in wanted.lower().split("-") if len(part) > 3)
+    ]
     hint = f" Did you mean {', '.join(close[:4])}?" if close else ""
     raise UnknownRule(f"there is no rule {name!r}.{hint} `kontend rule --all` lists them.")
 

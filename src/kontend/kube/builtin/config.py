@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from kontend.kube.builtin.validation import config, events, limits
 from kontend.kube.field_errors import FieldError
@@ -84,8 +84,8 @@ class Namespaces(WithOwnFieldLabels):
     returns_deleted_object = True
     rechecks_metadata = True
     name_rule = staticmethod(dns1123_label)
-    zero_status = {"phase": "Active"}
-    reset_fields = {"": STATUS, "status": (("spec",),), "finalize": STATUS}
+    zero_status: ClassVar = {"phase": "Active"}
+    reset_fields: ClassVar = {"": STATUS, "status": (("spec",),), "finalize": STATUS}
     selectable = ("status.phase",)
 
     def prepare_for_create(self, obj: Json) -> None:
@@ -174,7 +174,7 @@ class Events(WithOwnFieldLabels):
     default_deletion = "unsupported"
     checks_metadata = False
     rechecks_metadata_update = False
-    selectable = (
+    selectable: ClassVar[tuple[str, ...]] = (
         "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
         "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
         "reportingComponent", "source", "type",
@@ -209,8 +209,8 @@ class Events(WithOwnFieldLabels):
 class NewEvents(Events):
     """The same events under ``events.k8s.io``, where some fields have other names."""
 
-    selectable = ("reason", "type")
-    field_aliases = {
+    selectable: ClassVar[tuple[str, ...]] = ("reason", "type")
+    field_aliases: ClassVar = {
         **{
             f"regarding.{field}": f"involvedObject.{field}"
             for field in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")

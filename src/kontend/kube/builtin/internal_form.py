@@ -1,7 +1,7 @@
 """Objects as the server sees them inside, for messages that print them.
 
-:func:`shown_as` is a value as it stands in an error message, :func:`difference` what changed between two of them, as the
-server prints it: a unified diff of indented JSON.
+:func:`shown_as` is a value as it stands in an error message, :func:`difference` what changed between two of them, as
+the server prints it: a unified diff of indented JSON.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from kontend.kube.builtin.default_class import default_class
 from kontend.kube.builtin.validation import ingress, network_policy
@@ -25,7 +25,7 @@ CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 class Ingresses(WithSpecAndStatus):
     """Ingresses."""
 
-    zero_status = {"loadBalancer": {}}
+    zero_status: ClassVar = {"loadBalancer": {}}
     rechecks_metadata = True
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:
@@ -93,7 +93,7 @@ class ServiceCidrs(Strategy):
     """The ranges that services get their addresses from."""
 
     namespaced = False
-    reset_fields = {"": STATUS, "status": (("spec",),)}
+    reset_fields: ClassVar = {"": STATUS, "status": (("spec",),)}
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
         """Keep everything but the status."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from kontend.kube.builtin.pod_admission import NOT_READY
 from kontend.kube.builtin.validation import node
@@ -23,7 +23,7 @@ class Nodes(WithOwnFieldLabels):
     """Nodes; whoever creates one may set its status at once."""
 
     namespaced = False
-    reset_fields = {"": STATUS, "status": (("spec",),)}
+    reset_fields: ClassVar = {"": STATUS, "status": (("spec",),)}
     selectable = ("spec.unschedulable",)
     rechecks_metadata = True
 

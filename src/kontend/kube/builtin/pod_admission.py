@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from kontend.kube.errors import forbidden
@@ -11,7 +12,7 @@ NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 
 #: The priority classes that every cluster has.
-SYSTEM_CLASSES: Final = {
+SYSTEM_CLASSES: Final[Mapping[str, Mapping[str, Any]]] = {
     "system-cluster-critical": {"value": 2000000000, "preemptionPolicy": "PreemptLowerPriority"},
     "system-node-critical": {"value": 2000001000, "preemptionPolicy": "PreemptLowerPriority"},
 }
@@ -35,7 +36,8 @@ def set_priority(pod: Json, list_objects: ListObjects) -> None:
     """Work out the pod's priority from its priority class, or from the cluster's default class."""
     spec = pod["spec"]
     name = spec.get("priorityClassName", "")
-    classes: dict[str, Any] = {
+    chosen: Mapping[str, Any] | None
+    classes: dict[str, Mapping[str, Any]] = {
         each["metadata"]["name"]: each for each in list_objects("scheduling.k8s.io", "PriorityClass")
     }
     if name:
@@ -45,7 +47,7 @@ def set_priority(pod: Json, list_objects: ListObjects) -> None:
     else:
         # Of several defaults the lowest counts.
         defaults = [each for each in classes.values() if each.get("globalDefault")]
-        chosen = min(defaults, key=lambda each: each.get("value", 0), default={})
+        chosen = min(defaults, key=lambda each: int(each.get("value", 0)), default=None) or {}
         if chosen:
             spec["priorityClassName"] = chosen["metadata"]["name"]
     priority = chosen.get("value", 0)

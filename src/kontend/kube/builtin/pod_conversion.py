@@ -1,7 +1,7 @@
 """What the way through the server's internal form does to a pod, wherever a pod or a pod template stands.
 
-Two fields name the service account, and the server keeps them equal; annotations that held init containers ten years ago
-are dropped.
+Two fields name the service account, and the server keeps them equal; annotations that held init containers ten years
+ago are dropped.
 """
 
 from __future__ import annotations

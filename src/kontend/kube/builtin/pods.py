@@ -8,7 +8,7 @@ through subresources of their own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from kontend.kube.builtin.pod_admission import add_default_tolerations, set_priority
 from kontend.kube.builtin.pod_conversion import convert_pod_metadata, convert_pod_spec
@@ -42,13 +42,13 @@ class Pods(WithOwnFieldLabels):
 
     returns_deleted_object = True
     rechecks_metadata = True
-    zero_status = {"phase": "Pending"}
+    zero_status: ClassVar = {"phase": "Pending"}
     generation_fields = ("spec",)
-    reset_fields = {
+    reset_fields: ClassVar = {
         "": STATUS,
         "status": (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
     }
-    kept_fields = {
+    kept_fields: ClassVar = {
         "ephemeralcontainers": (("spec", "ephemeralContainers"),),
         "resize": (
             ("spec", "containers", "*", "resources"),
@@ -61,7 +61,7 @@ class Pods(WithOwnFieldLabels):
         "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
         "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
     )  # fmt: skip
-    field_aliases = {"spec.host": "spec.nodeName"}
+    field_aliases: ClassVar = {"spec.host": "spec.nodeName"}
 
     def convert(self, obj: Json) -> None:
         """Keep the two names of the service account in step, and drop annotations of ages ago."""

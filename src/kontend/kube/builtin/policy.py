@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from kontend.kube.builtin.validation import policy
 from kontend.kube.field_errors import FieldError
@@ -18,7 +18,7 @@ class PodDisruptionBudgets(WithSpecAndStatus):
     checks_metadata = False
     rechecks_metadata_update = False
     name_rule = staticmethod(path_segment)
-    zero_status = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
+    zero_status: ClassVar = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 
     def validate(self, obj: Json) -> list[FieldError]:
         """What is wrong with a pod disruption budget."""

@@ -6,7 +6,7 @@ They have no validation here; what matters is how they are versioned.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from kontend.kube.strategy import STATUS, Json, Strategy, WithOwnFieldLabels, WithSpecAndStatus, metadata_of, take_over
 
@@ -38,7 +38,7 @@ class FlowControl(WithSpecAndStatus):
     """Flow schemas and priority levels; a write to the status leaves all metadata as it is."""
 
     namespaced = False
-    reset_fields = {"": STATUS, "status": (("metadata",), ("spec",))}
+    reset_fields: ClassVar = {"": STATUS, "status": (("metadata",), ("spec",))}
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
         """Keep everything but the status and the managed fields."""
@@ -52,8 +52,8 @@ class CertificateSigningRequests(WithOwnFieldLabels):
     """Certificate signing requests, whose spec never changes."""
 
     namespaced = False
-    zero_status = {}
-    reset_fields = {
+    zero_status: ClassVar = {}
+    reset_fields: ClassVar = {
         "": (("spec",), ("status",)),
         "status": (("spec",), ("status", "conditions")),
         "approval": (("spec",), ("status", "certificate")),

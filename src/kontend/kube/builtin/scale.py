@@ -16,7 +16,7 @@ _KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestam
 def scale_of(obj: Mapping[str, Any]) -> Json:
     """The ``Scale`` of a Deployment, ReplicaSet, StatefulSet or ReplicationController.
 
-    >>> scale_of({"metadata": {"name": "d"}, "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "d"}}}})["status"]
+    >>> scale_of({"spec": {"replicas": 2, "selector": {"matchLabels": {"app": "d"}}}})["status"]
     {'replicas': 0, 'selector': 'app=d'}
     """
     metadata, spec, status = obj.get("metadata") or {}, obj.get("spec") or {}, obj.get("status") or {}
@@ -54,7 +54,8 @@ def validate_scale(scale: Mapping[str, Any]) -> list[FieldError]:
 def selector_text(selector: Mapping[str, Any] | None) -> str:
     """A label selector in the syntax of query parameters, requirements sorted by key.
 
-    >>> selector_text({"matchLabels": {"b": "1"}, "matchExpressions": [{"key": "a", "operator": "In", "values": ["y", "x"]}]})
+    >>> expression = {"key": "a", "operator": "In", "values": ["y", "x"]}
+    >>> selector_text({"matchLabels": {"b": "1"}, "matchExpressions": [expression]})
     'a in (x,y),b=1'
     """
     if not selector:

@@ -74,9 +74,9 @@ def _keep_allocated(spec: Json, old: Mapping[str, Any]) -> None:
             before = by_name.get(port.get("name", ""), 0)
             if not port.get("nodePort") and before and before not in both:
                 port["nodePort"] = before
-    if needs_health_check_port(old) and needs_health_check_port(spec) and not spec.get("healthCheckNodePort"):
-        if old.get("healthCheckNodePort"):
-            spec["healthCheckNodePort"] = old["healthCheckNodePort"]
+    both_checked = needs_health_check_port(old) and needs_health_check_port(spec)
+    if both_checked and not spec.get("healthCheckNodePort") and old.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = old["healthCheckNodePort"]
 
 
 def _normalize_cluster_ips(spec: Json, old: Mapping[str, Any] | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from kontend.kube.builtin.service_shape import has_cluster_ip, is_externally_accessible, needs_health_check_port
 from kontend.kube.builtin.validation import endpoints, service
@@ -18,8 +18,8 @@ class Services(WithOwnFieldLabels):
     allow_create_on_update = True
     returns_deleted_object = True
     name_rule = staticmethod(dns1035_label)
-    zero_status = {"loadBalancer": {}}
-    reset_fields = {"": STATUS, "status": (("spec",),)}
+    zero_status: ClassVar = {"loadBalancer": {}}
+    reset_fields: ClassVar = {"": STATUS, "status": (("spec",),)}
     selectable = ("spec.clusterIP", "spec.type")
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:

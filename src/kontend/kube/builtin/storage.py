@@ -1,9 +1,9 @@
-"""Volumes and what provides them: PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment, CSI kinds."""
+"""Volumes and what provides them: PersistentVolume, PersistentVolumeClaim, StorageClass, and the kinds of CSI."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from kontend.kube.builtin.default_class import default_class
 from kontend.kube.builtin.validation import storage_class, volume, volume_claim
@@ -45,7 +45,7 @@ class PersistentVolumes(WithSpecAndStatus):
     generation_fields = ()
     rechecks_metadata = True
     rechecks_metadata_update = False
-    zero_status = {"phase": "Pending"}
+    zero_status: ClassVar = {"phase": "Pending"}
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:  # noqa: ARG002
         """Protect the volume while it is in use."""
@@ -88,7 +88,7 @@ class PersistentVolumeClaims(WithSpecAndStatus):
     returns_deleted_object = True
     generation_fields = ()
     rechecks_metadata = True
-    zero_status = {"phase": "Pending"}
+    zero_status: ClassVar = {"phase": "Pending"}
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:
         """Choose the default storage class if none is asked for, and protect the claim while it is in use."""
@@ -156,8 +156,8 @@ class VolumeAttachments(WithSpecAndStatus):
     returns_deleted_object = True
     allow_unconditional_update = False
     generation_fields = ()
-    zero_status = {"attached": False}
-    reset_fields = {"": STATUS, "status": (("metadata",), ("spec",))}
+    zero_status: ClassVar = {"attached": False}
+    reset_fields: ClassVar = {"": STATUS, "status": (("metadata",), ("spec",))}
     rechecks_metadata_update = False
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:

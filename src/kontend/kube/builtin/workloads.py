@@ -1,9 +1,9 @@
-"""Kinds that keep pods running: Deployment, ReplicaSet, StatefulSet, DaemonSet, ReplicationController, and their parts."""
+"""Kinds that keep pods running: Deployment, ReplicaSet, StatefulSet, DaemonSet, ReplicationController."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from kontend.kube.builtin.pod_conversion import convert_template
 from kontend.kube.builtin.validation import controllers, replication
@@ -26,7 +26,7 @@ class _WithTemplate(WithSpecAndStatus):
 class Deployments(_WithTemplate):
     """Deployments; annotations count as spec, because they are copied to the replica sets."""
 
-    reset_fields = {**WithSpecAndStatus.reset_fields, "status": (("spec",), ("metadata", "labels"))}
+    reset_fields: ClassVar = {**WithSpecAndStatus.reset_fields, "status": (("spec",), ("metadata", "labels"))}
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
         """Count a change of the spec or of the annotations."""
@@ -56,7 +56,7 @@ class Deployments(_WithTemplate):
 class ReplicaSets(_WithTemplate):
     """Replica sets."""
 
-    zero_status = {"replicas": 0}
+    zero_status: ClassVar = {"replicas": 0}
 
     def validate(self, obj: Json) -> list[FieldError]:
         """What is wrong with a new replica set."""
@@ -74,7 +74,7 @@ class ReplicaSets(_WithTemplate):
 class ReplicationControllers(_WithTemplate):
     """Replication controllers, the replica sets of the first days; their pods outlive them by default."""
 
-    zero_status = {"replicas": 0}
+    zero_status: ClassVar = {"replicas": 0}
     default_deletion = "orphan"
     selectable = ("status.replicas",)
 
@@ -90,10 +90,6 @@ class ReplicationControllers(_WithTemplate):
         """What is wrong with a new replication controller."""
         return replication.validate_replication_controller(obj)
 
-    def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed replication controller."""
-        return replication.validate_replication_controller(new)
-
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
         """What is wrong with a changed status."""
         return replication.validate_replica_set_status(new.get("status") or {})
@@ -102,7 +98,7 @@ class ReplicationControllers(_WithTemplate):
 class StatefulSets(_WithTemplate):
     """Stateful sets."""
 
-    zero_status = {"replicas": 0, "availableReplicas": 0}
+    zero_status: ClassVar = {"replicas": 0, "availableReplicas": 0}
     name_rule = staticmethod(dns1123_label)
 
     def convert(self, obj: Json) -> None:
@@ -127,7 +123,12 @@ class StatefulSets(_WithTemplate):
 class DaemonSets(_WithTemplate):
     """Daemon sets; the generation of their template is an annotation, left over from an older API."""
 
-    zero_status = {"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0}
+    zero_status: ClassVar = {
+        "currentNumberScheduled": 0,
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": 0,
+        "numberReady": 0,
+    }
 
     def convert(self, obj: Json) -> None:
         """Convert the pod template, and write the annotation that every daemon set has."""

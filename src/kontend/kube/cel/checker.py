@@ -32,7 +32,7 @@ def check(tree: Node, source: str, environment: Environment) -> frozenset[str]:
     issues.raise_any()
     for node in checker.seen:
         node.type = substitute(checker.mapping, node.type, free_is_dyn=True)
-    check_literals(checker.seen, issues)
+    check_literals(checker.seen, frozenset(checker.mixed), issues)
     issues.raise_any()
     return frozenset(checker.used)
 
@@ -46,10 +46,15 @@ class _Checker:
         self.fresh = 0
         self.seen: list[Node] = []
         self.used: set[str] = set()
+        # Lists and maps inside a call of format() may mix types.
+        self.mixed: set[int] = set()
+        self.formats = 0
 
     def visit(self, node: Node) -> Type:
         node.type = self._type(node)
         self.seen.append(node)
+        if self.formats:
+            self.mixed.add(id(node))
         return node.type
 
     def _type(self, node: Node) -> Type:
@@ -124,6 +129,12 @@ class _Checker:
             assert isinstance(literal, Literal)
             self.visit(literal)
             return substitute(self.mapping, self._field(node.args[0], literal.value, node.at, optional=True))
+        self.formats += node.function == "format"
+        result = self._plain_call(node)
+        self.formats -= node.function == "format"
+        return result
+
+    def _plain_call(self, node: Call) -> Type:
         for arg in node.args:
             self.visit(arg)
         target = node.target
@@ -202,7 +213,7 @@ class _Checker:
         joined: Type | None = None
         for index, element in enumerate(node.elements):
             found = self._element(element, index in node.optional)
-            joined = self._join(element, joined, found)
+            joined = self._join(joined, found)
         return types.list_of(joined or self._variable())
 
     def _element(self, element: Node, optional: bool) -> Type:
@@ -219,17 +230,17 @@ class _Checker:
         values: Type | None = None
         for entry in node.entries:
             assert isinstance(entry.key, Node)
-            keys = self._join(entry.key, keys, self.visit(entry.key))
-            values = self._join(entry.value, values, self._element(entry.value, entry.optional))
+            keys = self._join(keys, self.visit(entry.key))
+            values = self._join(values, self._element(entry.value, entry.optional))
         return types.map_of(keys or self._variable(), values or self._variable())
 
-    def _join(self, node: Node, previous: Type | None, current: Type) -> Type:
+    def _join(self, previous: Type | None, current: Type) -> Type:
         if previous is None:
             return current
         if self._assign(previous, current):
             return previous if types.less_specific(previous, current) else current
-        self.issues.add(node.at, f"expected type '{previous}' but found '{current}'")
-        return types.ERROR
+        # That types are mixed is noted later, where it is known whether it matters.
+        return types.DYN
 
     def _comprehension(self, node: Comprehension) -> Type:
         self.visit(node.range)

@@ -19,7 +19,7 @@ from kontend.kube.cel.parser import parse
 from kontend.kube.cel.program import Compiler, Run
 from kontend.kube.cel.schema_types import Declaration, converter
 from kontend.kube.cel.types import Type
-from kontend.kube.cel.values import EvalError, Optional
+from kontend.kube.cel.values import EvalError, NoOverload, Optional
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Expression:
             raise EvalError("evaluation nested too deeply") from None
         except (TypeError, AttributeError, ValueError, KeyError, OverflowError):
             # Data that does not have the shape of its schema: validation refuses it, rules only see what passed.
-            raise EvalError("no such overload") from None
+            raise NoOverload from None
 
     def old_value(self, old: Any) -> Any:
         """What ``oldSelf`` is bound to, given the old JSON (``None`` when there is none)."""

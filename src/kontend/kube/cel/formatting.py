@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 from kontend.kube.cel.library import show, to_double, to_string
 from kontend.kube.cel.values import Duration, EvalError, NoOverload, Timestamp, TypeValue, UInt, type_name
@@ -22,68 +23,85 @@ def quote(text: str) -> str:
     return '"' + "".join(_ESCAPES.get(char, char) for char in text) + '"'
 
 
-def format_string(template: Any, values: Any) -> str:
-    """A template filled with values."""
-    if type(template) is not str or not isinstance(values, list):
-        raise NoOverload
-    rest = iter(enumerate(values))
-    count = 0
-    out: list[str] = []
-    at = 0
+#: Which types a clause takes, and what is said about others.
+CLAUSES: Final[dict[str, tuple[frozenset[str], str]]] = {
+    "s": (
+        frozenset({"list", "map", "int", "uint", "double", "bool", "string", "timestamp", "bytes", "duration", "type",
+                   "null"}),
+        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and "
+        "timestamps, was given ",
+    ),
+    "d": (frozenset({"int", "uint"}), "decimal clause can only be used on integers, was given "),
+    "f": (frozenset({"double", "string"}), "fixed-point clause can only be used on doubles, was given "),
+    "e": (frozenset({"double", "string"}), "scientific clause can only be used on doubles, was given "),
+    "b": (frozenset({"int", "uint", "bool"}), "only integers and bools can be formatted as binary, was given "),
+    "x": (
+        frozenset({"int", "uint", "string", "bytes"}),
+        "only integers, byte buffers, and strings can be formatted as hex, was given ",
+    ),
+    "o": (frozenset({"int", "uint"}), "octal clause can only be used on integers, was given "),
+}  # fmt: skip
+
+
+def clauses(template: str, count: int) -> Iterator[str | tuple[str, int | None]]:
+    """The parts of a template: texts, and clauses with their precision; ``count`` values are there to fill them."""
+    at = used = 0
     while at < len(template):
-        if template[at] != "%":
-            out.append(template[at])
-            at += 1
-            continue
+        end = template.find("%", at)
+        if end < 0:
+            yield template[at:]
+            return
+        if end > at:
+            yield template[at:end]
+        at = end
         if template.startswith("%%", at):
-            out.append("%")
+            yield "%"
             at += 2
             continue
         if at + 1 >= len(template):
             raise EvalError("unexpected end of string")
+        if used >= count:
+            raise EvalError(f"index {used} out of range")
+        used += 1
         found = _CLAUSE.match(template, at)
         assert found is not None
+        if found[2].lower() not in CLAUSES or (found[2].isupper() and found[2] != "X"):
+            raise EvalError(f'could not parse formatting clause: unrecognized formatting clause "{found[2]}"')
+        yield found[2], int(found[1]) if found[1] else None
         at = found.end()
-        item = next(rest, None)
-        if item is None:
-            raise EvalError(f"index {count} out of range")
-        count += 1
-        out.append(_clause(found[2], int(found[1]) if found[1] else None, item[1]))
-    return "".join(out)
+
+
+def format_string(template: Any, values: Any) -> str:
+    """A template filled with values."""
+    if type(template) is not str or not isinstance(values, list):
+        raise NoOverload
+    rest = iter(values)
+    return "".join(
+        part if isinstance(part, str) else _clause(*part, next(rest)) for part in clauses(template, len(values))
+    )
 
 
 def _clause(letter: str, precision: int | None, value: Any) -> str:
     if letter == "s":
         return _as_text(value)
-    if letter == "d":
-        if type(value) in (int, UInt):
-            return str(int(value))
-        raise _wrong(f"decimal clause can only be used on integers, was given {type_name(value)}")
     if letter in ("f", "e"):
         return _as_float(letter, 6 if precision is None else precision, value)
-    if letter == "b":
-        if type(value) in (bool, int, UInt):
-            return f"{int(value):b}"
-        raise _wrong(f"only integers and bools can be formatted as binary, was given {type_name(value)}")
     if letter in ("x", "X"):
         return _as_hex(letter, value)
-    if letter == "o":
-        if type(value) in (int, UInt):
-            return f"{int(value):o}"
-        raise _wrong(f"octal clause can only be used on integers, was given {type_name(value)}")
-    raise _wrong(f'could not parse formatting clause: unrecognized formatting clause "{letter}"', error="")
+    if type(value) in (int, UInt) or (letter == "b" and type(value) is bool):
+        return format(int(value), letter)
+    raise _wrong(letter, value)
 
 
-def _wrong(what: str, error: str = "error during formatting: ") -> EvalError:
-    return EvalError(f"{error}{what}")
+def _wrong(letter: str, value: Any) -> EvalError:
+    return EvalError(f"error during formatting: {CLAUSES[letter.lower()][1]}{type_name(value)}")
 
 
 def _as_float(letter: str, precision: int, value: Any) -> str:
     if value in ("NaN", "Infinity", "-Infinity"):
         value = to_double(value)
     if type(value) is not float:
-        name = "fixed-point" if letter == "f" else "scientific"
-        raise _wrong(f"{name} clause can only be used on doubles, was given {type_name(value)}")
+        raise _wrong(letter, value)
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -104,7 +122,7 @@ def _as_hex(letter: str, value: Any) -> str:
     elif type(value) is bytes:
         text = value.hex()
     else:
-        raise _wrong(f"only integers, byte buffers, and strings can be formatted as hex, was given {type_name(value)}")
+        raise _wrong(letter, value)
     return text.upper() if letter == "X" else text
 
 
@@ -115,10 +133,7 @@ def _as_text(value: Any) -> str:
         return "null"
     if isinstance(value, (bool, int, float, str, bytes, Timestamp, Duration, TypeValue)):
         return to_string(value)
-    raise _wrong(
-        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and "
-        f"timestamps, was given {type_name(value)}"
-    )
+    raise _wrong("s", value)
 
 
 def _nested(value: Any) -> str:
@@ -140,4 +155,4 @@ def _nested(value: Any) -> str:
         return f"duration({go_quote(str(value))})"
     if value is None or isinstance(value, (bool, int, TypeValue)):
         return _as_text(value)
-    raise _wrong(f"no formatting function for {type_name(value)}")
+    raise EvalError(f"error during formatting: no formatting function for {type_name(value)}")

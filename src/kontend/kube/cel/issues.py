@@ -12,6 +12,10 @@ class CompileError(ValueError):
     """An expression that does not compile; the text holds all the mistakes that were found."""
 
 
+class ProgramError(ValueError):
+    """An expression that type-checks but cannot be made into a program: a constant in it is wrong."""
+
+
 class Issues:
     """Mistakes found in one expression, each at an offset."""
 

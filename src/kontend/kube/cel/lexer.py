@@ -72,7 +72,7 @@ def tokenize(source: str, issues: Issues) -> list[Token]:
         if found is None:
             dead = _DEAD_END.match(source, at)
             end = (dead.end() if dead else at) + 1
-            issues.add(at, f"Syntax error: token recognition error at: '{escape_space(source[at:end])}'")
+            issues.add(at, f"Syntax error: token recognition error at: '{source[at:end]}'")
             at = end
             continue
         kind = found.lastgroup or ""

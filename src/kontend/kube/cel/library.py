@@ -407,11 +407,9 @@ def to_uint(value: Any) -> UInt:
 
 @register("duration")
 def to_duration(value: Any) -> Duration:
-    """A duration from a text, or from nanoseconds."""
+    """A duration from a text (the checker also takes a number, for which there is no meaning)."""
     if type(value) is Duration:
         return value
-    if type(value) is int:
-        return Duration(value)
     if type(value) is str:
         try:
             return Duration(parse_duration(value))

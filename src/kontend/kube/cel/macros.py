@@ -55,6 +55,8 @@ def _expand(name: str, target: Node, args: list[Node], at: int) -> Node | None:
         inserted = [args[-1]] if name == "transformMapEntry" else [Ident(name=pair[0], at=at), args[-1]]
         step = Call("cel.@mapInsert", [_accumulator(at), *inserted], at=at)
         return _collect("fold", target, pair, args[2] if count == 4 else None, step, [], at, into_map=True)
+    if name == "sortBy" and count == 2:
+        return _sort_by(target, args, at)
     if name in ("optMap", "optFlatMap") and count == 2:
         return _optional_map(name, target, args, at)
     return None
@@ -122,16 +124,29 @@ def _collect(
     return Comprehension(kind, target, first, second, ACCUMULATOR, init, always, step, result, body, at=at)
 
 
+def _sort_by(target: Node, args: list[Node], at: int) -> Node:
+    if isinstance(target, (Literal, MapLiteral)):
+        what = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
+        raise _Misuse(target.at, what)
+    name = "@__sortBy_input__"
+    variable = _variables(args[:1], "argument is not an identifier")
+    keys = _collect("map", Ident(name=name, at=at), variable, None, _append(args[1], at), [args[1]], at)
+    return _bind(name, target, Call("@sortByAssociatedKeys", [keys], Ident(name=name, at=at), at=at), at)
+
+
+def _bind(name: str, value: Node, result: Node, at: int) -> Node:
+    """A name for a value: a fold over nothing, whose accumulator it is."""
+    never = Literal(value=False, type=BOOL, at=at)
+    nothing = ListLiteral([], at=at)
+    return Comprehension("fold", nothing, "#unused", "", name, value, never, Ident(name=name, at=at), result, at=at)
+
+
 def _optional_map(name: str, target: Node, args: list[Node], at: int) -> Node:
     variable = args[0]
     if not isinstance(variable, Ident):
         raise _Misuse(variable.at, f"{name}() variable name must be a simple identifier")
     value = Call("value", [], target, at=at)
-    never = Literal(value=False, type=BOOL, at=at)
-    again = Ident(name=variable.name, at=at)
-    bound: Node = Comprehension(
-        "fold", ListLiteral([], at=at), "#unused", "", variable.name, value, never, again, args[1], at=at
-    )
+    bound = _bind(variable.name, value, args[1], at)
     if name == "optMap":
         bound = Call("optional.of", [bound], at=at)
     return Call("_?_:_", [Call("hasValue", [], target, at=at), bound, Call("optional.none", [], at=at)], at=at)

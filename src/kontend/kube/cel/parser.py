@@ -181,8 +181,14 @@ class _Parser:
         return Call("!_" if token.kind == "!" else "-_", [inner], at=token.at) if count % 2 else inner
 
     def _text_from(self, first: Token) -> str:
-        last = self.token
-        return escape_space(self.source[first.at : last.at + (0 if last.kind == "<EOF>" else len(last.text))]).rstrip()
+        """The tokens from one to the current one, with the white space between them."""
+        out, end = "", first.at
+        for token in self.tokens[self.tokens.index(first) : self.index + 1]:
+            gap = self.source[end : token.at]
+            text = "" if token.kind == "<EOF>" else token.text
+            out += (gap if text and gap.isspace() else "") + text
+            end = token.at + len(text)
+        return escape_space(out)
 
     def _member(self) -> Node:
         node = self._primary()

@@ -16,6 +16,7 @@ from kontend.kube.cel.ast import Call, Comprehension, Ident, ListLiteral, Litera
 from kontend.kube.cel.checker import qualified_name
 from kontend.kube.cel.comprehensions import compile_comprehension
 from kontend.kube.cel.declarations import TYPE_NAMES
+from kontend.kube.cel.issues import ProgramError
 from kontend.kube.cel.library import FUNCTIONS, checked, index, search
 from kontend.kube.cel.library_collections import ZEROS, sum_from
 from kontend.kube.cel.schema_types import Declaration, converter
@@ -161,6 +162,7 @@ class Compiler:
             return _logic(terms, name == "_||_", known), None
         args = [self.value(arg) for arg in ([node.target] if node.target is not None else []) + node.args]
         kinds = [arg.type for arg in ([node.target] if node.target is not None else []) + node.args]
+        _check_constants(node)
         return _specialised(name, args, kinds, node) or _general(FUNCTIONS[name], args), None
 
     def _conditional(self, node: Call) -> Run:
@@ -217,6 +219,25 @@ class Compiler:
             return out
 
         return run
+
+
+_CONVERSIONS: Final = frozenset({"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"})
+
+
+def _check_constants(node: Call) -> None:
+    """Conversions and patterns of constants are tried at once, and what is wrong with them is told then."""
+    last = node.args[-1] if node.args else None
+    if not isinstance(last, Literal):
+        return
+    try:
+        if node.function in _CONVERSIONS:
+            FUNCTIONS[node.function](last.value)
+        elif node.function in ("matches", "find"):
+            search(last.value)
+    except EvalError as error:
+        raise ProgramError(str(error)) from None
+    except TypeError:
+        return
 
 
 def _converted(run: Run, schema: Mapping[str, Any]) -> Run:

@@ -265,3 +265,39 @@ def _object_converter(node: Mapping[str, Any]) -> Convert | None:
         return out
 
     return convert
+
+
+_EXPECTED: Final[dict[str, tuple[tuple[type, ...], str]]] = {
+    "object": ((dict,), "invalid data, expected a map for the provided schema with type=object"),
+    "array": ((list,), "invalid data, expected an array for the provided schema with type=array"),
+    "string": ((str,), "invalid data, expected string, got {0}"),
+    "integer": ((int,), "invalid data, expected int, got {0}"),
+    "number": ((int, float), "invalid data, expected float, got {0}"),
+    "boolean": ((bool,), "invalid data, expected bool, got {0}"),
+}
+_GO_TYPES: Final = {
+    str: "string", int: "int64", float: "float64", bool: "bool", dict: "map[string]interface {}",
+    list: "[]interface {}",
+}  # fmt: skip
+
+
+def data_problem(value: Any, node: Mapping[str, Any]) -> str:
+    """Where JSON does not have the shape of its schema (an update may leave such data alone), what CEL says of it."""
+    if value is None:
+        return "" if node.get("nullable") is True else _NULL_DATA
+    if node.get("x-kubernetes-int-or-string") is True:
+        wrong = type(value) not in (int, str)
+        return "invalid data, expected XIntOrString value to be either a string or integer" if wrong else ""
+    expected = _EXPECTED.get(str(node.get("type")))
+    if expected is not None and type(value) not in expected[0]:
+        return expected[1].format(_GO_TYPES.get(type(value), ""))
+    below: list[tuple[Any, Mapping[str, Any]]] = []
+    if type(value) is list:
+        below = [(item, as_mapping(node.get("items"))) for item in value]
+    elif type(value) is dict:
+        properties, additional = as_mapping(node.get("properties")), additional_schema(node)
+        for key, child in value.items():
+            schema = properties.get(key, additional)
+            if isinstance(schema, Mapping) and not (child is None and key in properties):
+                below.append((child, schema))
+    return next((found for child, schema in below if (found := data_problem(child, schema))), "")

@@ -93,8 +93,8 @@ def validate_deployment_status_update(new: Json, old: Json) -> list[FieldError]:
     """What is wrong with a changed status."""
     status = new.get("status") or {}
     fields = (
-        "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas",
-        "terminatingReplicas", "collisionCount",
+        "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
+        "unavailableReplicas", "terminatingReplicas", "collisionCount",
     )  # fmt: skip
     errors = counts(status, fields)
     errors += not_more_than(status, ("updatedReplicas", "readyReplicas", "availableReplicas"))

@@ -15,12 +15,20 @@ from kontend.kube.strategy import Json
 _ZONE_PART: Final = re.compile(r"[A-Za-z0-9_\-+]*")
 #: The first words of all time zones. Whether the rest is right depends on a database that machines have in different
 #: versions, so it is not asked.
-_ZONES: Final = frozenset(
-    ["Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Brazil", "Canada", "Chile", "Etc", "Europe", "Indian", "Mexico", "Pacific", "US"]
-)
+_AREAS: Final = frozenset(
+    (
+        "Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Brazil", "Canada", "Chile",
+        "Etc", "Europe", "Indian", "Mexico", "Pacific", "US",
+    )
+)  # fmt: skip
 _SINGLE_ZONES: Final = frozenset(
-    ["CET", "CST6CDT", "Cuba", "EET", "EST", "EST5EDT", "Egypt", "Eire", "Factory", "GB", "GB-Eire", "GMT", "GMT+0", "GMT-0", "GMT0", "Greenwich", "HST", "Hongkong", "Iceland", "Iran", "Israel", "Jamaica", "Japan", "Kwajalein", "Libya", "Local", "MET", "MST", "MST7MDT", "NZ", "NZ-CHAT", "Navajo", "PRC", "PST8PDT", "Poland", "Portugal", "ROC", "ROK", "Singapore", "Turkey", "UCT", "UTC", "Universal", "W-SU", "WET", "Zulu"]
-)
+    (
+        "CET", "CST6CDT", "Cuba", "EET", "EST", "EST5EDT", "Egypt", "Eire", "Factory", "GB", "GB-Eire", "GMT", "GMT+0",
+        "GMT-0", "GMT0", "Greenwich", "HST", "Hongkong", "Iceland", "Iran", "Israel", "Jamaica", "Japan", "Kwajalein",
+        "Libya", "Local", "MET", "MST", "MST7MDT", "NZ", "NZ-CHAT", "Navajo", "PRC", "PST8PDT", "Poland", "Portugal",
+        "ROC", "ROK", "Singapore", "Turkey", "UCT", "UTC", "Universal", "W-SU", "WET", "Zulu",
+    )
+)  # fmt: skip
 
 
 def validate_cron_job(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -79,6 +87,6 @@ def _time_zone(zone: str, path: str) -> list[FieldError]:
         why = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
         errors.append(invalid(path, zone, why))
     area, slash, _ = zone.partition("/")
-    if area not in _ZONES if slash else zone not in _SINGLE_ZONES:
+    if area not in _AREAS if slash else zone not in _SINGLE_ZONES:
         errors.append(invalid(path, zone, f"unknown time zone {zone}"))
     return errors

@@ -119,8 +119,8 @@ def _scope_selector(spec: Json) -> list[FieldError]:
         errors += [invalid(path, selector, "unsupported scope applied to resource")] * count
         if scope in _EXISTS_ONLY and operator != "Exists":
             why = (
-                "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
-                "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
+                "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
+                "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
                 "ResourceQuotaScopeCrossNamespacePodAffinity"
             )
             errors.append(invalid(f"{path}.operator", operator, why))
@@ -227,8 +227,8 @@ def _bounds(given: Mapping[str, Any], name: str, path: str) -> list[FieldError]:
         if float(amount(ratio)) > limit:
             why = f"ratio {ratio} is greater than max/min = {limit:f}"
             wrong("maxLimitRequestRatio", "maxLimitRequestRatio", why)
-    if default is not None and request is not None and not may_be_overcommitted(name):
-        if amount(default) != amount(request):
-            why = f"default value {default} must equal to defaultRequest value {request} in {name}"
-            wrong("defaultRequest", "defaultRequest", why)
+    both = default is not None and request is not None
+    if both and not may_be_overcommitted(name) and amount(default) != amount(request):
+        why = f"default value {default} must equal to defaultRequest value {request} in {name}"
+        wrong("defaultRequest", "defaultRequest", why)
     return errors

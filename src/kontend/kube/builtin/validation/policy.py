@@ -21,8 +21,8 @@ from kontend.kube.strategy import Json
 
 _REASON: Final = r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _BAD_REASON: Final = (
-    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters "
-    "or '_,:', and must end with an alphanumeric character or '_' "
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
+    "characters or '_,:', and must end with an alphanumeric character or '_' "
     f"(e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', "
     f"regex used for validation is '{_REASON}')"
 )

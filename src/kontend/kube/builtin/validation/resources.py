@@ -43,9 +43,9 @@ def may_be_overcommitted(name: str) -> bool:
 def any_resource_name(name: str, path: str) -> list[FieldError]:
     """A resource of any kind."""
     errors = bad(path, name, qualified_name(name))
-    if not errors and "/" not in name and name not in _STANDARD:
-        if not name.startswith((_HUGE_PAGES, f"requests.{_HUGE_PAGES}")):
-            errors.append(invalid(path, name, "must be a standard resource type or fully qualified"))
+    known = name in _STANDARD or name.startswith((_HUGE_PAGES, f"requests.{_HUGE_PAGES}"))
+    if not errors and "/" not in name and not known:
+        errors.append(invalid(path, name, "must be a standard resource type or fully qualified"))
     return errors
 
 

@@ -260,9 +260,9 @@ def validate_service_update(new: Json, old: Json) -> list[FieldError]:
     if both_balanced and given != before.get("loadBalancerClass"):
         errors.append(invalid("spec.loadBalancerClass", given, "may not change once set"))
     errors += _load_balancer_class(spec)
-    if needs_health_check_port(spec) and needs_health_check_port(before):
-        if spec.get("healthCheckNodePort") != before.get("healthCheckNodePort"):
-            errors.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
+    moved = spec.get("healthCheckNodePort") != before.get("healthCheckNodePort")
+    if moved and needs_health_check_port(spec) and needs_health_check_port(before):
+        errors.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
     return errors + validate_service(new, old)
 
 

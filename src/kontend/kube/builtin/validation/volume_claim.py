@@ -135,17 +135,17 @@ def validate_claim_update(new: Json, old: Json) -> list[FieldError]:
     if spec != before:
         what = difference("PersistentVolumeClaimSpec", before, spec)
         errors.append(forbidden("spec", f"{_IMMUTABLE}\n{what}"))
-    if amount(size or "0") < amount(old_size or "0"):
-        if amount(size or "0") <= amount(path_of(old, "status", "capacity", "storage") or "0"):
-            path = "spec.resources.requests.storage"
-            errors.append(forbidden(path, "field can not be less than status.capacity"))
+    wanted, capacity = amount(size or "0"), amount(path_of(old, "status", "capacity", "storage") or "0")
+    if wanted < amount(old_size or "0") and wanted <= capacity:
+        path = "spec.resources.requests.storage"
+        errors.append(forbidden(path, "field can not be less than status.capacity"))
     errors += immutable(path_of(new, "spec", "volumeMode"), path_of(old, "spec", "volumeMode"), "volumeMode")
     attributes = path_of(new, "spec", "volumeAttributesClassName")
-    if attributes != path_of(old, "spec", "volumeAttributesClassName") and not attributes:
-        if path_of(old, "status", "currentVolumeAttributesClassName") is not None:
-            what = "nil" if attributes is None else "empty string"
-            why = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
-            errors.append(forbidden("spec.volumeAttributesClassName", why))
+    removed = attributes != path_of(old, "spec", "volumeAttributesClassName") and not attributes
+    if removed and path_of(old, "status", "currentVolumeAttributesClassName") is not None:
+        what = "nil" if attributes is None else "empty string"
+        why = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
+        errors.append(forbidden("spec.volumeAttributesClassName", why))
     return errors
 
 

@@ -1,0 +1,228 @@
+"""From recognised Python calls and kopf statements to `Site`s."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from kontend.audit.python.bodies import Body, read_body
+from kontend.audit.python.clients import Call
+from kontend.audit.python.flow import error_use, provenance, retry_around
+from kontend.audit.python.kopf import Handler, PatchWrite
+from kontend.audit.python.module import Function, Module
+from kontend.audit.site import Base, BaseOrigin, ErrorUse, Fact, Lock, PatchType, Provenance, Role, Site, Target, Verb
+
+_INDEXED = re.compile(r"/\d+(?=/|$|['\"])|/\{\w*(i|idx|index|n|pos|position)\w*\}")
+
+
+def classify_call(
+    module: Module,
+    call: Call,
+    role: Role,
+    handler: Handler | None,
+    *,
+    body: Body | None = None,
+    node: ast.Call | None = None,
+    via: str = "",
+) -> Site:
+    """Make a site of a call; a helper's caller passes the body it sends and its own place."""
+    place = node or call.node
+    given = body if body is not None else read_body(module, call.body, call.node)
+    targets = _targets(call, given)
+    lock = call.lock or _lock(call, given)
+    facts = _facts(call, given, lock, place)
+    function = module.function_of(place)
+    return Site(
+        language="python",
+        path=module.path,
+        line=place.lineno,
+        end_line=place.end_lineno or place.lineno,
+        function=module.label(function),
+        code=" ".join(module.text(place).split())[:400],
+        call=via or call.method,
+        verb=call.verb,
+        targets=targets,
+        lock=lock,
+        object=given.text[:60],
+        kind=call.kind,
+        client=call.library,
+        patch_type=call.patch_type,
+        base=_base(call, given),
+        provenance=provenance(module, call.body, place, handler=handler is not None),
+        retry=retry_around(module, place, call.body),
+        error=error_use(module, place),
+        fields=_named(given.fields),
+        lists=_named(given.lists),
+        subresource="status" if call.status else "",
+        via=via,
+        role=role,
+        owner=handler.resource if handler else module.path,
+        facts=tuple(facts),
+    )
+
+
+def _named(paths: set[str]) -> tuple[str, ...]:
+    return tuple(sorted(paths))
+
+
+def _targets(call: Call, body: Body) -> tuple[Target, ...]:
+    if call.status:
+        return (Target.STATUS,)
+    if call.verb in (Verb.CREATE, Verb.DELETE):
+        return (Target.OBJECT,)
+    found: set[Target] = set()
+    for path in body.fields:
+        head, _, rest = path.partition(".")
+        if head == "status":
+            found.add(Target.STATUS)
+        elif head == "metadata" and rest.startswith("finalizers"):
+            found.add(Target.FINALIZERS)
+        elif head == "metadata" and rest.startswith(("ownerReferences", "owner_references")):
+            found.add(Target.OWNER_REFERENCES)
+        elif head == "metadata":
+            found.add(Target.LABELS)
+        elif head in ("spec", "data", "stringData"):
+            found.add(Target.SPEC)
+    return tuple(each for each in Target if each in found) or (Target.OBJECT,)
+
+
+def _lock(call: Call, body: Body) -> Lock:
+    if call.verb in (Verb.CREATE, Verb.DELETE):
+        return Lock.NONE
+    if call.verb is Verb.UPDATE:
+        if body.stripped:
+            return Lock.UNLOCKED
+        return Lock.UNLOCKED if body.known and not body.guarded and body.fields else Lock.VERSIONED
+    if body.guarded:
+        return Lock.LOCKED
+    if body.parameter and not body.known:
+        return Lock.UNKNOWN
+    return Lock.UNLOCKED if body.known or body.fields else Lock.UNKNOWN
+
+
+def _base(call: Call, body: Body) -> Base:
+    if call.library == "kontend":
+        origin = BaseOrigin.INLINE
+    elif body.parameter and not body.known:
+        origin = BaseOrigin.PARAMETER
+    else:
+        origin = BaseOrigin.BODY
+    return Base(origin, body.text[:120], body.line)
+
+
+def _facts(call: Call, body: Body, lock: Lock, place: ast.AST) -> list[Fact]:
+    line = getattr(place, "lineno", 0)
+    found: list[Fact] = []
+    carries_status = call.status or any(path.startswith("status") for path in body.fields)
+    merge = call.verb is Verb.PATCH and call.patch_type is not PatchType.JSON
+    replaces = merge and call.patch_type is not PatchType.STRATEGIC  # built-in lists have merge keys
+    if merge and lock is Lock.UNLOCKED and carries_status and (body.status_read or (body.from_read and body.stripped)):
+        found.append(
+            Fact(
+                "status-read-modify-write-unguarded",
+                line,
+                "the status that was read is sent back whole, without the resourceVersion it was read at",
+            )
+        )
+    elif replaces and lock is Lock.UNLOCKED and carries_status:
+        found += _list_facts(body, line)
+    elif (
+        replaces
+        and lock is Lock.UNLOCKED
+        and body.rebuilt
+        and not any("finalizers" in path or "owner" in path for path in body.rebuilt)
+    ):
+        found += _list_facts(body, line)
+    if call.patch_type is PatchType.JSON and lock is not Lock.LOCKED:
+        hit = next(
+            (path for op, path in body.operations if op in ("remove", "replace", "add") and _INDEXED.search(path)), None
+        )
+        if hit is not None:
+            found.append(Fact("json-patch-index-without-test", line, f"{hit} addresses a list element by its index"))
+    if call.verb is Verb.DELETE and lock is Lock.NONE:
+        found.append(Fact("delete-without-preconditions", line, "no uid or resourceVersion precondition"))
+    return found
+
+
+def _list_facts(body: Body, line: int) -> list[Fact]:
+    listed = body.rebuilt or {path for path in body.lists if path.endswith(".conditions")}
+    if not listed:
+        return []
+    said = f"{', '.join(sorted(listed))} is " + (
+        "rebuilt from a read and sent without its version" if body.rebuilt else "sent whole without a version"
+    )
+    return [Fact("list-merge-patch-without-lock", line, said)]
+
+
+def classify_patch(module: Module, write: PatchWrite, role: Role, handler: Handler | None) -> Site:
+    """Make a site of a statement that fills kopf's patch."""
+    fields = write.body.fields or {write.path}
+    node = write.node
+    line = getattr(node, "lineno", 0)
+    status = write.path.startswith("status") or write.path == "fns" or any(path.startswith("status") for path in fields)
+    call = Call(
+        ast.Call(ast.Name("patch"), [], []),
+        Verb.PATCH,
+        "patch",
+        "kopf",
+        False,
+        None,
+        handler.resource if handler else "",
+        PatchType.MERGE,
+    )
+    targets = (Target.STATUS,) if status else _targets(call, write.body)
+    lock = Lock.LOCKED if write.locked else Lock.UNLOCKED
+    facts = [] if write.locked else _facts(call, write.body, lock, node)
+    return Site(
+        language="python",
+        path=module.path,
+        line=line,
+        end_line=getattr(node, "end_lineno", None) or line,
+        function=module.label(write.function),
+        code=" ".join(module.text(node).split())[:400],
+        call="patch.fns" if write.path == "fns" else f"kopf's patch ({write.path or 'update'})",
+        verb=Verb.PATCH,
+        targets=targets,
+        lock=lock,
+        kind=handler.resource if handler else "",
+        client="kopf",
+        patch_type=PatchType.JSON if write.locked else PatchType.MERGE,
+        base=Base(BaseOrigin.BODY, write.body.text[:120], line),
+        provenance=Provenance.HANDLER,
+        error=ErrorUse.HANDLED,
+        fields=_named(fields),
+        lists=_named(write.body.lists),
+        subresource="status" if status else "",
+        role=role,
+        owner=handler.resource if handler else module.path,
+        facts=tuple(facts),
+    )
+
+
+def classify_return(module: Module, handler: Handler, node: ast.Return, role: Role) -> Site:
+    """Make a site of a handler's return value, which kopf writes to `status.<handler>`."""
+    function: Function = handler.function
+    said = f"What {function.name} returns is merge-patched to status.{function.name} after the handler, with no resourceVersion"
+    return Site(
+        language="python",
+        path=module.path,
+        line=node.lineno,
+        end_line=node.end_lineno or node.lineno,
+        function=module.label(function),
+        code=" ".join(module.text(node).split())[:400],
+        call="return",
+        verb=Verb.PATCH,
+        targets=(Target.STATUS,),
+        lock=Lock.UNLOCKED,
+        kind=handler.resource,
+        client="kopf",
+        patch_type=PatchType.MERGE,
+        base=Base(BaseOrigin.BODY, "", node.lineno),
+        provenance=Provenance.HANDLER,
+        error=ErrorUse.HANDLED,
+        fields=(f"status.{function.name}",),
+        subresource="status",
+        role=role,
+        owner=handler.resource,
+        facts=(Fact("kopf-return-writes-status", node.lineno, said),),
+    )

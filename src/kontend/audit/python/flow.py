@@ -1,0 +1,153 @@
+"""What happens around a Python write: the loop that repeats it on a conflict, and what becomes of its exception."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from kontend.audit.python.bodies import is_read
+from kontend.audit.python.module import Module, bindings, constant, dotted, parameters
+from kontend.audit.site import ErrorUse, Provenance, Retry
+
+_CONFLICT = re.compile(r"\b409\b|[Cc]onflict|CONFLICT")
+_READ = re.compile(r"^(get|read|refresh|reload|_get|async_get|async_refresh|fetch)(_|$)")
+_LOG = re.compile(r"\b(log|logger|logging|LOG|_log|_logger|LOGGER)\b")
+
+
+def retry_around(module: Module, node: ast.AST, target: ast.expr | None) -> Retry | None:
+    """Return the loop around a write that goes round again on a conflict."""
+    for parent in module.above(node):
+        if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            return (
+                _decorated(module, parent, node, target)
+                if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef)
+                else None
+            )
+        if isinstance(parent, ast.For | ast.While | ast.AsyncFor) and _repeats(parent, node):
+            return Retry(
+                f"the loop on conflict at :{parent.lineno}",
+                parent.lineno,
+                _reads(parent, target),
+                True,
+                _blind(module, parent, node),
+            )
+    return None
+
+
+def _repeats(loop: ast.AST, node: ast.AST) -> bool:
+    for each in ast.walk(loop):
+        if isinstance(each, ast.Try) and any(inner is node for statement in each.body for inner in ast.walk(statement)):
+            if any(_CONFLICT.search(ast.unparse(handler)) and not _leaves(handler) for handler in each.handlers):
+                return True
+    return False
+
+
+def _leaves(handler: ast.ExceptHandler) -> bool:
+    """An `except` that always raises or returns does not repeat anything."""
+    return bool(handler.body) and all(isinstance(each, ast.Raise | ast.Return) for each in handler.body)
+
+
+def _decorated(
+    module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST, target: ast.expr | None
+) -> Retry | None:
+    for decorator in function.decorator_list:
+        shown = module.text(decorator)
+        if re.search(r"retry|backoff", shown) and _CONFLICT.search(shown):
+            return Retry(f"@{shown.split('(')[0]} on conflict", function.lineno, _reads(function, target), True, "")
+    return None
+
+
+def _reads(scope: ast.AST, target: ast.expr | None) -> bool:
+    for each in ast.walk(scope):
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute | ast.Name):
+            name = dotted(each.func).split(".")[-1]
+            plain = name == "get" and len(each.args) <= 2 and bool(each.args) and bool(constant(each.args[0]))
+            if _READ.match(name) and not plain:
+                return True
+    return target is None
+
+
+def _blind(module: Module, loop: ast.AST, node: ast.AST) -> str:
+    """Find `obj["status"] = status`, where `status` was computed before the loop and `obj` is read in it."""
+    inside = {
+        name.id
+        for each in ast.walk(loop)
+        if isinstance(each, ast.Assign)
+        for target in each.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    }
+    for each in ast.walk(loop):
+        if not isinstance(each, ast.Assign) or getattr(each, "lineno", 0) > getattr(node, "lineno", 0):
+            continue
+        for target in each.targets:
+            whole = (isinstance(target, ast.Subscript) and constant(target.slice) == "status") or (
+                isinstance(target, ast.Attribute) and target.attr == "status"
+            )
+            if not whole or not isinstance(target, ast.Subscript | ast.Attribute):
+                continue
+            root = each.value.id if isinstance(each.value, ast.Name) else dotted(each.value).split(".")[0]
+            owner = dotted(target.value).split(".")[0]
+            if (
+                owner in inside
+                and root
+                and root not in inside
+                and isinstance(each.value, ast.Name | ast.Subscript | ast.Attribute)
+            ):
+                return module.text(each)
+    return ""
+
+
+def error_use(module: Module, node: ast.AST) -> ErrorUse:
+    """Classify what becomes of the exception of a write."""
+    child: ast.AST = node
+    for parent in module.above(node):
+        if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef):
+            return ErrorUse.RETURNED
+        if isinstance(parent, ast.With | ast.AsyncWith) and any(
+            "suppress(" in module.text(each.context_expr) for each in parent.items
+        ):
+            return ErrorUse.DROPPED
+        if isinstance(parent, ast.Try) and child in parent.body and parent.handlers:
+            broad = [
+                each
+                for each in parent.handlers
+                if each.type is None or re.search(r"Exception|Error", module.text(each.type))
+            ]
+            verdicts = [_handler(module, each) for each in broad]
+            if verdicts and ErrorUse.RETURNED not in verdicts:
+                return ErrorUse.DROPPED if ErrorUse.DROPPED in verdicts else verdicts[0]
+        child = parent
+    return ErrorUse.RETURNED
+
+
+def _handler(module: Module, handler: ast.ExceptHandler) -> ErrorUse:
+    for each in ast.walk(handler):
+        if isinstance(each, ast.Raise | ast.Continue | ast.Return):
+            return ErrorUse.RETURNED
+    body = [
+        each
+        for each in handler.body
+        if not (isinstance(each, ast.Pass) or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)))
+    ]
+    if not body:
+        return ErrorUse.DROPPED
+    if all(isinstance(each, ast.Expr) and _LOG.search(module.text(each)) for each in body):
+        return ErrorUse.LOGGED
+    return ErrorUse.HANDLED
+
+
+def provenance(module: Module, body: ast.expr | None, node: ast.AST, *, handler: bool) -> Provenance:
+    """Return where the data in a body came from."""
+    if isinstance(body, ast.Name):
+        for parent in module.above(node):
+            if isinstance(parent, ast.For | ast.AsyncFor) and any(
+                isinstance(each, ast.Name) and each.id == body.id for each in ast.walk(parent.target)
+            ):
+                return Provenance.LIST_ITEM
+        if any(is_read(module, each, each) for each in bindings(module, body.id, node)):
+            return Provenance.LIVE_GET
+        function = module.function_of(node)
+        if function is not None and body.id in parameters(function) and not bindings(module, body.id, node):
+            return Provenance.HANDLER if handler else Provenance.PARAMETER
+    return Provenance.BUILT if body is not None else Provenance.UNKNOWN
