@@ -18,6 +18,7 @@ from kontend.cluster.storage import encoded
 from kontend.cluster.times import rfc3339
 from kontend.kube.crd import crd_status
 from kontend.kube.errors import ApiError
+from kontend.kube.json_text import canonical
 from kontend.kube.names import GroupVersionKind, Key
 
 DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
@@ -40,31 +41,25 @@ def follow(before: State, after: State) -> State:
 
 def _registry(state: State) -> Registry:
     resources: list[Resource] = []
-    definitions = sorted(state.objects(DEFINITIONS).items(), key=lambda pair: pair[0].name)
-    for _, version in definitions:
-        resources += _resources_of(version.body, version.content())
+    definitions = [version.content() for version in state.objects(DEFINITIONS).values()]
+    # Uids are handed out in order, so this is the order in which they were created.
+    for definition in sorted(definitions, key=lambda each: str(each["metadata"]["uid"])):
+        resources += _resources_of(definition)
     return Registry(resources)
 
 
 _cache: dict[bytes, list[Resource]] = {}
 
 
-def _resources_of(body: bytes, definition: dict[str, Any]) -> list[Resource]:
+def _resources_of(definition: dict[str, Any]) -> list[Resource]:
     """The resources of a definition; compiled schemas are kept, because states are many and definitions few."""
-    spec = encoded_spec(definition)
+    spec = canonical(definition["spec"])
     found = _cache.get(spec)
     if found is None:
         if len(_cache) > 1000:
             _cache.clear()
         found = _cache[spec] = custom_resources(definition)
     return found
-
-
-def encoded_spec(definition: dict[str, Any]) -> bytes:
-    """What of a definition decides how its objects are served."""
-    from kontend.kube.json_text import canonical
-
-    return canonical(definition["spec"])
 
 
 def _settle(state: State, change: Change) -> State:

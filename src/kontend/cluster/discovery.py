@@ -110,9 +110,9 @@ def _resource_list(registry: Registry, group: str, version: str) -> Response | N
             return Response.of_error(NotFound("the server could not find the requested resource", details={}))
         return None
     entries: list[dict[str, Any]] = []
-    for resource in sorted(resources, key=lambda each: each.plural):
+    for resource in _in_order(resources):
         entries.append(_entry(resource))
-        for name, info in sorted(resource.subresources.items()):
+        for name, info in resource.subresources.items():
             entry: dict[str, Any] = {
                 "name": f"{resource.plural}/{name}",
                 "singularName": "",
@@ -127,6 +127,11 @@ def _resource_list(registry: Registry, group: str, version: str) -> Response | N
     if group:
         body["apiVersion"] = "v1"
     return Response(200, body)
+
+
+def _in_order(resources: Iterable[Resource]) -> list[Resource]:
+    """Built-in resources by name, custom ones in the order of their definitions."""
+    return sorted(resources, key=lambda each: "" if each.custom is not None else each.plural)
 
 
 def _entry(resource: Resource) -> dict[str, Any]:
@@ -152,7 +157,7 @@ def _aggregated(registry: Registry, *, core: bool) -> dict[str, Any]:
             {
                 "version": each["version"],
                 "freshness": "Current",
-                "resources": [_aggregated_entry(one) for one in sorted(versions[each["version"]], key=lambda r: r.plural)],
+                "resources": [_aggregated_entry(one) for one in _in_order(versions[each["version"]])],
             }
             for each in _versions(group, versions)
         ]
@@ -169,7 +174,7 @@ def _aggregated(registry: Registry, *, core: bool) -> dict[str, Any]:
 def _aggregated_entry(resource: Resource) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "resource": resource.plural,
-        "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+        "responseKind": _response_kind(resource.group, resource.version, resource.kind),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
         "verbs": list(resource.verbs),
@@ -182,9 +187,14 @@ def _aggregated_entry(resource: Resource) -> dict[str, Any]:
         entry["subresources"] = [
             {
                 "subresource": name,
-                "responseKind": {"group": info.group, "version": info.version, "kind": info.kind},
+                "responseKind": _response_kind(info.group, info.version, info.kind),
                 "verbs": list(info.verbs),
             }
-            for name, info in sorted(resource.subresources.items())
+            for name, info in resource.subresources.items()
         ]
     return entry
+
+
+def _response_kind(group: str, version: str, kind: str) -> dict[str, str]:
+    # kube-apiserver leaves the version of the core group out, and clients know it.
+    return {"group": group, "version": version if group else "", "kind": kind}

@@ -82,7 +82,10 @@ def _update(state: State, target: Target, request: Request) -> Outcome:
     check_size(request.body)
     target.options = write_options(request.query, kind="UpdateOptions", user_agent=request.user_agent)
     if target.subresource == "scale":
-        state, obj = update_scale(state, target, _plain_body(target, request))
+        scale = _plain_body(target, request)
+        if (scale.get("apiVersion"), scale.get("kind")) != ("autoscaling/v1", "Scale") and target.resource.custom is not None:
+            raise BadRequest('no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"')
+        state, obj = update_scale(state, target, scale)
         return state, obj, 200
     obj = decode_object(target, request)
     state, obj, created = update(state, target, obj)

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kontend.cluster.delete import check_preconditions, delete
-from kontend.cluster.options import DeleteOptions, delete_options
+from kontend.cluster.options import DeleteOptions, WriteOptions, delete_options
+from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import Target
 from kontend.cluster.state import State
-from kontend.cluster.storage import encoded, store
+from kontend.cluster.storage import store
 from kontend.cluster.times import rfc3339
 from kontend.kube.builtin.binding import bind, set_condition, validate_binding
 from kontend.kube.errors import BadRequest, invalid, not_found
@@ -91,5 +92,8 @@ def _charge_budget(state: State, target: Target, pod: Mapping[str, Any], *, dry_
     resource = state.registry.of_kind(_BUDGET_KIND)
     assert version is not None  # it was read above
     assert resource is not None  # it is built in
-    state, _ = state.write(_BUDGETS, key, encoded(resource, budget), version.managed)
+    options = WriteOptions(field_manager="kube-apiserver")
+    status = Target(state.registry, resource, "update", key.namespace, key.name, "status", options)
+    managed = owners_after_update(state, status, version.content(), budget, version.managed)
+    state, _ = store(state, status, key, budget, managed, version)
     return state

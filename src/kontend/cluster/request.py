@@ -117,7 +117,7 @@ def route(registry: Registry, request: Request) -> Target:
     name = rest[1] if len(rest) > 1 else ""
     if resource is None or "" in rest or (namespace and not resource.namespaced):
         raise _nothing_there(registry, group, version)
-    if resource.namespaced and not namespace and (name or request.method == "POST"):
+    if resource.namespaced and not namespace and (name or request.method in ("POST", "DELETE")):
         if not name and resource.custom is None:
             raise not_allowed()
         raise _nothing_there(registry, group, version)

@@ -8,9 +8,11 @@ made anew when a definition changes and is shared by all states in between.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from hashlib import sha256
 from typing import Any
 
 from kontend.kube import builtin_defaults, kinds, object_meta
@@ -87,7 +89,10 @@ class Resource:
         words of the JSON decoder or, ``from_maps``, in those of the converter that follows a strategic merge patch.
         """
         if self.custom is None:
+            empty = [name for name in self.null_lists if obj.get(name) == []]
             obj, unknown = (from_unstructured if from_maps else decode)(obj, self.schema)
+            for name in empty:
+                obj[name] = []
             builtin_defaults.apply_defaults(obj, self.group, self.version, self.kind)
             self.strategy.convert(obj)
             return obj, unknown
@@ -96,6 +101,14 @@ class Resource:
         unknown += prune(obj, self.schema)
         apply_defaults(obj, self.schema)
         return obj, unknown
+
+    @cached_property
+    def null_lists(self) -> tuple[str, ...]:
+        """Lists that are written even when they have no items; once stored, an empty one is null."""
+        if self.custom is not None or self.group in ("apiextensions.k8s.io", "apiregistration.k8s.io"):
+            return ()
+        fields = self.schema.properties.items()
+        return tuple(name for name, each in fields if each.type == "array" and not each.omit_empty)
 
     def fill_in(self, obj: dict[str, Any]) -> None:
         """The defaults that a built-in kind gets when it is read back from storage, in place."""
@@ -229,10 +242,17 @@ def custom_resources(definition: Mapping[str, Any]) -> list[Resource]:
                 short_names=tuple(names.get("shortNames") or ()),
                 categories=tuple(names.get("categories") or ()),
                 subresources=subresources,
+                storage_version_hash=_storage_version_hash(custom),
                 custom=custom,
             )
         )
     return resources
+
+
+def _storage_version_hash(custom: CustomDefinition) -> str:
+    """What discovery shows so that clients notice when the stored version changes."""
+    text = f"{custom.group}/{custom.storage_version}/{custom.kind}"
+    return b64encode(sha256(text.encode()).digest()[:8]).decode()
 
 
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")

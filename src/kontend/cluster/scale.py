@@ -16,11 +16,13 @@ from kontend.cluster.times import rfc3339
 from kontend.cluster.update import Transform, check_uid, update_object
 from kontend.kube import apply
 from kontend.kube.builtin.scale import REPLICAS_PATH, scale_of, set_scale, validate_scale
-from kontend.kube.errors import BadRequest, Invalid, invalid
+from kontend.kube.errors import ApiError, BadRequest, invalid, rejected
+from kontend.kube.field_errors import go_json
+from kontend.kube.field_errors import invalid as invalid_field
 from kontend.kube.json_patch import apply_json_patch, parse_json_patch
 from kontend.kube.json_syntax import go_kind
 from kontend.kube.kinds import type_schema
-from kontend.kube.managed_fields import ManagedFields
+from kontend.kube.managed_fields import ManagedFields, owns
 from kontend.kube.merge_patch import apply_merge_patch, parse_merge_patch
 from kontend.kube.scale_fields import ReplicasAt, to_parent, to_scale
 
@@ -65,14 +67,20 @@ def _changing(state: State, target: Target, change: Callable[[Scale], Any]) -> T
         assert old is not None  # scale is never created
         live = _scale(target, read_back(target.resource, old))
         scale = change(live)
-        _check(target, scale)
+        try:
+            _check(target, scale)
+        except BadRequest as error:
+            raise _refused(target, scale, error) from None
         check_namespace_matches(target, scale["metadata"])
         check_name_matches(target, scale["metadata"])
         uid = scale["metadata"].get("uid")
         if uid:
             check_uid(target, old, uid)
         tracked = partial(apply.track_update, live=live, new=scale)
-        return _scaled(target, old, scale), _owners(state, target, old, tracked)
+        managed = _owners(state, target, old, tracked)
+        if target.verb == "patch":
+            managed = _without_second_entry(target, old, managed)
+        return _scaled(target, old, scale), managed
 
     return transform
 
@@ -90,7 +98,11 @@ def _applying(state: State, target: Target, body: bytes) -> Transform:
             merged, managed = apply.apply(live=live, patch=patch, kind="Scale", force=target.options.force, **arguments)
             return managed
 
+        if target.resource.custom is not None and not to_scale(old.managed, state.registry.replicas_at(target.resource)):
+            raise _inconvertible("failed to create manager for existing fields: failed to convert live object", "/")
         managed = _owners(state, target, old, tracked)
+        if target.resource.custom is not None:
+            raise _inconvertible("failed to convert new object", f"/{target.name}")
         _check(target, merged)
         return _scaled(target, old, merged), managed
 
@@ -130,9 +142,32 @@ def _scale(target: Target, obj: Mapping[str, Any]) -> Scale:
     return scale_of(obj) if target.resource.custom is None else target.resource.custom.scale_of(obj)
 
 
+def _without_second_entry(target: Target, old: Version, managed: ManagedFields) -> ManagedFields:
+    """A patch of the Scale by who owned the replicas through the object leaves them to nobody, in kube-apiserver too."""
+    manager = target.options.field_manager
+    owned = [each for each in old.managed if (each.manager, each.subresource) == (manager, "")]
+    if not any(each.operation == "Update" and owns(each.fields.tree, REPLICAS_PATH) for each in owned):
+        return managed
+    return tuple(each for each in managed if (each.manager, each.subresource) != (manager, "scale"))
+
+
+def _inconvertible(why: str, name: str) -> ApiError:
+    """kube-apiserver cannot apply to the Scale of a custom resource."""
+    kind = "autoscaling/v1, Kind=Scale"
+    end = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+    return ApiError(f"{why} ({name}; {kind}) {end}", code=500)
+
+
+def _refused(target: Target, scale: Any, error: BadRequest) -> ApiError:
+    """What cannot be decoded is the body's fault, or the patch's."""
+    if target.verb == "patch":
+        return invalid("", "", "", [invalid_field("patch", go_json(scale), error.message)])
+    return BadRequest(f'Scale in version "v1" cannot be handled as a Scale: {error.message}')
+
+
 def _check(target: Target, scale: Any) -> None:
     if not isinstance(scale, dict):
-        raise Invalid("the server rejected our request due to an error in our request", details={})
+        raise rejected("the patch makes something else of the Scale")
     scale.setdefault("metadata", {})
     for field in ("metadata", "spec"):
         if not isinstance(scale.get(field) or {}, dict):
@@ -146,5 +181,4 @@ def _check(target: Target, scale: Any) -> None:
 
 
 def _undecodable(value: Any, field: str, go_type: str) -> BadRequest:
-    why = f"json: cannot unmarshal {go_kind(value)} into Go struct field {field} of type {go_type}"
-    return BadRequest(f'Scale in version "v1" cannot be handled as a Scale: {why}')
+    return BadRequest(f"json: cannot unmarshal {go_kind(value)} into Go struct field {field} of type {go_type}")

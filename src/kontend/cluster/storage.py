@@ -24,6 +24,9 @@ def encoded(resource: Resource, obj: dict[str, Any]) -> bytes:
     metadata.pop("resourceVersion", None)
     metadata.pop("managedFields", None)
     metadata.pop("selfLink", None)
+    for name in resource.null_lists:
+        if obj.get(name) == []:
+            obj[name] = None
     obj["kind"] = resource.kind
     obj["apiVersion"] = resource.custom.storage_api_version if resource.custom is not None else resource.api_version
     return canonical(obj)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kontend.kube.cel.schema_types import converter
-from kontend.kube.cel.values import EvalError, NoOverload
+from kontend.kube.cel.values import EvalError, NoOverload, go_type_name
 from kontend.kube.structural import as_mapping
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _pairs(over: Run, convert: Callable[[Any], Any] | None, first: int, second: 
                     frame[second] = item if convert is None or item is None else convert(item)
                 yield
         else:
-            raise NoOverload
+            raise EvalError(f"got '{go_type_name(items)}', expected iterable type")
 
     return run
 

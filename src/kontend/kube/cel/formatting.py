@@ -111,7 +111,7 @@ def _as_float(letter: str, precision: int, value: Any) -> str:
     mantissa, _, exponent = f"{value:.{precision}e}".partition("e")
     digits = exponent.lstrip("+-").zfill(2)
     power = "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in digits)
-    return f"{mantissa}\u202f×\u202f10{'⁻' if exponent.startswith('-') else ''}{power}"
+    return f"{mantissa}×10{'⁻' if exponent.startswith('-') else ''}{power}"
 
 
 def _as_hex(letter: str, value: Any) -> str:

@@ -264,7 +264,7 @@ def lookup(container: Any, key: Any) -> tuple[Any] | None:
         if not isinstance(key, int) or isinstance(key, bool):
             raise EvalError(f"unsupported index type '{type_name(key)}' in list")
         return (container[key],) if 0 <= key < len(container) else None
-    raise NoOverload
+    return None
 
 
 @register("size")
@@ -322,7 +322,13 @@ def _double_text(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
-    return go_float(value)
+    # The shortest form that reads back as the same number; with an exponent below 1e-4 and from 1e6 on.
+    digits = repr(value).partition("e")[0].lstrip("-").replace(".", "").strip("0") or "0"
+    power = int(f"{value:e}".partition("e")[2])
+    if -4 <= power < 6:
+        return go_float(value)
+    shown = digits[0] + (f".{digits[1:]}" if digits[1:] else "")
+    return f"{'-' if value < 0 else ''}{shown}e{'-' if power < 0 else '+'}{abs(power):02d}"
 
 
 @register("bool")
@@ -330,6 +336,8 @@ def to_bool(value: Any) -> bool:
     """``true`` and ``false`` as Go reads them."""
     if type(value) is bool:
         return value
+    if type(value) is not str:
+        raise NoOverload
     if value in ("1", "t", "T", "true", "TRUE", "True"):
         return True
     if value in ("0", "f", "F", "false", "FALSE", "False"):
@@ -415,7 +423,7 @@ def to_duration(value: Any) -> Duration:
             return Duration(parse_duration(value))
         except ValueError:
             raise _cannot(value, "google.protobuf.Duration") from None
-    raise NoOverload
+    raise _cannot(value, "google.protobuf.Duration")
 
 
 @register("timestamp")

@@ -347,7 +347,7 @@ def _semver_complaint(text: str) -> str:
             return shown if part else f'strconv.ParseUint: parsing "": invalid syntax'
         if len(part) > 1 and part.startswith("0"):
             return f"{name.capitalize()} number must not contain leading zeroes {go_quote(part)}"
-    return "Prerelease meta data is empty"
+    return "Prerelease is empty" if "-" in parts[2].partition("+")[0] else "Build meta data is empty"
 
 
 def _normalized(text: str) -> str:

@@ -21,7 +21,7 @@ from kontend.kube.cel.library import FUNCTIONS, checked, index, search
 from kontend.kube.cel.library_collections import ZEROS, sum_from
 from kontend.kube.cel.schema_types import Declaration, converter
 from kontend.kube.cel.types import Type
-from kontend.kube.cel.values import NONE, EvalError, NoOverload, Optional, TypeValue, equal
+from kontend.kube.cel.values import NONE, EvalError, NoOverload, Optional, TypeValue, equal, type_name
 from kontend.kube.schema import MISSING
 
 Frame = list[Any]
@@ -163,7 +163,7 @@ class Compiler:
         args = [self.value(arg) for arg in ([node.target] if node.target is not None else []) + node.args]
         kinds = [arg.type for arg in ([node.target] if node.target is not None else []) + node.args]
         _check_constants(node)
-        return _specialised(name, args, kinds, node) or _general(FUNCTIONS[name], args), None
+        return _specialised(name, args, kinds, node) or _general(name, args), None
 
     def _conditional(self, node: Call) -> Run:
         condition, yes, no = (self.value(arg) for arg in node.args)
@@ -204,6 +204,10 @@ class Compiler:
         for entry in node.entries:
             assert isinstance(entry.key, Node)
             entries.append((self.value(entry.key), self.value(entry.value), entry.optional))
+        parts = [part for entry in node.entries for part in (entry.key, entry.value)]
+        if all(isinstance(part, Literal) for part in parts):
+            constant = {key([]): value([]) for key, value, _ in entries}
+            return lambda _: constant
 
         def run(frame: Frame) -> Any:
             out: dict[Any, Any] = {}
@@ -278,9 +282,7 @@ def _reader(operand: Run, key: str, missing: str, declared: Declaration) -> Comp
 def _map_field(operand: Run, name: str, test: bool) -> Run:
     def run(frame: Frame) -> Any:
         value = operand(frame)
-        if not isinstance(value, dict):
-            raise NoOverload
-        found = value.get(name, MISSING)
+        found = value.get(name, MISSING) if isinstance(value, dict) else MISSING
         if test:
             return found is not MISSING
         if found is MISSING:
@@ -400,12 +402,23 @@ def _or_else(first: Run, second: Run, *, unwrap: bool) -> Run:
     return run
 
 
-def _general(function: Callable[..., Any], args: list[Run]) -> Run:
-    if len(args) == 1:
-        (only,) = args
-        return lambda frame: function(only(frame))
-    if len(args) == 2:
-        left, right = args
-        return lambda frame: function(left(frame), right(frame))
-    return lambda frame: function(*[arg(frame) for arg in args])
+#: Operators, and the functions that cel-go finds by the value alone: when they fail they do not say on what.
+_BY_VALUE: Final = frozenset({"contains", "startsWith", "endsWith", "matches", "find", "findAll"})
 
+
+def _general(name: str, args: list[Run]) -> Run:
+    function = FUNCTIONS[name]
+
+    def run(frame: Frame) -> Any:
+        values = [arg(frame) for arg in args]
+        try:
+            return function(*values)
+        except (NoOverload, TypeError, AttributeError):
+            if name in _BY_VALUE or "_" in name or name.startswith("@"):
+                raise NoOverload from None
+            if name == "size":
+                raise NoOverload("no such overload: size") from None
+            shown = ", ".join(map(type_name, values))
+            raise NoOverload(f"no such overload: {name}({shown})") from None
+
+    return run

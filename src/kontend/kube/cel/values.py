@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kontend.kube.go_time import format_duration, format_time
+from kontend.kube.go_time import format_time
 
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
@@ -86,6 +86,14 @@ class SetList(list[Any]):
 
     __slots__ = ()
 
+    def __eq__(self, other: object) -> bool:
+        return equal(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
 
 class MapList(list[Any]):
     """A list of type ``map``: items are found by their keys, and adding merges."""
@@ -95,6 +103,14 @@ class MapList(list[Any]):
     def __init__(self, items: list[Any], keys: tuple[str, ...]) -> None:
         super().__init__(items)
         self.keys = keys
+
+    def __eq__(self, other: object) -> bool:
+        return equal(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def by_key(self) -> dict[tuple[Any, ...], Any]:
         """The items by their keys; a later one takes the place of an earlier one."""
@@ -122,9 +138,7 @@ def equal(left: Any, right: Any) -> bool:
             return False
         if isinstance(left, MapList):
             mine = left.by_key()
-            return all(
-                (key := left.key_of(item)) in mine and equal(mine[key], item) for item in right
-            )
+            return all((key := left.key_of(item)) in mine and equal(mine[key], item) for item in right)
         if isinstance(left, SetList):
             return all(any(equal(item, other) for other in left) for item in right)
         return all(map(equal, left, right))
@@ -155,6 +169,12 @@ _TYPE_NAMES: Final[dict[type, str]] = {
 }  # fmt: skip
 
 
-def go_duration(value: Duration) -> str:
-    """A duration as Go prints it."""
-    return format_duration(value.nanoseconds)
+_GO_NAMES: Final = {
+    "bool": "Bool", "int": "Int", "uint": "Uint", "double": "Double", "string": "String", "bytes": "Bytes",
+    "null_type": "Null", "google.protobuf.Timestamp": "Timestamp", "google.protobuf.Duration": "Duration",
+}  # fmt: skip
+
+
+def go_type_name(value: Any) -> str:
+    """The name that cel-go's own messages give to a value's type."""
+    return f"types.{_GO_NAMES.get(type_name(value), 'Type')}"
