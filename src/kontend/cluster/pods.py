@@ -13,8 +13,10 @@ from kontend.cluster.request import Target
 from kontend.cluster.state import State
 from kontend.cluster.storage import store
 from kontend.cluster.times import rfc3339
+from kontend.cluster.update import check_uid
 from kontend.kube.builtin.binding import bind, set_condition, validate_binding
-from kontend.kube.errors import BadRequest, invalid, not_found
+from kontend.kube.errors import ApiError, BadRequest, not_found
+from kontend.kube.field_errors import aggregate
 from kontend.kube.eviction import charge, evicts_freely, matching_budget
 from kontend.kube.names import GroupVersionKind
 
@@ -31,12 +33,18 @@ _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status
 
 def bind_pod(state: State, target: Target, binding: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
     """Assign a pod to a node."""
+    metadata = binding.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    if metadata.get("name") != target.name:
+        raise BadRequest("name in URL does not match name in Binding object")
     errors = validate_binding(binding)
     if errors:
-        raise invalid("", "Binding", target.name, errors)
+        raise ApiError(aggregate(errors), code=500)
     version = state.find("pods", target.key)
     if version is None:
         raise not_found("", "pods", target.name)
+    if metadata.get("uid"):
+        check_uid(replace(target, subresource=""), version, metadata["uid"])
     pod = version.versioned()
     bind(pod, binding, rfc3339(state.now))
     if not target.options.dry_run:  # nobody owns what a binding sets

@@ -13,42 +13,43 @@ from kontend.cluster.state import State
 from kontend.cluster.times import rfc3339
 from kontend.cluster.watch import Event, Watch
 from kontend.kube import tables
-from kontend.kube.errors import NotAcceptable
+from kontend.kube.errors import ApiError, NotAcceptable
 
 _SERVED: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What the client wants to see: empty, ``Table``, ``PartialObjectMetadata`` or its list."""
+    """What the client wants to see: nothing special, ``Table``, ``PartialObjectMetadata`` or its list."""
 
     shape: str = ""
-    include_object: str = "Metadata"
+    version: str = "v1"
 
 
 _PLAIN: Final = Form()
+_SHAPES: Final = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 
 
 def negotiate(accept: str, target: Target) -> Form:
     """The first form in the ``Accept`` header that can be served."""
     if accept in ("", "application/json", "*/*"):
         return _PLAIN
+    known = False
     for clause in accept.split(","):
         media_type, *parameters = [part.strip() for part in clause.split(";")]
-        if media_type not in (*_SERVED, "*/*", "application/*"):
-            continue
-        if media_type == "application/vnd.kubernetes.protobuf":
+        known = known or media_type in (*_SERVED, "*/*", "application/*")
+        if media_type not in ("application/json", "application/yaml", "*/*", "application/*"):
             continue
         values = dict(part.split("=", 1) for part in parameters if "=" in part)
-        shape = values.get("as", "")
+        shape, version = values.get("as", ""), values.get("v", "")
         if not shape:
             return _PLAIN
-        if values.get("g") != "meta.k8s.io" or values.get("v") not in ("v1", "v1beta1"):
-            continue
-        wanted = ("PartialObjectMetadata", "Table") if target.verb not in ("list", "watch") else (
-            "PartialObjectMetadataList", "PartialObjectMetadata", "Table")  # fmt: skip
-        if shape in wanted:
-            return Form(shape)
+        if values.get("g") == "meta.k8s.io" and version in ("v1", "v1beta1") and shape in _SHAPES:
+            return Form(shape, version)
+    if not known and target.resource.custom is None:
+        streams = [f"{each};stream=watch" for each in (_SERVED[0], _SERVED[2])] if target.verb == "list" else []
+        served = ", ".join([*_SERVED, *streams])
+        raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {served}", details={})
     raise NotAcceptable(f"only the following media types are accepted: {', '.join(_SERVED)}")
 
 
@@ -56,22 +57,39 @@ def present(state: State, target: Target, request: Request, form: Form, body: An
     """The answer in the form the client asked for."""
     if not form.shape or body.get("kind") == "Status":
         return body
+    shown = _shown(state, target, request, form, body)
+    if form.version != "v1":
+        shown["apiVersion"] = f"meta.k8s.io/{form.version}"
+        for row in shown.get("rows") or ():
+            if row.get("object") and row["object"].get("apiVersion") == "meta.k8s.io/v1":
+                row["object"]["apiVersion"] = f"meta.k8s.io/{form.version}"
+    return shown
+
+
+def _shown(state: State, target: Target, request: Request, form: Form, body: Any) -> Any:
     if form.shape == "Table":
-        include = request.first("includeObject") or "Metadata"
-        objects = body["items"] if "items" in body else [body]
         table = tables.table(
             target.resource.group,
             target.resource.kind,
-            objects,
+            body["items"] if "items" in body else [body],
             columns=target.resource.custom.printer_columns if target.resource.custom is not None else None,
             now=rfc3339(state.now),
-            include_object=include,
+            include_object=request.first("includeObject") or "Metadata",
         )
         table["metadata"] = _list_metadata(body)
         return table
     if form.shape == "PartialObjectMetadataList":
+        if "items" not in body:
+            raise ApiError("content is not a list", code=500)
         return tables.partial_metadata_list(body)
+    if "items" in body:
+        go_type = "unstructured.UnstructuredList" if target.resource.custom is not None else _go_type(target)
+        raise NotAcceptable(f"you requested PartialObjectMetadata, but the requested object is a list (*{go_type})")
     return tables.partial_metadata(body)
+
+
+def _go_type(target: Target) -> str:
+    return f"{(target.resource.group or 'core').partition('.')[0]}.{target.resource.list_kind}"
 
 
 def _list_metadata(body: dict[str, Any]) -> dict[str, Any]:

@@ -209,7 +209,7 @@ def _continuation(state: State, options: ListOptions) -> tuple[int, str]:
         raise BadRequest(bad + error.message) from None
     if not isinstance(value, dict) or value.get("v") != "meta.k8s.io/v1":
         version = value.get("v", "") if isinstance(value, dict) else ""
-        raise BadRequest(f"{bad}server does not recognize this encoded version {go_quote(str(version))}")
+        raise BadRequest(f"{bad}server does not recognize this encoded version {version}")
     at, start = value.get("rv"), value.get("start")
     if not isinstance(at, int) or not isinstance(start, str) or not start:
         raise BadRequest(f"{bad}encoded start resourceVersion 0 (meta.k8s.io/v1)")

@@ -132,7 +132,7 @@ _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 
 def _nothing_there(registry: Registry, group: str, version: str) -> Exception:
     """Built-in groups say so in a Status; elsewhere there is no page at all."""
-    if registry.is_builtin(group, version):
+    if registry.is_builtin_group(group):
         return NotFound("the server could not find the requested resource", details={})
     return PageNotFound()
 

@@ -154,6 +154,10 @@ class Registry:
         """Whether Kubernetes itself serves this group and version."""
         return (group, version) in _builtin_groups()
 
+    def is_builtin_group(self, group: str) -> bool:
+        """Whether Kubernetes itself serves this group."""
+        return any(group == each for each, _ in _builtin_groups())
+
     def of_kind(self, kind: GroupVersionKind) -> Resource | None:
         """The resource that objects of a kind are served as."""
         return self._by_kind.get(kind)

@@ -22,7 +22,7 @@ from kontend.kube.field_errors import invalid as invalid_field
 from kontend.kube.json_patch import apply_json_patch, parse_json_patch
 from kontend.kube.json_syntax import go_kind
 from kontend.kube.kinds import type_schema
-from kontend.kube.managed_fields import ManagedFields, owns
+from kontend.kube.managed_fields import ManagedFields
 from kontend.kube.merge_patch import apply_merge_patch, parse_merge_patch
 from kontend.kube.scale_fields import ReplicasAt, to_parent, to_scale
 
@@ -77,10 +77,7 @@ def _changing(state: State, target: Target, change: Callable[[Scale], Any]) -> T
         if uid:
             check_uid(target, old, uid)
         tracked = partial(apply.track_update, live=live, new=scale)
-        managed = _owners(state, target, old, tracked)
-        if target.verb == "patch":
-            managed = _without_second_entry(target, old, managed)
-        return _scaled(target, old, scale), managed
+        return _scaled(target, old, scale), _owners(state, target, old, tracked)
 
     return transform
 
@@ -142,15 +139,6 @@ def _scale(target: Target, obj: Mapping[str, Any]) -> Scale:
     return scale_of(obj) if target.resource.custom is None else target.resource.custom.scale_of(obj)
 
 
-def _without_second_entry(target: Target, old: Version, managed: ManagedFields) -> ManagedFields:
-    """A patch of the Scale by who owned the replicas through the object leaves them to nobody, in kube-apiserver too."""
-    manager = target.options.field_manager
-    owned = [each for each in old.managed if (each.manager, each.subresource) == (manager, "")]
-    if not any(each.operation == "Update" and owns(each.fields.tree, REPLICAS_PATH) for each in owned):
-        return managed
-    return tuple(each for each in managed if (each.manager, each.subresource) != (manager, "scale"))
-
-
 def _inconvertible(why: str, name: str) -> ApiError:
     """kube-apiserver cannot apply to the Scale of a custom resource."""
     kind = "autoscaling/v1, Kind=Scale"
@@ -175,6 +163,8 @@ def _check(target: Target, scale: Any) -> None:
     replicas = (scale.get("spec") or {}).get("replicas")
     if replicas is not None and (isinstance(replicas, bool) or not isinstance(replicas, int)):
         raise _undecodable(replicas, "ScaleSpec.spec.replicas", "int32")
+    if not replicas:  # no replicas are written as nothing, and so nobody owns them
+        (scale.get("spec") or {}).pop("replicas", None)
     errors = validate_scale(scale) if target.resource.custom is None else []
     if errors:
         raise invalid("autoscaling", "Scale", target.name, errors)

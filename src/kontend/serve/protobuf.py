@@ -150,10 +150,10 @@ def _read(kind: GroupVersionKind, raw: bytes) -> dict[str, Any]:
 
 
 def _schema_of(kind: GroupVersionKind) -> Schema | None:
-    """The schema of a kind; options are registered with every version of every group."""
-    try:
-        if kind.kind.endswith("Options"):
-            return kinds.type_schema(f"meta/v1.{kind.kind}")
-        return kinds.schema_of(kind.group, kind.version, kind.kind)
-    except KeyError:
-        return None
+    """The schema of a kind; those of the API machinery, such as options, belong to every version of every group."""
+    for find in (lambda: kinds.schema_of(*kind), lambda: kinds.type_schema(f"meta/v1.{kind.kind}")):
+        try:
+            return find()
+        except KeyError:
+            continue
+    return None

@@ -149,14 +149,11 @@ def definitions(workspace: Workspace, file: GoFile, name: str, use: Node) -> lis
     reaching: list[Definition] = []
     certainly = False
     literal = syntax.enclosing(use, "func_literal")
-    for statement in syntax.assignments(outer):
+    for statement, position in syntax.assignments_by_name(outer).get(name, ()):
         if statement.end_byte > use.start_byte:
             if not (statement.type == "range_clause" and statement.start_byte < use.start_byte):
                 continue
         if syntax.inside(use, statement):
-            continue
-        position = next((at for at, each in enumerate(targets(statement)) if text(each) == name), None)
-        if position is None:
             continue
         scope = scope_of(statement)
         declares = statement.type != "assignment_statement"

@@ -7,7 +7,7 @@ that does not compile still gives the functions that do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 import tree_sitter_go
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
@@ -113,14 +113,29 @@ _CALLS = "[(call_expression) (type_conversion_expression)] @call"
 _ASSIGNMENTS = "[(short_var_declaration) (assignment_statement) (var_spec) (range_clause) (inc_statement)] @assign"
 
 
-def calls(node: Node) -> list[Node]:
+# The same functions are asked about many times over. A node keeps its tree alive, so a key cannot come to mean another node.
+@lru_cache(maxsize=2048)
+def calls(node: Node) -> tuple[Node, ...]:
     """Return the calls below a node; `F[T](x)` with one argument is parsed as a conversion and counts as a call."""
-    return captures(node, _CALLS, "call")
+    return tuple(captures(node, _CALLS, "call"))
 
 
-def assignments(node: Node) -> list[Node]:
+@lru_cache(maxsize=2048)
+def assignments(node: Node) -> tuple[Node, ...]:
     """Return declarations with a value, assignments and range clauses below a node."""
-    return captures(node, _ASSIGNMENTS, "assign")
+    return tuple(captures(node, _ASSIGNMENTS, "assign"))
+
+
+@lru_cache(maxsize=1024)
+def assignments_by_name(node: Node) -> dict[str, list[tuple[Node, int]]]:
+    """Return the assignments below a node to plain names, with the position of the name on the left."""
+    found: dict[str, list[tuple[Node, int]]] = {}
+    for statement in assignments(node):
+        left = statement.children_by_field_name("name") if statement.type == "var_spec" else children(field(statement, "left"))
+        for position, each in enumerate(left):
+            if each.type == "identifier":
+                found.setdefault(text(each), []).append((statement, position))
+    return found
 
 
 def strip(node: Node | None) -> Node | None:

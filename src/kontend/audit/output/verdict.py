@@ -49,11 +49,8 @@ def _quiet(site: Site) -> tuple[str, str]:
 def counts(report: Report) -> dict[str, int]:
     """Count the sites the way the summary line speaks of them."""
     direct = [site for site in report.sites if site.direct]
-    status = [
-        site
-        for site in direct
-        if site.status and site.verb in (Verb.UPDATE, Verb.PATCH, Verb.APPLY, Verb.CREATE_OR_UPDATE)
-    ]
+    status = [site for site in direct if _writes_status(site)]
+    others = [site for site in direct if not _writes_status(site)]
     found = {
         "status": len(status),
         "locked": sum(site.lock in (Lock.LOCKED, Lock.MERGED) for site in status),
@@ -61,12 +58,16 @@ def counts(report: Report) -> dict[str, int]:
         "versioned": sum(site.lock is Lock.VERSIONED for site in status),
         "applied": sum(site.lock is Lock.OWNED for site in status),
         "unknown": sum(site.lock in (Lock.UNKNOWN, Lock.NONE) for site in status),
-        "other": len(direct) - len(status),
+        "other": len(others),
         "helpers": len(report.sites) - len(direct),
     }
     for verb in Verb:
-        found[f"other {verb.value}"] = sum(site.verb is verb for site in direct if site not in status)
+        found[f"other {verb.value}"] = sum(site.verb is verb for site in others)
     return found
+
+
+def _writes_status(site: Site) -> bool:
+    return site.status and site.verb in (Verb.UPDATE, Verb.PATCH, Verb.APPLY, Verb.CREATE_OR_UPDATE)
 
 
 def summary(report: Report) -> str:

@@ -49,7 +49,7 @@ def scan(
     for module in modules:
         sites += _module_sites(module, roles.get(module.path, Role.PRODUCTION), helpers)
     sites += _helper_sites(modules, helpers, sources, roles)
-    return _note_main_resource(sites, status_subresources(manifests))
+    return _note_main_resource(sites, manifests)
 
 
 def _module_sites(module: Module, role: Role, helpers: list[_Helper]) -> Iterator[Site]:
@@ -151,8 +151,10 @@ def _given(helper: _Helper, node: ast.Call) -> ast.expr | None:
     return argument(node, position, helper.parameter)
 
 
-def _note_main_resource(sites: list[Site], subresources: dict[str, bool]) -> list[Site]:
+def _note_main_resource(sites: list[Site], manifests: dict[str, bytes]) -> list[Site]:
     """Status written to the main resource of a kind whose CRD has the subresource is dropped by the server."""
+    asked = {resource_key(site.kind) for site in sites if Target.STATUS in site.targets and not site.subresource}
+    subresources = status_subresources(manifests, asked)
     noted: list[Site] = []
     for site in sites:
         declared = subresources.get(resource_key(site.kind)) if site.kind else None

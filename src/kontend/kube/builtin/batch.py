@@ -32,13 +32,6 @@ class Jobs(WithSpecAndStatus):
             _generate_selector(spec, metadata_of(obj))
         super().prepare_for_create(obj)
 
-    def canonicalize(self, obj: Json) -> None:
-        """A job without labels has those of its pods, the generated ones among them."""
-        metadata, template = metadata_of(obj), obj["spec"].get("template") or {}
-        labels = (template.get("metadata") or {}).get("labels")
-        if labels and not metadata.get("labels"):
-            metadata["labels"] = dict(labels)
-
     def validate(self, obj: Json) -> list[FieldError]:
         """What is wrong with a new job."""
         return job.validate_job(obj)

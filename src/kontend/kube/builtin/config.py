@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
@@ -38,6 +40,13 @@ class Secrets(WithOwnFieldLabels):
 
     rechecks_metadata = True
     selectable = ("type",)
+
+    def convert(self, obj: Json) -> None:
+        """Take plain texts among the data; they are never shown again as such."""
+        texts = obj.pop("stringData", None)
+        if texts:
+            encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+            obj["data"] = {**(obj.get("data") or {}), **encoded}
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
         """A secret keeps its type."""

@@ -27,6 +27,12 @@ TYPES: Final[Mapping[str, str]] = {
         "MinAvailable:*i Selector:*LabelSelector MaxUnavailable:*i UnhealthyPodEvictionPolicy:*s"
     ),
     "Taint": "Key:s Value:s Effect:s TimeAdded:*t",
+    "SuccessPolicy": "Rules:[]SuccessPolicyRule",
+    "SuccessPolicyRule": "SucceededIndexes:*s SucceededCount:*n",
+    "PodFailurePolicy": "Rules:[]PodFailurePolicyRule",
+    "PodFailurePolicyRule": "Action:s OnExitCodes:*OnExitCodes OnPodConditions:[]OnPodCondition",
+    "OnExitCodes": "ContainerName:*s Operator:s Values:[]n",
+    "OnPodCondition": "Type:s Status:s",
     "DeploymentStrategy": "Type:s RollingUpdate:*RollingUpdateDeployment",
     "DaemonSetUpdateStrategy": "Type:s RollingUpdate:*RollingUpdateDeployment",
     "RollingUpdateDeployment": "MaxUnavailable:i MaxSurge:i",

@@ -27,6 +27,15 @@ class Nodes(WithOwnFieldLabels):
     selectable = ("spec.unschedulable",)
     rechecks_metadata = True
 
+    def convert(self, obj: Json) -> None:
+        """Keep the single range of the node's pods and the list of them in step."""
+        spec = obj.get("spec") or {}
+        primary, ranges = spec.get("podCIDR", ""), spec.get("podCIDRs") or []
+        if primary and ranges[:1] != [primary]:
+            spec["podCIDRs"] = [primary]
+        elif ranges and ranges[0]:
+            spec["podCIDR"] = ranges[0]
+
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:  # noqa: ARG002
         """Keep pods away until the node says that it is ready."""
         spec = obj.setdefault("spec", {})

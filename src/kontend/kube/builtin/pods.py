@@ -64,9 +64,19 @@ class Pods(WithOwnFieldLabels):
     field_aliases: ClassVar = {"spec.host": "spec.nodeName"}
 
     def convert(self, obj: Json) -> None:
-        """Keep the two names of the service account in step, and drop annotations of ages ago."""
+        """Keep fields that say the same in step, and drop what is of ages ago."""
         convert_pod_metadata(metadata_of(obj))
-        convert_pod_spec(obj.get("spec") or {})
+        spec = obj.get("spec") or {}
+        convert_pod_spec(spec)
+        if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+            spec["terminationGracePeriodSeconds"] = 1
+        status = obj.get("status") or {}
+        addresses = [each.get("ip", "") for each in status.get("podIPs") or []]
+        primary = status.get("podIP", "")
+        if primary and addresses[:1] != [primary]:
+            status["podIPs"] = [{"ip": primary}]
+        elif addresses and addresses[0]:
+            status["podIP"] = addresses[0]
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:
         """Give the pod a priority and the tolerations of unready nodes."""

@@ -107,6 +107,17 @@ class StatefulSets(_WithTemplate):
         for claim in (obj.get("spec") or {}).get("volumeClaimTemplates") or []:
             claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
 
+    def prepare_for_create(self, obj: Json) -> None:
+        """Drop what is switched off."""
+        super().prepare_for_create(obj)
+        _drop_max_unavailable(obj)
+
+    def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
+        """Drop what is switched off, unless it is there already."""
+        if _rolling_update(old).get("maxUnavailable") is None:
+            _drop_max_unavailable(new)
+        super().prepare_for_update(new, old)
+
     def validate(self, obj: Json) -> list[FieldError]:
         """What is wrong with a new stateful set."""
         return controllers.validate_stateful_set(obj)
@@ -118,6 +129,16 @@ class StatefulSets(_WithTemplate):
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
         """What is wrong with a changed status."""
         return controllers.validate_stateful_set_status_update(new, old)
+
+
+def _rolling_update(stateful_set: Mapping[str, Any]) -> Json:
+    strategy = (stateful_set.get("spec") or {}).get("updateStrategy") or {}
+    return strategy.get("rollingUpdate") or {}
+
+
+def _drop_max_unavailable(stateful_set: Json) -> None:
+    """Updating several pods of a stateful set at once is a feature that servers of this version come without."""
+    _rolling_update(stateful_set).pop("maxUnavailable", None)
 
 
 class DaemonSets(_WithTemplate):

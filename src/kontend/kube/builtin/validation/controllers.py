@@ -15,7 +15,7 @@ from kontend.kube.builtin.validation.checks import (
     path_of,
     percent_of,
 )
-from kontend.kube.builtin.validation.pod_template import validate_pod_template
+from kontend.kube.builtin.validation.pod_template import template_metadata, validate_pod_template
 from kontend.kube.builtin.validation.replication import (
     always_restarted,
     counts,
@@ -139,6 +139,7 @@ def _stateful_set(spec: Json, *, new: bool) -> list[FieldError]:
     else:
         errors += template_matches(selector, template)
         errors += validate_pod_template(_with_claims(template, claims), "spec.template")
+        errors += template_metadata(template, "spec.template")  # the server looks twice
     return errors + always_restarted(template, "StatefulSet")
 
 

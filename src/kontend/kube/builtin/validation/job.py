@@ -35,6 +35,7 @@ _UID_LABELS: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
 _NAME_LABELS: Final = ("job-name", "batch.kubernetes.io/job-name")
 _SPEC: Final = "spec"
 _TEMPLATE_LABELS: Final = "spec.template.metadata.labels"
+_POLICIES: Final = {"podFailurePolicy": "PodFailurePolicy", "successPolicy": "SuccessPolicy"}
 _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
 
 
@@ -104,7 +105,7 @@ def validate_job_spec(spec: Json, path: str) -> list[FieldError]:
         errors += _failure_policy(spec, f"{path}.podFailurePolicy")
     if spec.get("successPolicy") is not None:
         if spec.get("completionMode") != "Indexed":
-            shown = spec["successPolicy"]
+            shown = shown_as("SuccessPolicy", spec["successPolicy"])
             errors.append(invalid(f"{path}.successPolicy", shown, "requires indexed completion mode"))
         else:
             errors += _success_policy(spec, f"{path}.successPolicy")
@@ -274,7 +275,9 @@ def validate_job_update(new: Json, old: Json) -> list[FieldError]:
     shown = shown_as("PodTemplateSpec", template)
     errors += immutable(template, old_template, "spec.template", shown)
     for field in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
-        errors += immutable(spec.get(field), before.get(field), f"spec.{field}")
+        value = spec.get(field)
+        printed = shown_as(_POLICIES[field], value) if field in _POLICIES else value
+        errors += immutable(value, before.get(field), f"spec.{field}", printed)
     return errors
 
 

@@ -131,7 +131,8 @@ def _label_keys(term: Mapping[str, Any], path: str) -> list[FieldError]:
             key = expression.get("key", "")
             if key in match and key in seen:
                 why = "exists in both matchLabelKeys and labelSelector"
-                errors.append(invalid(f"{path}[{match.index(key)}]", key, why))
+                last = max(index for index, each in enumerate(match) if each == key)
+                errors.append(invalid(f"{path}[{last}]", key, why))
             seen.add(key)
     for index, key in enumerate(match):
         if key in mismatch:

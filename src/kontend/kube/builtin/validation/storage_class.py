@@ -36,7 +36,8 @@ def _parameters(parameters: dict[str, str]) -> list[FieldError]:
 
 def _topologies(terms: list[Json]) -> list[FieldError]:
     errors: list[FieldError] = []
-    seen: list[dict[str, set[str]]] = []
+    # The server begins with as many empty terms as there are terms, so that one that is empty repeats them all.
+    seen: list[dict[str, set[str]]] = [{} for _ in terms]
     for index, term in enumerate(terms):
         path = f"allowedTopologies[{index}].matchLabelExpressions"
         expressions: dict[str, set[str]] = {}
@@ -51,8 +52,7 @@ def _topologies(terms: list[Json]) -> list[FieldError]:
             if key in expressions:
                 errors.append(duplicate(f"{where}.key", key))
             expressions[key] = set(values)
-        if expressions in seen:
-            errors.append(duplicate(path, ""))
+        errors += [duplicate(path, "")] * seen.count(expressions)
         seen.append(expressions)
     return errors
 
