@@ -46,9 +46,9 @@ def _growth() -> None:
     times: list[float] = []
     for index in range(_FULL):
         obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"c{index}"}, "data": {"n": str(index)}}
-        start = time.perf_counter()
+        start = time.process_time()
         cluster.create(obj)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     # Single creates are noisy, their medians are not.
     first = sorted(times[:_SAMPLE])[_SAMPLE // 2] * 1e6
     last = sorted(times[-_SAMPLE:])[_SAMPLE // 2] * 1e6

@@ -179,6 +179,24 @@ def test_yaml_is_read_as_the_server_reads_it(raw: bytes, value: Any) -> None:
     assert parse_yaml(raw)[0] == value
 
 
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"a: b: c\n", "yaml: mapping values are not allowed in this context"),
+        (b"x: 1\na: b: c\n", "yaml: line 2: mapping values are not allowed in this context"),
+        (b"k: *x\n", "yaml: unknown anchor 'x' referenced"),
+        (b"k: !!int x\n", "yaml: cannot decode !!str `x` as a !!int"),
+        (b"k: @a\n", "yaml: found character that cannot start any token"),
+        (b"<<: 1\n", "yaml: map merge requires map or sequence of maps as the value"),
+        (b"k: !!binary '?'\n", "yaml: !!binary value contains invalid base64 data"),
+    ],
+)
+def test_bad_yaml_is_told_in_the_servers_words(raw: bytes, message: str) -> None:
+    with pytest.raises(MalformedYAML) as refused:
+        parse_yaml(raw)
+    assert refused.value.message == message
+
+
 def test_repeated_keys_in_yaml_are_one_complaint() -> None:
     raw = b"a: 1\nb:\n  c: 1\n  c: 2\na:\n  3\n"
     assert parse_yaml(raw, find_duplicates=True) == (

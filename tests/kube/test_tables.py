@@ -98,7 +98,7 @@ def test_every_kind_has_a_cell_for_each_of_its_columns() -> None:
             "Node",
             {"metadata": {"labels": {"node-role.kubernetes.io/worker": ""}}, "spec": {"unschedulable": True},
              "status": {"conditions": [{"type": "Ready", "status": "True"}], "nodeInfo": {"kubeletVersion": "v1"}}},
-            ["x", "Ready,SchedulingDisabled", "worker", "10m", "v1", "<none>", "<none>", "<unknown>", "<unknown>", "<unknown>"],
+            ["x", "Ready,SchedulingDisabled", "worker", "10m", "v1", *["<none>"] * 2, *["<unknown>"] * 3],
         ),
         (
             "",
@@ -182,7 +182,7 @@ def test_a_finished_pod_is_marked() -> None:
     ]
 
 
-COLUMNS = [
+COLUMNS: list[dict[str, Any]] = [
     {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
     {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].status', "priority": 1},
     {"name": "When", "type": "date", "jsonPath": ".metadata.creationTimestamp", "description": "told"},

@@ -48,6 +48,8 @@ def _make(
 def _lock(site: Site, policy: Policy) -> Finding | None:
     if site.lock not in (Lock.UNLOCKED, Lock.MIXED):
         return None
+    if site.via and site.language == "go" and site.base.origin is not BaseOrigin.HELPER:
+        return None  # the helper makes the patch and changes nothing: its own line is where to lock
     if site.verb is Verb.CREATE_OR_UPDATE and site.patch_type is PatchType.MERGE:
         return _status_patch(site, policy) if site.status else None
     if site.verb in (Verb.UPDATE, Verb.CREATE_OR_UPDATE):

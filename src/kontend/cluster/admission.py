@@ -62,7 +62,7 @@ def admit(state: State, target: Target, obj: dict[str, Any] | None, old: dict[st
     if state.hooks.mutating:
         _call(state.hooks.mutating, target, obj, old, changing=True)
     if obj is not None:
-        for warning in dedup_owner_references(obj["metadata"]):
+        for warning in dedup_owner_references(obj["metadata"], after_admission=True):
             target.warn(warning)
 
 

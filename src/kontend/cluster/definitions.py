@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kontend.cluster.delete import delete
+from kontend.cluster.delete import CLEANUP, DEFINITIONS, delete
 from kontend.cluster.options import DeleteOptions, WriteOptions
 from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import Target
@@ -21,8 +21,6 @@ from kontend.kube.errors import ApiError
 from kontend.kube.json_text import canonical
 from kontend.kube.names import GroupVersionKind, Key
 
-DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
-CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 _KIND: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 
 
@@ -37,6 +35,11 @@ def follow(before: State, after: State) -> State:
             after = _settle(after, change)
     after = after.replace(registry=_registry(after))
     return _finish_deletions(after)
+
+
+def registry_of(state: State) -> Registry:
+    """The resources that a state serves, made anew from its definitions: for states that were read from somewhere."""
+    return _registry(state)
 
 
 def _registry(state: State) -> Registry:
@@ -66,6 +69,8 @@ def _settle(state: State, change: Change) -> State:
     """Accept the names of a definition and mark it for cleanup when it is being deleted."""
     version = state.find(DEFINITIONS, change.key)
     if version is None:
+        return state
+    if b'"deletionTimestamp"' in version.body:
         return state
     target = _target(state, change.key)
     live, definition = version.versioned(), version.versioned()

@@ -21,6 +21,9 @@ from kontend.kube.errors import Conflict, Forbidden, conflict, forbidden, not_fo
 
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
+#: Where CustomResourceDefinitions are stored, and the finalizer that holds one until its objects are gone.
+DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
+CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 _UNDYING: Final = ("default", "kube-system", "kube-public")
 
 
@@ -38,6 +41,8 @@ def delete(state: State, target: Target, options: DeleteOptions) -> tuple[State,
         outcome = _terminate_namespace(state, target, version, options)
         if outcome is not None:
             return *outcome, 200
+    if resource.key == DEFINITIONS and b'"deletionTimestamp"' not in version.body:
+        return *_terminate_definition(state, target, version), 200
     return _delete_object(state, target, version, options)
 
 
@@ -226,5 +231,26 @@ def _terminate_namespace(
         metadata["finalizers"] = finalizers
     else:
         metadata.pop("finalizers", None)
+    answer, state, _ = _write(state, target, obj, version)
+    return state, answer
+
+
+def _terminate_definition(state: State, target: Target, version: Version) -> tuple[State, dict[str, Any]]:
+    """Mark a CustomResourceDefinition; it goes when the objects of its kind have gone."""
+    obj = version.content()
+    metadata = obj["metadata"]
+    admission.admit(state, target, None, obj)
+    admission.validate(state, target, None, obj)
+    metadata["deletionTimestamp"] = now = rfc3339(state.now)
+    metadata["finalizers"] = [*(metadata.get("finalizers") or ()), CLEANUP]
+    condition = {
+        "type": "Terminating",
+        "status": "True",
+        "lastTransitionTime": now,
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    }
+    status = obj.setdefault("status", {})
+    status["conditions"] = [*(status.get("conditions") or ()), condition]
     answer, state, _ = _write(state, target, obj, version)
     return state, answer

@@ -40,7 +40,7 @@ def handle(state: State, request: Request) -> tuple[State, Response]:
             return state, _watch(state, target, request)
         form = present.negotiate(request.accept, target)
         after, body, code = _VERBS[target.verb](state, target, request)
-        body = present.present(after, target, request, form, body)
+        body = present.present(after, target, request.first("includeObject"), form, body)
     except PageNotFound:
         return state, Response(404, "404 page not found\n")
     except ApiError as error:
@@ -52,8 +52,9 @@ def _watch(state: State, target: Target, request: Request) -> Response:
     options = list_options(request.query, watching=True)
     form = present.negotiate(request.accept, target)
     events, watching = watch(state, target, options)
-    stream = present.Stream(watching, target, form)
-    return Response(200, [stream.show(state, event) for event in events], watch=stream)
+    stream = present.Stream(watching, target, form, request.first("includeObject"))
+    shown = [stream.show(state, event, first=index == 0) for index, event in enumerate(events)]
+    return Response(200, shown, watch=stream)
 
 
 def _get(state: State, target: Target, request: Request) -> Outcome:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from kontend.cluster.request import Request, Target
+from kontend.cluster.request import Target
 from kontend.cluster.state import State
 from kontend.cluster.times import rfc3339
 from kontend.cluster.watch import Event, Watch
@@ -53,11 +53,13 @@ def negotiate(accept: str, target: Target) -> Form:
     raise NotAcceptable(f"only the following media types are accepted: {', '.join(_SERVED)}")
 
 
-def present(state: State, target: Target, request: Request, form: Form, body: Any) -> Any:
+def present(
+    state: State, target: Target, include_object: str, form: Form, body: Any, *, headers: bool = True
+) -> Any:
     """The answer in the form the client asked for."""
     if not form.shape or body.get("kind") == "Status":
         return body
-    shown = _shown(state, target, request, form, body)
+    shown = _shown(state, target, include_object, form, body, headers)
     if form.version != "v1":
         shown["apiVersion"] = f"meta.k8s.io/{form.version}"
         for row in shown.get("rows") or ():
@@ -66,7 +68,7 @@ def present(state: State, target: Target, request: Request, form: Form, body: An
     return shown
 
 
-def _shown(state: State, target: Target, request: Request, form: Form, body: Any) -> Any:
+def _shown(state: State, target: Target, include_object: str, form: Form, body: Any, headers: bool) -> Any:
     if form.shape == "Table":
         table = tables.table(
             target.resource.group,
@@ -74,7 +76,8 @@ def _shown(state: State, target: Target, request: Request, form: Form, body: Any
             body["items"] if "items" in body else [body],
             columns=target.resource.custom.printer_columns if target.resource.custom is not None else None,
             now=rfc3339(state.now),
-            include_object=request.first("includeObject") or "Metadata",
+            include_object=include_object or "Metadata",
+            headers=headers,
         )
         table["metadata"] = _list_metadata(body)
         return table
@@ -105,15 +108,16 @@ class Stream:
     watch: Watch
     target: Target
     form: Form
+    include_object: str = ""
 
     def since(self, state: State) -> tuple[list[Event], Stream]:
         """The events up to ``state``, and the stream that goes on from there."""
         events, watch = self.watch.since(state)
         return [self.show(state, event) for event in events], replace(self, watch=watch)
 
-    def show(self, state: State, event: Event) -> Event:
-        """One event in the form the client asked for."""
+    def show(self, state: State, event: Event, *, first: bool = False) -> Event:
+        """One event in the form the client asked for. Only the first Table says what its columns are."""
         if not self.form.shape or event["type"] == "ERROR":
             return event
-        shown = present(state, self.target, Request("GET", ""), self.form, event["object"])
+        shown = present(state, self.target, self.include_object, self.form, event["object"], headers=first)
         return {"type": event["type"], "object": shown}

@@ -177,6 +177,8 @@ def _prepare_and_validate(target: Target, obj: dict[str, Any], old: dict[str, An
     if errors:
         kind = kind_of(obj)  # of the object: a custom resource may say that it is something else
         raise invalid(kind.group, kind.kind, metadata.get("name") or "", errors)
+    for warning in strategy.warnings(obj, old):
+        target.warn(warning)
     strategy.canonicalize(obj)
 
 

@@ -182,10 +182,13 @@ class CustomStrategy(WithOwnFieldLabels):
             wrong_type=bool(wrong),
         )
 
-    def warnings(self, new: Mapping[str, Any], old: Mapping[str, Any] | None) -> list[str]:
+    def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:
         """What the server has to say about new finalizers."""
+        finalizers = new["metadata"].get("finalizers")
+        if not finalizers:
+            return []
         before = ((old or {}).get("metadata") or {}).get("finalizers") or ()
-        added = sorted(set((new["metadata"].get("finalizers") or ())) - set(before))
+        added = sorted(set(finalizers) - set(before))
         return finalizer_warnings(added)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:

@@ -73,4 +73,4 @@ def _metadata_errors(metadata: Any, where: str) -> list[FieldError]:
     if not isinstance(metadata, dict):
         return [invalid(where, metadata, "json: cannot unmarshal into Go value of type v1.ObjectMeta")]
     named = metadata if metadata.get("name") else {**metadata, "name": "fakename"}
-    return validate_object_meta(named, bool(metadata.get("namespace")), path_segment, where)
+    return validate_object_meta(named, namespaced=bool(metadata.get("namespace")), name_rule=path_segment, field=where)

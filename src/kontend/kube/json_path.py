@@ -58,16 +58,14 @@ def parse(path: str) -> tuple[Step, ...]:
             at += 1
         elif path[at] != "[" and at > 0:
             raise BadPath(f"unrecognized character {path[at]!r} at {at} in {path!r}")
-        step, at = _step(path, at)
-        if step is not None:
+        if at < len(path):
+            step, at = _step(path, at)
             steps.append(Step(step, everywhere))
             everywhere = False
     return tuple(steps)
 
 
-def _step(path: str, at: int) -> tuple[Callable[[Any], Iterable[Any]] | None, int]:
-    if at >= len(path) or (path[at] == "[" and path[at - 1 : at] == "."):
-        return None, at
+def _step(path: str, at: int) -> tuple[Callable[[Any], Iterable[Any]], int]:
     if path.startswith("[*]", at):
         return _values, at + 3
     if path[at] == "*":
@@ -158,7 +156,7 @@ def _holds(left: list[Any], operator: str, right: list[Any]) -> bool:
         return type(one) is not type(other) or bool(one != other)
     if isinstance(one, str) != isinstance(other, str) or isinstance(one, (dict, list, type(None))):
         return False
-    return {"<": one < other, "<=": one <= other, ">": one > other, ">=": one >= other}[operator]
+    return bool({"<": one < other, "<=": one <= other, ">": one > other, ">=": one >= other}[operator])
 
 
 def _descendants(value: Any) -> Iterable[Any]:

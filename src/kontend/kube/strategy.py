@@ -145,6 +145,10 @@ class Strategy:
         """What is wrong with an update through the main resource ("") or one of its subresources."""
         return self.validate_update(new, old) if subresource == "" else self.validate_status_update(new, old)
 
+    def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:  # noqa: ARG002
+        """What the server has to say about a valid object that it stores all the same."""
+        return []
+
     def canonicalize(self, obj: Json) -> None:
         """Bring a valid object into the form in which it is stored."""
 

@@ -33,6 +33,13 @@ def structural_schema(openapi_v3: Mapping[str, Any]) -> Schema:
     return root
 
 
+def structural_node(openapi_v3: Mapping[str, Any]) -> Schema:
+    """The tree for a schema that is not the root of an object."""
+    schema = _build(openapi_v3)
+    _prune_defaults(schema)
+    return schema
+
+
 def as_mapping(value: Any) -> Mapping[str, Any]:
     """``value`` if it is an object, else an empty one: a schema node that is not an object says nothing."""
     return value if isinstance(value, Mapping) else {}

@@ -7,6 +7,7 @@ word stands for is decided here.
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from typing import Any, Final
@@ -21,6 +22,7 @@ _PLAIN: Final = "!plain"
 _MERGE: Final = "<<"
 _TAG: Final = "tag:yaml.org,2002:"
 _MAX_NODES: Final = 1_000_000
+_ALIAS: Final = re.compile(r"\*([0-9A-Za-z_-]+)")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _INTEGER: Final = re.compile(
     r"(?P<sign>[-+]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0[bB](?P<bin>[01]+)|0[oO]?(?P<oct>[0-7]+)|(?P<dec>0|[1-9][0-9]*))\Z"
@@ -63,6 +65,10 @@ def parse_yaml(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[
     try:
         loader = _Loader(text)
         node = loader.get_node() if loader.check_node() else None
+    except yaml.composer.ComposerError as error:
+        alias = _ALIAS.match(text, error.problem_mark.index if error.problem_mark is not None else 0)
+        why = f"unknown anchor '{alias[1]}' referenced" if alias else error.problem
+        raise MalformedYAML(f"yaml: {why}") from None
     except yaml.MarkedYAMLError as error:
         raise MalformedYAML(f"yaml: {_place(error)}{error.problem or error.context}") from None
     except yaml.YAMLError as error:
@@ -154,7 +160,7 @@ def _key(node: Any) -> tuple[str, str]:
     if isinstance(value, str):
         return value, go_quote(value)
     if value is None:
-        raise MalformedYAML("unsupported map key of type: %!s(<nil>), key: <nil>, value: interface {}(nil)")
+        raise MalformedYAML("unsupported map key of type: %!s(<nil>), key: <nil>, value: <nil>")
     if isinstance(value, bool):
         text = "true" if value else "false"
     elif isinstance(value, float) and not math.isfinite(value):
@@ -178,6 +184,11 @@ def _scalar(node: Any) -> Any:
         if found != wanted:
             raise MalformedYAML(f"yaml: cannot decode !!{found} `{text}` as a !!{wanted}")
         return value
+    if tag == _TAG + "binary":
+        try:
+            return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
+        except ValueError:
+            raise MalformedYAML("yaml: !!binary value contains invalid base64 data") from None
     return text
 
 

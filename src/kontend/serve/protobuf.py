@@ -11,15 +11,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+import orjson
+
 from kontend.cluster.request import BODY_LIMIT, JSON, PageNotFound, Request, Target, route
 from kontend.cluster.resources import Registry
 from kontend.kube import kinds
 from kontend.kube.errors import ApiError, BadRequest, UnsupportedMediaType
 from kontend.kube.field_errors import go_quote
-from kontend.kube.json_text import canonical, summary
+from kontend.kube.json_text import summary
 from kontend.kube.names import GroupVersionKind, api_version, split_api_version
 from kontend.kube.schema import Schema
-from kontend.serve.protobuf_message import message_of
+from kontend.serve.protobuf_kinds import message_of
 from kontend.serve.protobuf_wire import BYTES, Malformed, skip, span, varint
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
@@ -45,13 +47,16 @@ def as_json(registry: Registry, request: Request) -> Request:
         obj = decode_request(request.body, GroupVersionKind("", "v1", "DeleteOptions"))
     else:
         obj = _object(target, request.body)
-    return replace(request, body=canonical(obj), content_type=JSON)
+    try:
+        return replace(request, body=orjson.dumps(obj), content_type=JSON)
+    except TypeError:  # no object that anybody needs is nested 250 levels deep
+        raise BadRequest("exceeded max depth") from None
 
 
 def decode_request(body: bytes, default: GroupVersionKind = _NOTHING) -> dict[str, Any]:
     """The object in a protobuf body; ``default`` says what it is where the envelope does not.
 
-    An object of an unknown kind has no more than its apiVersion and kind. Raises :class:`BadRequest` with what is wrong.
+    An object of an unknown kind has only its apiVersion and kind. Raises :class:`BadRequest` with what is wrong.
 
     >>> decode_request(b"k8s\\0\\n\\x0f\\n\\x02v1\\x12\\tConfigMap" + b"\\x12\\x06\\n\\x04\\n\\x02cm")
     {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'cm'}}
@@ -151,9 +156,11 @@ def _read(kind: GroupVersionKind, raw: bytes) -> dict[str, Any]:
 
 def _schema_of(kind: GroupVersionKind) -> Schema | None:
     """The schema of a kind; those of the API machinery, such as options, belong to every version of every group."""
-    for find in (lambda: kinds.schema_of(*kind), lambda: kinds.type_schema(f"meta/v1.{kind.kind}")):
-        try:
-            return find()
-        except KeyError:
-            continue
-    return None
+    try:
+        return kinds.schema_of(*kind)
+    except KeyError:
+        pass
+    try:
+        return kinds.type_schema(f"meta/v1.{kind.kind}")
+    except KeyError:
+        return None

@@ -79,6 +79,15 @@ def _late_base(workspace: Workspace, write: Write, made: list[Made], changed: li
     name = syntax.root_identifier(write.object)
     if outer is None or len(made) != 1:
         return []
+    same = syntax.selector(made[0].snapshot)
+    if (
+        same
+        and same == syntax.selector(write.object)
+        and made[0].file is write.file
+        and not _copied_between(write, made[0], name)
+    ):
+        said = f"the base at :{made[0].line} is {text(made[0].snapshot)} itself and not a copy, so the diff is always empty"
+        return [Fact("base-after-mutation", made[0].line, said)]
     taken = _snapshot_position(workspace, write, made[0], outer)
     if taken is None or taken[1] != name:
         return []
@@ -101,6 +110,17 @@ def _late_base(workspace: Workspace, write: Write, made: list[Made], changed: li
             f"{lost[-1].path} is changed at :{where}, before the base is taken at :{made[0].line}",
         )
     ]
+
+
+def _copied_between(write: Write, made: Made, name: str) -> bool:
+    """Whether the variable is pointed at a copy after the base was made: `base := MergeFrom(obj); obj = obj.DeepCopy()`."""
+    outer = outermost_function(write.call)
+    if outer is None:
+        return False
+    return any(
+        made.node.end_byte < statement.start_byte < write.call.start_byte
+        for statement, _ in syntax.assignments_by_name(outer).get(name, ())
+    )
 
 
 def _rebuilt_list(write: Write, changed: list[Mutation]) -> list[Fact]:

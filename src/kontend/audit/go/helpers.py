@@ -91,6 +91,8 @@ def _site(
     kind = type_of(workspace, file, target)
     around = file.function_at(call)
     base = each.site.base
+    if callback is not None:
+        base = replace(base, origin=BaseOrigin.HELPER)
     targets = each.site.targets
     if each.site.verb is Verb.CREATE_OR_UPDATE:
         targets = tuple(part for part in Target if any(found.target is part for found in changed)) or targets

@@ -19,10 +19,19 @@ from kontend.audit.site import Provenance, Retry
 _WRAPPERS = re.compile(
     r"^(RetryOnConflict|RetryUpdateConflicts|OnError|RetryOnError|RetryConflict\w*|retryOnConflict|UpdateWithRetry\w*)$"
 )
+_POLLS = re.compile(r"^(ExponentialBackoff(WithContext)?|Poll(UntilContext(Timeout|Cancel)|Immediate\w*)?)$")
 
 
 def retry_around(workspace: Workspace, file: GoFile, call: Node, target: Node | None) -> Retry | None:
     """Return the conflict retry around a write, or None."""
+    loop = _loop(call)
+    if loop is not None:
+        reads = _reads(workspace, file, loop, [])
+        outside = _object_outside(workspace, file, loop, target)
+        blind = _blind(file, loop, call, syntax.selector(target), bool(reads))
+        return Retry(
+            "the loop on conflict", line(loop), bool(reads) or not outside, Provenance.LIVE_GET in reads, blind
+        )
     literal = syntax.enclosing(call, "func_literal")
     while literal is not None:
         wrapper = _wrapper(literal)
@@ -32,11 +41,24 @@ def retry_around(workspace: Workspace, file: GoFile, call: Node, target: Node | 
     return None
 
 
+def _loop(call: Node) -> Node | None:
+    """Return the hand-written loop that goes round again when a write conflicts."""
+    for parent in syntax.ancestors(call):
+        if parent.type in ("func_literal", "function_declaration", "method_declaration"):
+            return None
+        if parent.type == "for_statement":
+            source = text(parent)
+            return parent if "IsConflict(" in source and not re.search(r"\brange\b", source.split("{")[0]) else None
+    return None
+
+
 def _wrapper(literal: Node) -> Node | None:
     parent = literal.parent
     if parent is not None and parent.type == "argument_list":
         call = parent.parent
         if call is not None and _WRAPPERS.match(syntax.callee(call)[1]):
+            return call
+        if call is not None and _POLLS.match(syntax.callee(call)[1]) and "IsConflict(" in text(literal):
             return call
     statement = syntax.enclosing(literal, "short_var_declaration")
     outer = syntax.enclosing(literal, "function_declaration", "method_declaration")
@@ -52,13 +74,16 @@ def _wrapper(literal: Node) -> Node | None:
 def _retry(workspace: Workspace, file: GoFile, wrapper: Node, literal: Node, call: Node, target: Node | None) -> Retry:
     operand, name = syntax.callee(wrapper)
     label = f"{text(operand)}.{name}" if operand is not None else name
+    if _POLLS.match(name):
+        label += " on conflict"
     parts = syntax.selector(target)
     reads = _reads(workspace, file, literal, parts[:1])
     live = any(kind is Provenance.LIVE_GET for kind in reads)
     if not reads and parts:  # an object built in the closure from what the closure reads
         reads = _built_from_read(workspace, file, literal, target)
-    fresh = bool(reads) or not _object_outside(workspace, file, literal, target)
-    return Retry(label, line(wrapper), fresh, live, _blind(file, literal, call, parts, bool(reads)))
+    blind = _blind(file, literal, call, parts, bool(reads))
+    fresh = bool(reads) or bool(blind) or not _object_outside(workspace, file, literal, target)
+    return Retry(label, line(wrapper), fresh, live, blind)
 
 
 def _reads(workspace: Workspace, file: GoFile, literal: Node, parts: list[str]) -> list[Provenance]:
@@ -104,7 +129,13 @@ def _object_outside(workspace: Workspace, file: GoFile, literal: Node, target: N
 
 def _blind(file: GoFile, literal: Node, call: Node, parts: list[str], rereads: bool) -> str:
     """Find `latest.Status = desired.Status` where `desired` was computed before the loop."""
-    if not parts or not rereads:
+    if not parts:
+        return ""
+    lent = rf"\b{re.escape(parts[0])}\.(SetResourceVersion\(\w+[\w.]*\.GetResourceVersion\(\)\)|(ObjectMeta\.)?ResourceVersion\s*=\s*\w+[\w.]*\.ResourceVersion)"
+    borrowed = re.search(lent, text(literal)[: call.start_byte - literal.start_byte])
+    if borrowed:
+        return borrowed.group(0)
+    if not rereads:
         return ""
     for statement in syntax.assignments(literal):
         if statement.type != "assignment_statement" or statement.start_byte > call.start_byte:

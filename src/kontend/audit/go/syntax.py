@@ -131,7 +131,11 @@ def assignments_by_name(node: Node) -> dict[str, list[tuple[Node, int]]]:
     """Return the assignments below a node to plain names, with the position of the name on the left."""
     found: dict[str, list[tuple[Node, int]]] = {}
     for statement in assignments(node):
-        left = statement.children_by_field_name("name") if statement.type == "var_spec" else children(field(statement, "left"))
+        left = (
+            statement.children_by_field_name("name")
+            if statement.type == "var_spec"
+            else children(field(statement, "left"))
+        )
         for position, each in enumerate(left):
             if each.type == "identifier":
                 found.setdefault(text(each), []).append((statement, position))

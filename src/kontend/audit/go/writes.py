@@ -89,6 +89,8 @@ def recognise(workspace: Workspace, file: GoFile, call: Node) -> Write | None:
             return Write(file, call, Dialect.CONTROLLERUTIL, verb, name, args[1], "", args[2], None, tuple(args[3:]))
         return None
     subresource, client = _subresource(operand)
+    if not subresource and _is_status_writer(workspace, file, operand):
+        subresource = "status"
     if _is_client_go(file, operand, args, name):
         return _client_go(file, call, verb, name, operand, args)
     if name in ("UpdateStatus", "ApplyStatus", "DeleteCollection") or len(args) < 2:
@@ -118,6 +120,22 @@ def _subresource(operand: Node) -> tuple[str, Node | None]:
         if name == "SubResource" and len(args) == 1 and inner is not None:
             return text(args[0]).strip('"`') or "?", inner
     return "", operand
+
+
+def _is_status_writer(workspace: Workspace, file: GoFile, operand: Node) -> bool:
+    """`writer := r.Client.Status()` kept in a variable, a parameter or a field is the status subresource still."""
+    kind = type_of(workspace, file, operand)
+    if kind is not None:
+        return kind.package.endswith("controller-runtime/pkg/client") and kind.name in (
+            "StatusWriter",
+            "SubResourceWriter",
+        )
+    if operand.type != "identifier":
+        return False
+    values = [each.value for each in definitions(workspace, file, text(operand), operand)]
+    return bool(values) and all(
+        value is not None and value.type == "call_expression" and _subresource(value)[0] == "status" for value in values
+    )
 
 
 def _is_client_go(file: GoFile, operand: Node, args: list[Node], name: str) -> bool:

@@ -11,14 +11,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kontend.audit.python.module import Module, bindings, constant, dotted, loops, parameters, unwrapped
+from kontend.audit.python.module import Module, bindings, constant, dotted, parameters, unwrapped
+from kontend.audit.python.reads import is_read, is_read_status
 
-_READ = re.compile(
-    r"^(get|read|fetch|_get|_read|retrieve|load|refresh|async_get|reload|list|_fetch|find)(_|$)|^(get|read)$"
-)
-_API_READ = re.compile(
-    r"^(get|read|list)_(namespaced|cluster|node|namespace)|^(get|async_get|read|request|refresh|fetch)$|_get$"
-)
 _LISTS = {"conditions", "finalizers", "ownerReferences", "taints", "owner_references"}
 _VERSION = ("resourceVersion", "resource_version")
 
@@ -102,7 +97,7 @@ def _dict(module: Module, node: ast.Dict, prefix: str, body: Body, use: ast.AST,
             _value(module, value, path, body, use, depth + 1)
             if isinstance(value, ast.Dict) and not value.keys:
                 body.fields.add(path)
-        elif path == "status" and _whole_read_status(module, value, use):
+        elif path == "status" and is_read_status(module, value, use):
             body.status_read = True
             body.fields.add(path)
         elif path in ("status", "metadata", "spec") and isinstance(unwrapped(value), ast.Name | ast.Call):
@@ -140,84 +135,6 @@ def _has_list(node: ast.AST) -> bool:
     return any(isinstance(each, ast.List | ast.ListComp) for each in ast.walk(node))
 
 
-def _whole_read_status(module: Module, value: ast.AST, use: ast.AST) -> bool:
-    """Whether a value is a status that was read: `obj["status"]`, `obj.get("status", {})`, a name bound to one of these."""
-    inner = unwrapped(value)
-    if isinstance(inner, ast.Subscript) and constant(inner.slice) == "status":
-        return is_read(module, inner.value, use)
-    if (
-        isinstance(inner, ast.Call)
-        and isinstance(inner.func, ast.Attribute)
-        and inner.func.attr in ("get", "setdefault")
-    ):
-        first = inner.args[0] if inner.args else None
-        return constant(first) == "status" and is_read(module, inner.func.value, use)
-    if isinstance(inner, ast.Attribute) and inner.attr == "status":
-        return is_read(module, inner.value, use)
-    if isinstance(inner, ast.Name):
-        return any(
-            _whole_read_status(module, each, each) for each in bindings(module, inner.id, use) if each is not value
-        )
-    return False
-
-
-def is_read(module: Module, node: ast.AST, use: ast.AST, depth: int = 0) -> bool:
-    """Whether an expression holds something that came from the server."""
-    inner = unwrapped(node)
-    if depth > 5 or inner is None:
-        return False
-    if isinstance(inner, ast.Call):
-        name = dotted(inner.func).split(".")[-1]
-        if (
-            name in ("get", "setdefault")
-            and inner.args
-            and constant(inner.args[0])
-            and isinstance(inner.func, ast.Attribute)
-        ):
-            owner = inner.func.value
-            if (
-                isinstance(owner, ast.Name | ast.Subscript | ast.Attribute | ast.Call)
-                and len(inner.args) <= 2
-                and not inner.keywords
-            ):
-                if is_read(module, owner, use, depth + 1):
-                    return True
-                return name == "get" and isinstance(owner, ast.Name) and owner.id[:1].isupper()
-        if _READ.match(name) and _reads_api(module, name):
-            return True
-        return any(
-            is_read(module, each, use, depth + 1)
-            for each in inner.args
-            if isinstance(each, ast.Name | ast.Subscript | ast.Call)
-        )
-    if isinstance(inner, ast.Name):
-        if any(is_read(module, each, each, depth + 1) for each in bindings(module, inner.id, use) if each is not node):
-            return True
-        if any(is_read(module, each, use, depth + 1) for each in loops(module, inner.id, use)):
-            return True
-        return False
-    if isinstance(inner, ast.Subscript | ast.Attribute):
-        return is_read(module, inner.value, use, depth + 1)
-    if isinstance(inner, ast.BinOp):
-        return is_read(module, inner.left, use, depth + 1) or is_read(module, inner.right, use, depth + 1)
-    if isinstance(inner, ast.ListComp):
-        return any(is_read(module, each.iter, use, depth + 1) for each in inner.generators)
-    if isinstance(inner, ast.List | ast.Tuple):
-        return any(isinstance(each, ast.Starred) and is_read(module, each.value, use, depth + 1) for each in inner.elts)
-    return False
-
-
-def _reads_api(module: Module, name: str) -> bool:
-    """A function called get_something in sight must read from the API itself; one out of sight is believed."""
-    for function in module.functions:
-        if function.name == name:
-            return any(
-                isinstance(each, ast.Call) and _API_READ.search(dotted(each.func).split(".")[-1])
-                for each in ast.walk(function)
-            )
-    return True
-
-
 def _name(module: Module, node: ast.Name, prefix: str, body: Body, use: ast.AST, depth: int) -> None:
     function = module.function_of(use)
     found = bindings(module, node.id, use)
@@ -241,7 +158,7 @@ def _name(module: Module, node: ast.Name, prefix: str, body: Body, use: ast.AST,
             body.version = True
         elif path:
             body.known = True
-            if full == "status" and _whole_read_status(module, value, where):
+            if full == "status" and is_read_status(module, value, where):
                 body.status_read = True
             inner = unwrapped(value)
             if isinstance(inner, ast.Dict) and full.count(".") < 2:
@@ -363,6 +280,19 @@ def _call(module: Module, node: ast.Call, prefix: str, body: Body, use: ast.AST,
     name = dotted(node.func).split(".")[-1]
     if not prefix and is_read(module, node, use):
         body.from_read, body.known = True, True
+        return
+    if name == "dict" and not node.args:
+        keys: list[ast.expr | None] = [
+            ast.copy_location(ast.Constant(each.arg), node) if each.arg else None for each in node.keywords
+        ]
+        _dict(
+            module,
+            ast.copy_location(ast.Dict(keys, [each.value for each in node.keywords]), node),
+            prefix,
+            body,
+            use,
+            depth,
+        )
         return
     if name in ("dumps", "encode") and (node.args or isinstance(node.func, ast.Attribute)):
         inner = node.args[0] if node.args else getattr(node.func, "value", node)

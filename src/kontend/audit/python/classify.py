@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
 from kontend.audit.python.bodies import Body, read_body
 from kontend.audit.python.clients import Call
@@ -28,6 +29,8 @@ def classify_call(
     """Make a site of a call; a helper's caller passes the body it sends and its own place."""
     place = node or call.node
     given = body if body is not None else read_body(module, call.body, call.node)
+    if given.operations and call.patch_type in (PatchType.MERGE, PatchType.STRATEGIC):
+        call = replace(call, patch_type=PatchType.JSON)  # the clients send a list of operations as a JSON patch
     targets = _targets(call, given)
     lock = call.lock or _lock(call, given)
     facts = _facts(call, given, lock, place)

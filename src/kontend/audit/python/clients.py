@@ -50,7 +50,7 @@ def recognise(module: Module, node: ast.Call) -> Call | None:
     """Return what a call writes, or None."""
     if not isinstance(node.func, ast.Attribute):
         return None
-    for known in (_official, _own_runtime, _lightkube, _object_patch, _easykube, _pykube_update, _http):
+    for known in (_official, _lightkube, _own_runtime, _object_patch, _easykube, _pykube_update, _http):
         found = known(module, node, node.func)
         if found is not None:
             return found

@@ -22,11 +22,6 @@ class Roles(Strategy):
         """What is wrong with a role."""
         return access.validate_role(obj)
 
-    def validate_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """What is wrong with a changed role; the server looks twice."""
-        errors = self.validate(new)
-        return errors + errors
-
 
 class ClusterRoles(Roles):
     """Cluster roles."""
@@ -47,7 +42,7 @@ class RoleBindings(Roles):
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
         """What is wrong with a changed role binding."""
-        return super().validate_update(new, old) + access.validate_same_role(new, old)
+        return self.validate(new) + access.validate_same_role(new, old)
 
 
 class ClusterRoleBindings(RoleBindings):

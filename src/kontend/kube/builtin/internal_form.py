@@ -59,14 +59,11 @@ def internal(type_name: str, value: Any) -> Any:
     if type_name == "PodSpec":
         inside = {field: given[field] for field in _HOST_FIELDS if field in given}
         given = {**given, "securityContext": {**(given.get("securityContext") or {}), **inside}}
-    elif type_name == "PodTemplateSpec":
-        given = {**(given.get("metadata") or {}), "spec": given.get("spec")}
-    elif type_name == "PersistentVolumeClaim":
-        given = {**(given.get("metadata") or {}), **{key: each for key, each in given.items() if key != "metadata"}}
     shown: Json = {}
     for field in _fields(type_name):
         if field.embedded:
-            shown.update(internal(field.type, given))
+            # Metadata is a field in the API, but embedded inside; all else that is embedded is so in both.
+            shown.update(internal(field.type, given.get("metadata") if field.type == "ObjectMeta" else given))
             continue
         inner = given.get(field.key)
         if field.omit_empty and not inner and not (field.shape == "*" and inner is not None):

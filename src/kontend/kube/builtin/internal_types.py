@@ -26,6 +26,7 @@ TYPES: Final[Mapping[str, str]] = {
     "PodDisruptionBudgetSpec": (
         "MinAvailable:*i Selector:*LabelSelector MaxUnavailable:*i UnhealthyPodEvictionPolicy:*s"
     ),
+    "VolumeNodeAffinity": "Required:*NodeSelector",
     "Taint": "Key:s Value:s Effect:s TimeAdded:*t",
     "SuccessPolicy": "Rules:[]SuccessPolicyRule",
     "SuccessPolicyRule": "SucceededIndexes:*s SucceededCount:*n",

@@ -101,7 +101,7 @@ def _set_ip_families(service: Json, spec: Json, old: Mapping[str, Any] | None) -
     if spec.get("ipFamilyPolicy") is None:
         kept = None if old is None else old.get("ipFamilyPolicy")
         spec["ipFamilyPolicy"] = kept or ("RequireDualStack" if without_endpoints else "SingleStack")
-    broken = validate_cluster_ips(spec)
+    broken = validate_cluster_ips(spec, [] if old is None else old.get("clusterIPs") or [])
     if broken:
         raise _refuse(service, *broken)
     policy = spec["ipFamilyPolicy"]

@@ -193,9 +193,11 @@ def validate_status_update(new: Json, old: Json) -> list[FieldError]:
     errors += immutable(status.get("qosClass", ""), before.get("qosClass", ""), "status.qosClass")
     for field, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
         errors += _state_transitions(status.get(field) or [], before.get(field) or [], before_spec, containers, field)
-    for field in ("podIPs", "hostIPs"):
-        errors += _addresses(status.get(field) or [], before.get(field) or [], f"status.{field}")
-    return errors
+    host_ips = status.get("hostIPs") or []
+    errors += _addresses(status.get("podIPs") or [], before.get("podIPs") or [], "status.podIPs")
+    if host_ips and host_ips[0].get("ip", "") != status.get("hostIP", ""):
+        errors.append(invalid("status.hostIPs[0].ip", host_ips[0].get("ip", ""), "must be equal to `hostIP`"))
+    return errors + _addresses(host_ips, before.get("hostIPs") or [], "status.hostIPs")
 
 
 def _state_transitions(
@@ -329,5 +331,4 @@ def _without_cpu_and_memory(container: Json) -> Json:
         for kind, amounts in (container.get("resources") or {}).items()
         if kind in ("requests", "limits")
     }
-    rest = {key: value for key, value in container.items() if key != "resizePolicy"}
-    return {**rest, "resources": {kind: amounts for kind, amounts in resources.items() if amounts}}
+    return {**container, "resources": {kind: amounts for kind, amounts in resources.items() if amounts}}

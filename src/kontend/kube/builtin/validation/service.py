@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kontend.kube.builtin.service_shape import is_externally_accessible, is_headless, needs_health_check_port
@@ -40,7 +40,7 @@ _DAY: Final = 86400
 
 def validate_service(service: Json, old: Json | None = None) -> list[FieldError]:
     """What is wrong with a service."""
-    spec = service.get("spec") or {}
+    spec, before = service.get("spec") or {}, (old or {}).get("spec") or {}
     ports: list[Json] = spec.get("ports") or []
     kind = spec.get("type", "")
     errors: list[FieldError] = []
@@ -51,8 +51,8 @@ def validate_service(service: Json, old: Json | None = None) -> list[FieldError]
     errors += labels(spec.get("selector"), "spec.selector")
     errors += _session_affinity(spec)
     if kind != "ExternalName":
-        errors += validate_cluster_ips(spec)
-    known = ((old or {}).get("spec") or {}).get("externalIPs") or []
+        errors += validate_cluster_ips(spec, before.get("clusterIPs") or [])
+    known = before.get("externalIPs") or []
     for index, address in enumerate(spec.get("externalIPs") or []):
         where = f"spec.externalIPs[{index}]"
         found = [] if address in known else valid_ip(address, where)
@@ -121,8 +121,8 @@ def _session_affinity(spec: Json) -> list[FieldError]:
     return errors
 
 
-def validate_cluster_ips(spec: Json) -> list[FieldError]:
-    """What is wrong with the addresses of a service and with the families they are of."""
+def validate_cluster_ips(spec: Json, known: Sequence[str] = ()) -> list[FieldError]:
+    """What is wrong with the addresses of a service and with the families they are of; ``known`` ones may stay."""
     errors: list[FieldError] = []
     one, several = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
     families, policy = spec.get("ipFamilies") or [], spec.get("ipFamilyPolicy")
@@ -147,7 +147,7 @@ def validate_cluster_ips(spec: Json) -> list[FieldError]:
                 broken = True
                 errors.append(invalid("spec.clusterIPs", several, "'None' must be the first and only value"))
             continue
-        found = valid_ip(address, f"spec.clusterIPs[{index}]")
+        found = [] if address in known else valid_ip(address, f"spec.clusterIPs[{index}]")
         broken = broken or bool(found)
         errors += found
     if len(several) > 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kontend.kube.builtin.internal_form import difference
+from kontend.kube.builtin.internal_form import difference, shown_as
 from kontend.kube.builtin.validation.amounts import amount
 from kontend.kube.builtin.validation.checks import (
     NOT_POSITIVE,
@@ -118,6 +118,7 @@ def _csi(source: Mapping[str, Any], path: str) -> list[FieldError]:
 def validate_persistent_volume_update(new: Json, old: Json) -> list[FieldError]:
     """What is wrong with a changed volume: what it is stays."""
     errors = validate_persistent_volume(new)
+    errors += errors  # the server looks twice
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     source, old_source = ({kind: each[kind] for kind in _SOURCES if kind in each} for each in (spec, before))
     secret = "controllerExpandSecretRef"
@@ -130,7 +131,7 @@ def validate_persistent_volume_update(new: Json, old: Json) -> list[FieldError]:
     errors += immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
     if before.get("nodeAffinity") is not None and spec.get("nodeAffinity") != before["nodeAffinity"]:
         why = "field is immutable, except for updating from beta label to GA"
-        errors.append(invalid("nodeAffinity", spec.get("nodeAffinity"), why))
+        errors.append(invalid("nodeAffinity", shown_as("VolumeNodeAffinity", spec.get("nodeAffinity")), why))
     if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
         errors.append(forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden"))
     return errors

@@ -1,0 +1,163 @@
+"""One request on its way through the server: what was asked, by whom, and how it is to be answered."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+import zlib
+from typing import Any, Final
+from urllib.parse import unquote_plus
+
+from kontend.cluster.request import BODY_LIMIT, JSON, Request, Response
+from kontend.kube.errors import BadRequest, UnsupportedMediaType
+from kontend.serve.connection import Connection, Incoming
+from kontend.serve.identity import ADMIN, ClientInfo, User
+from kontend.serve.media import GZIP_THRESHOLD, TEXT_TYPE, answer_type, compress, encode, head, wants_pretty
+
+_PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+_serials: Final = itertools.count(1)
+_RUN: Final = os.urandom(6).hex()
+
+
+class Exchange:
+    """A request and its answer."""
+
+    __slots__ = ("answered_at", "audit_id", "client", "connection", "incoming", "path", "query", "received_at", "request", "target")
+
+    def __init__(self, incoming: Incoming, connection: Connection, number: int) -> None:
+        self.incoming = incoming
+        self.connection = connection
+        self.received_at = time.time()
+        self.answered_at = 0.0
+        self.target = incoming.target.decode("utf-8", "replace")
+        self.path, self.query = _parse_target(self.target)
+        #: What clients may quote when they ask about this request.
+        self.audit_id = incoming.headers.get("audit-id") or _new_audit_id()
+        headers = incoming.headers
+        self.client = ClientInfo(ADMIN, headers.get("user-agent", ""), connection.address, number)
+        self.request = Request(incoming.method, self.path, self.query)
+
+    @property
+    def reads(self) -> bool:
+        """Whether the request cannot change anything."""
+        return self.incoming.method in ("GET", "HEAD", "OPTIONS")
+
+    def understand(self, user: User) -> None:
+        """Make the request for the API server. Raises an ApiError for a body that cannot be unpacked."""
+        incoming, headers = self.incoming, self.incoming.headers
+        agent = self.client.user_agent
+        self.client = ClientInfo(user, agent, self.client.address, self.client.connection)
+        self.request = Request(
+            incoming.method,
+            self.path,
+            self.query,
+            _unpacked(incoming.body, headers.get("content-encoding", "")) if incoming.body else b"",
+            content_type=headers.get("content-type", "") or JSON,
+            accept=headers.get("accept", ""),
+            user_agent=agent,
+            user=user.name,
+            groups=user.groups,
+        )
+
+    @property
+    def is_protobuf(self) -> bool:
+        """Whether the body is protobuf."""
+        return self.request.content_type.startswith(_PROTOBUF)
+
+    # Answering
+
+    def encoded(self, response: Response) -> bytes:
+        """The bytes of a whole answer."""
+        incoming = self.incoming
+        extra = ""
+        if isinstance(response.body, str):
+            media_type, body = TEXT_TYPE, response.body.encode()
+        elif isinstance(response.body, bytes):
+            media_type, body = JSON, response.body
+        else:
+            media_type = answer_type(incoming.headers.get("accept", ""))
+            pretty = wants_pretty(self.request.first("pretty"), self.client.user_agent)
+            body = encode(response.body, media_type, pretty=pretty)
+            extra = _retry_after(response)
+        if len(body) >= GZIP_THRESHOLD and "gzip" in incoming.headers.get("accept-encoding", ""):
+            body = compress(body)
+            extra += "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n"
+        start = head(
+            response.code,
+            self.audit_id,
+            media_type,
+            length=len(body),
+            warnings=response.warnings,
+            keep_alive=incoming.keep_alive,
+            extra=extra,
+        )
+        return start if incoming.method == "HEAD" else start + body
+
+    def send(self, answer: bytes) -> None:
+        """Send a whole answer."""
+        self.connection.respond(answer, keep_alive=self.incoming.keep_alive)
+
+    def stream_head(self, response: Response) -> bytes:
+        """The head of a watch."""
+        return head(response.code, self.audit_id, JSON, length=None, warnings=response.warnings)
+
+
+def _retry_after(response: Response) -> str:
+    if response.code < 429 or not isinstance(response.body, dict):
+        return ""
+    details: dict[str, Any] = response.body.get("details") or {}
+    seconds = details.get("retryAfterSeconds")
+    return f"Retry-After: {seconds}\r\n" if seconds else ""
+
+
+def _new_audit_id() -> str:
+    """Unique without the cost of a random number each: one number a process, and a count."""
+    serial = next(_serials) & 0xFFFFFFFFFFFFFFF
+    return f"{serial >> 28:08x}-{serial >> 12 & 0xFFFF:04x}-4{serial & 0xFFF:03x}-8000-{_RUN}"
+
+
+def _parse_target(target: str) -> tuple[str, dict[str, tuple[str, ...]]]:
+    """Path and query parameters of a request target.
+
+    >>> _parse_target("/api/v1/pods?labelSelector=a%3Db&watch=1&bad=%zz;x")
+    ('/api/v1/pods', {'labelSelector': ('a=b',), 'watch': ('1',)})
+    """
+    path, _, query = target.partition("?")
+    if not path.startswith("/"):  # a client may send the whole URL, as if to a proxy
+        rest = path.partition("://")[2]
+        path = "/" + rest.partition("/")[2]
+    if not query:
+        return path, {}
+    found: dict[str, list[str]] = {}
+    for pair in query.split("&"):
+        name, _, value = pair.partition("=")
+        # Go leaves out what it cannot unescape, and pairs with a semicolon.
+        if name and ";" not in pair and _well_escaped(pair):
+            found.setdefault(unquote_plus(name), []).append(unquote_plus(value))
+    return path, {name: tuple(values) for name, values in found.items()}
+
+
+_HEX: Final = frozenset("0123456789abcdefABCDEF")
+
+
+def _well_escaped(text: str) -> bool:
+    if "%" not in text:
+        return True
+    return all(len(part) >= 2 and part[0] in _HEX and part[1] in _HEX for part in text.split("%")[1:])
+
+
+def _unpacked(body: bytes, encoding: str) -> bytes:
+    """A request body without its content encoding, at most one byte more than is allowed."""
+    if encoding in ("", "identity"):
+        return body
+    if encoding not in ("gzip", "x-gzip"):
+        raise UnsupportedMediaType(f"content encoding {encoding!r} is not supported; send gzip, or none")
+    try:
+        unpacker = zlib.decompressobj(wbits=31)
+        unpacked = unpacker.decompress(body, BODY_LIMIT + 1)
+    except zlib.error as error:
+        raise BadRequest(f"the body is not gzip: {error}") from None
+    if not unpacker.eof and len(unpacked) <= BODY_LIMIT:
+        raise BadRequest("the body is not gzip: it ends too early")
+    return unpacked

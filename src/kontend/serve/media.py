@@ -1,0 +1,144 @@
+"""How answers go over the wire: JSON or YAML, pretty or not, compressed or not, with the server's usual headers."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Iterable
+from email.utils import formatdate
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Any, Final
+
+import orjson
+
+#: Smaller answers are not worth compressing.
+GZIP_THRESHOLD: Final = 128 * 1024
+#: Clients in front of which a person sits.
+_PRETTY_AGENTS: Final = ("curl", "Wget", "Mozilla/5.0")
+
+JSON_TYPE: Final = "application/json"
+YAML_TYPE: Final = "application/yaml"
+TEXT_TYPE: Final = "text/plain; charset=utf-8"
+
+
+@lru_cache(maxsize=1024)
+def answer_type(accept: str) -> str:
+    """The media type of an answer: the first one in an ``Accept`` header that can be had.
+
+    >>> answer_type("application/vnd.kubernetes.protobuf, application/json")
+    'application/json'
+    >>> answer_type("application/yaml, */*;q=0.1")
+    'application/yaml'
+    """
+    for clause in sorted(accept.split(","), key=_quality):
+        media_type = clause.partition(";")[0].strip().lower()
+        if media_type == YAML_TYPE:
+            return YAML_TYPE
+        if media_type in (JSON_TYPE, "*/*", "application/*"):
+            return JSON_TYPE
+    return JSON_TYPE
+
+
+def _quality(clause: str) -> float:
+    for parameter in clause.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "q":
+            try:
+                return -float(value)
+            except ValueError:
+                return -1.0
+    return -1.0
+
+
+def wants_pretty(pretty: str, user_agent: str) -> bool:
+    """Whether an answer is to be indented: because the query says so, or because a person will read it."""
+    if pretty:
+        return pretty in ("1", "t", "T", "true", "TRUE", "True")
+    return user_agent.startswith(_PRETTY_AGENTS)
+
+
+def encode(body: Any, media_type: str, *, pretty: bool = False) -> bytes:
+    """A JSON value as the bytes of an answer."""
+    if media_type == YAML_TYPE:
+        return _yaml(body)
+    if pretty:
+        return _json(body, indent=True)
+    return _json(body) + b"\n"
+
+
+def _json(body: Any, *, indent: bool = False) -> bytes:
+    try:
+        return orjson.dumps(body, option=orjson.OPT_INDENT_2 if indent else None)
+    except TypeError:  # a number that does not fit into 64 bits
+        return json.dumps(body, indent=2 if indent else None).encode()
+
+
+def _yaml(body: Any) -> bytes:
+    import yaml  # slow to import, and rarely asked for
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    text: str = yaml.dump(body, Dumper=dumper, default_flow_style=False, allow_unicode=True)
+    return text.encode()
+
+
+def compress(body: bytes) -> bytes:
+    """The body with gzip, fast rather than small."""
+    return gzip.compress(body, compresslevel=1, mtime=0)
+
+
+def head(
+    code: int,
+    audit_id: str,
+    media_type: str,
+    *,
+    length: int | None,
+    warnings: Iterable[str] = (),
+    keep_alive: bool = True,
+    extra: str = "",
+) -> bytes:
+    """The status line and the headers; without a length the body comes in chunks."""
+    lines = [
+        f"{_status_line(code)}Audit-Id: {audit_id}\r\nCache-Control: no-cache, private\r\n",
+        f"Content-Type: {media_type}\r\nDate: {_date(int(time.time()))}\r\n",
+    ]
+    lines.extend(f"Warning: 299 - {_quoted(text)}\r\n" for text in warnings if text.isprintable())
+    if media_type is TEXT_TYPE:
+        lines.append("X-Content-Type-Options: nosniff\r\n")
+    if not keep_alive:
+        lines.append("Connection: close\r\n")
+    lines.append(extra)
+    lines.append("Transfer-Encoding: chunked\r\n\r\n" if length is None else f"Content-Length: {length}\r\n\r\n")
+    return "".join(lines).encode()
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+@lru_cache(maxsize=128)
+def _status_line(code: int) -> str:
+    try:
+        reason = HTTPStatus(code).phrase
+    except ValueError:
+        reason = "Unknown"
+    return f"HTTP/1.1 {code} {reason}\r\n"
+
+
+@lru_cache(maxsize=2)
+def _date(seconds: int) -> str:
+    return formatdate(seconds, usegmt=True)
+
+
+def chunk(data: bytes) -> bytes:
+    """Some bytes of a body that comes in chunks.
+
+    >>> chunk(b"hello")
+    b'5\\r\\nhello\\r\\n'
+    """
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+#: The end of a body that comes in chunks.
+LAST_CHUNK: Final = b"0\r\n\r\n"

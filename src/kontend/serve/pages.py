@@ -1,0 +1,48 @@
+"""The pages of kube-apiserver that are not resources: the index of paths, health checks in detail, OpenAPI."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kontend.cluster.request import Request, Response
+from kontend.cluster.state import State
+from kontend.kube.names import api_version
+
+_HEALTH: Final = ("/healthz", "/livez", "/readyz")
+_CHECKS: Final = ("ping", "log", "etcd")
+
+
+def respond(state: State, request: Request) -> Response | None:
+    """The answer to a request for a page, or None when the path is something else."""
+    path = request.path
+    if path.startswith("/api"):
+        return None
+    if path == "/":
+        return Response(200, _index(state))
+    if path.startswith("/openapi/"):
+        return _openapi(state, request)
+    root, _, check = path[1:].partition("/")
+    if "/" + root in _HEALTH:
+        if check:
+            return Response(200, "ok") if check in _CHECKS else Response(404, "404 page not found\n")
+        if "verbose" in request.query:
+            lines = [f"[+]{each} ok" for each in _CHECKS]
+            return Response(200, "\n".join([*lines, f"{root} check passed", ""]))
+    return None
+
+
+def _index(state: State) -> dict[str, Any]:
+    paths = {"/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"}
+    for resource in state.registry.resources():
+        if resource.group:
+            paths |= {f"/apis/{resource.group}", f"/apis/{api_version(resource.group, resource.version)}"}
+    return {"paths": sorted(paths)}
+
+
+def _openapi(state: State, request: Request) -> Response | None:
+    try:
+        from kontend.serve import openapi
+    except ImportError:
+        return None
+    found: Response | None = openapi.respond(state.registry, request)
+    return found

@@ -1,0 +1,276 @@
+"""The server: one event loop, one current state, the pure :func:`~kontend.cluster.handle.handle` behind it.
+
+Everything here happens on the event loop, one request after the other, so that there is nothing to lock: a request is
+complete when it gets here, is answered by ``handle`` in one go, and its answer leaves when the write is durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import sys
+import time
+import traceback
+from typing import TYPE_CHECKING, Final
+
+from kontend.cluster.handle import handle
+from kontend.cluster.request import PageNotFound, Request, Response, not_allowed, route
+from kontend.cluster.state import State
+from kontend.kube.errors import ApiError, Forbidden, NotAcceptable, Unauthorized, UnsupportedMediaType, internal_error
+from kontend.serve import pages
+from kontend.serve.committing import Commits
+from kontend.serve.connection import Connection, Incoming
+from kontend.serve.exchange import Exchange
+from kontend.serve.identity import Tokens
+from kontend.serve.media import YAML_TYPE, answer_type
+from kontend.serve.store import Store
+from kontend.serve.watching import Hub
+
+if TYPE_CHECKING:
+    from kontend.serve.audit_log import AuditLog
+
+#: How long a read waits for a version that is not there yet.
+FRESHNESS_WAIT: Final = 3.0
+#: How long a client may take to send a request, may say nothing, and may take to read the last answer.
+_REQUEST_TIME: Final = 60.0
+_IDLE_TIME: Final = 90.0
+_LINGER_TIME: Final = 5.0
+_SWEEP_EVERY: Final = 1.0
+_BACKLOG: Final = 4096
+
+_WATCH_TYPES: Final = (
+    "only the following media types are accepted: application/json;stream=watch, "
+    "application/vnd.kubernetes.protobuf;stream=watch"
+)
+
+
+class Server:
+    """An API server on a socket."""
+
+    def __init__(
+        self,
+        state: State,
+        *,
+        tokens: Tokens | None = None,
+        store: Store | None = None,
+        audit_log: AuditLog | None = None,
+        read_only: bool = False,
+    ) -> None:
+        self._tokens = Tokens() if tokens is None else tokens
+        self._audit = audit_log
+        self._read_only = read_only
+        self._commits = Commits(state, store, self._durable)
+        self._hub = Hub(state)
+        self._publishing = False
+        self._connections: dict[Connection, int] = {}
+        self._accepted = 0
+        #: Reads that wait for a version, and when they give up.
+        self._waiting: list[tuple[int, asyncio.TimerHandle, Exchange]] = []
+        self._listener: asyncio.Server | None = None
+        self._sweeper: asyncio.TimerHandle | None = None
+        self.port = 0
+
+    @property
+    def state(self) -> State:
+        """The state that readers see."""
+        return self._commits.durable
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._connections)
+
+    @property
+    def watches(self) -> int:
+        """How many watches are open."""
+        return len(self._hub)
+
+    # Life
+
+    async def start(self, address: str, port: int, *, tls: ssl.SSLContext | None = None) -> None:
+        """Begin to serve."""
+        loop = asyncio.get_running_loop()
+        self._listener = await loop.create_server(
+            lambda: Connection(self), address, port, ssl=tls, backlog=_BACKLOG, reuse_address=True
+        )
+        self.port = self._listener.sockets[0].getsockname()[1]
+        self._sweeper = loop.call_later(_SWEEP_EVERY, self._sweep)
+
+    async def stop(self) -> None:
+        """Answer what has been asked, end all watches, hang up. Everything acknowledged is on disk afterwards."""
+        if self._listener is not None:
+            self._listener.close()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        await self._commits.finish()
+        self._publish()
+        for _, timer, exchange in self._waiting:
+            timer.cancel()
+            exchange.connection.abort()
+        self._waiting.clear()
+        self._hub.end_all(keep_alive=False)
+        for connection in list(self._connections):
+            connection.close()
+        # Closing is announced on the next turns of the loop; whoever does not take its answer by then is cut off.
+        deadline = asyncio.get_running_loop().time() + 1.0
+        while self._connections and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.001)
+        for connection in list(self._connections):
+            connection.abort()
+        await asyncio.sleep(0)
+        if self._audit is not None:
+            self._audit.close()
+
+    def connected(self, connection: Connection) -> None:
+        """A client has come."""
+        self._accepted += 1
+        self._connections[connection] = self._accepted
+
+    def disconnected(self, connection: Connection) -> None:
+        """A client has gone."""
+        self._connections.pop(connection, None)
+
+    def _sweep(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for connection in list(self._connections):
+            connection.expire(now=now, idle=_IDLE_TIME, request=_REQUEST_TIME, linger=_LINGER_TIME)
+        self._sweeper = loop.call_later(_SWEEP_EVERY, self._sweep)
+
+    # Requests
+
+    def serve(self, incoming: Incoming, connection: Connection) -> None:
+        """Answer one request, now or when its write is durable."""
+        exchange = Exchange(incoming, connection, self._connections.get(connection, 0))
+        try:
+            self._serve(exchange)
+        except ApiError as error:
+            self._answer(exchange, Response.of_error(error))
+        except Exception:  # a bug of ours must not take the server down, and must not go unseen
+            traceback.print_exc(file=sys.stderr)
+            text = "This request caused apiserver to panic. Look in the logs for details.\n"
+            self._answer(exchange, Response(500, text))
+
+    def _serve(self, exchange: Exchange) -> None:
+        user = self._tokens.user_of(exchange.incoming.headers.get("authorization", ""))
+        if user is None:
+            raise Unauthorized("Unauthorized")
+        exchange.understand(user)
+        self._commits.tick(int(time.time()))
+        if exchange.reads:
+            self._read(exchange)
+        else:
+            self._write(exchange)
+
+    def _read(self, exchange: Exchange) -> None:
+        state, request = self._commits.durable, exchange.request
+        if exchange.incoming.method != "GET":
+            _check_method(state, request)
+        page = pages.respond(state, request)
+        if page is not None:
+            self._answer(exchange, page)
+            return
+        _, response = handle(state, request)
+        if response.watch is not None:
+            self._watch(exchange, response)
+        elif response.code == 504 and self._wait(exchange):
+            return
+        else:
+            self._answer(exchange, response)
+
+    def _write(self, exchange: Exchange) -> None:
+        request = exchange.request
+        if self._read_only and request.first("dryRun") != "All":
+            raise Forbidden("this server is read-only: it was started with --read-only")
+        if exchange.is_protobuf:
+            request = _from_protobuf(self._commits.newest, request)
+        state, response = handle(self._commits.newest, request)
+        self._commits.advance(state)
+        # Encoded now, while the answer is what it is; sent when nothing can take it back.
+        answer = exchange.encoded(response)
+        self._commits.when_durable(lambda saved: self._acknowledge(exchange, response, answer, saved))
+
+    def _acknowledge(self, exchange: Exchange, response: Response, answer: bytes, saved: bool) -> None:
+        if not saved:
+            response = Response.of_error(internal_error(f"the write could not be saved: {self._commits.failure}"))
+            answer = exchange.encoded(response)
+        self._send(exchange, response, answer)
+
+    def _answer(self, exchange: Exchange, response: Response) -> None:
+        self._send(exchange, response, exchange.encoded(response))
+
+    def _send(self, exchange: Exchange, response: Response, answer: bytes) -> None:
+        if self._audit is not None:
+            self._audit.complete(exchange, response)
+        exchange.send(answer)
+
+    # Watches
+
+    def _watch(self, exchange: Exchange, response: Response) -> None:
+        incoming = exchange.incoming
+        if answer_type(incoming.headers.get("accept", "")) == YAML_TYPE:
+            raise NotAcceptable(_WATCH_TYPES)
+        if not incoming.keep_alive and incoming.version != "1.1":
+            self._answer(exchange, Response(505, "505 HTTP Version Not Supported: a watch needs HTTP/1.1"))
+            return
+        if self._audit is not None:
+            self._audit.started(exchange, response)
+        watcher = self._hub.open(exchange.request, response, exchange.connection, exchange.stream_head(response))
+        if self._audit is not None:
+            audit = self._audit
+            watcher.when_finished(lambda: audit.complete(exchange, Response(200)))
+
+    def _durable(self, state: State) -> None:
+        """There is something new to see."""
+        if not self._publishing:
+            # At the end of this turn of the loop, so that writes that came together are sent together.
+            self._publishing = True
+            asyncio.get_running_loop().call_soon(self._publish)
+
+    def _publish(self) -> None:
+        self._publishing = False
+        state = self._commits.durable
+        self._hub.publish(state)
+        if self._waiting:
+            ready = [each for each in self._waiting if each[0] <= state.resource_version]
+            self._waiting = [each for each in self._waiting if each[0] > state.resource_version]
+            for _, timer, exchange in ready:
+                timer.cancel()
+                self._answer(exchange, handle(state, exchange.request)[1])
+
+    # Reads from the future
+
+    def _wait(self, exchange: Exchange) -> bool:
+        """Wait for the version that a read wants, if it wants one that is not there yet."""
+        try:
+            wanted = int(exchange.request.first("resourceVersion"))
+        except ValueError:
+            return False
+        if wanted <= self._commits.durable.resource_version:
+            return False
+        timer = asyncio.get_running_loop().call_later(FRESHNESS_WAIT, self._give_up, exchange)
+        self._waiting.append((wanted, timer, exchange))
+        return True
+
+    def _give_up(self, exchange: Exchange) -> None:
+        self._waiting = [each for each in self._waiting if each[2] is not exchange]
+        self._answer(exchange, handle(self._commits.durable, exchange.request)[1])
+
+
+def _check_method(state: State, request: Request) -> None:
+    """HEAD is for custom resources and health checks only: built-in resources are routed by their methods."""
+    if request.path == "/version" or request.path.startswith(("/api", "/apis")):
+        try:
+            builtin = route(state.registry, request).resource.custom is None
+        except PageNotFound:
+            builtin = request.path in ("/version", "/api", "/apis")
+        if builtin:
+            raise not_allowed()
+
+
+def _from_protobuf(state: State, request: Request) -> Request:
+    try:
+        from kontend.serve.protobuf import as_json
+    except ImportError:
+        raise UnsupportedMediaType("protobuf bodies cannot be read; send application/json") from None
+    return as_json(state.registry, request)

@@ -1,0 +1,280 @@
+"""Open watches: each change is read once, encoded once for each form, and sent to whoever watches.
+
+Watches that see the same events (the same resource, namespace, selectors and form) share a :class:`Channel`. A change is
+looked at once a channel, not once a watcher, and its bytes are shared by all of them. A client that does not take what it
+is sent keeps only references to those bytes in a queue of its own; when too many have gathered it is cut off, as
+kube-apiserver does, and finds out with its next watch whether its version has become too old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from kontend.cluster.present import Stream
+from kontend.cluster.request import Request, Response
+from kontend.cluster.resources import Registry, Resource
+from kontend.cluster.state import Change, State
+from kontend.serve.connection import Connection
+from kontend.serve.media import JSON_TYPE, LAST_CHUNK, chunk, encode
+
+#: Events that a slow client may fall behind before it is cut off.
+MOST_BEHIND: Final = 1000
+#: How often a watch that allows bookmarks gets one, and how long before its end.
+BOOKMARK_EVERY: Final = 60.0
+BOOKMARK_BEFORE_END: Final = 2.0
+#: A watch that names no timeout ends after a time between this and twice this.
+SHORTEST_WATCH: Final = 1800.0
+#: Bytes that are given to the operating system in one go.
+_AT_ONCE: Final = 64 * 1024
+#: How long a client that was cut off may take to read what it was sent.
+_LAST_WORDS: Final = 10.0
+
+ChannelKey = tuple[Resource, str, str, str, str, object]
+
+
+class Channel:
+    """All watchers that see the same events."""
+
+    __slots__ = ("key", "stream", "watchers")
+
+    def __init__(self, key: ChannelKey, stream: Stream) -> None:
+        self.key = key
+        self.stream = stream
+        self.watchers: set[Watcher] = set()
+
+
+class Watcher:
+    """One client that watches."""
+
+    __slots__ = ("_finished", "_hub", "_over", "_timer", "behind", "bookmarks", "channel", "connection", "deadline", "pending", "version")
+
+    def __init__(self, hub: Hub, channel: Channel, connection: Connection, deadline: float) -> None:
+        self._hub = hub
+        self._timer: asyncio.TimerHandle | None = None
+        self.channel = channel
+        self.connection = connection
+        self.deadline = deadline
+        self.bookmarks = channel.stream.watch.bookmarks
+        #: Changes up to this version have been sent.
+        self.version = channel.stream.watch.version
+        #: What waits for the client to read; how many of these are events that came after the watch began.
+        self.pending: deque[bytes] = deque()
+        self.behind = 0
+        self._finished: Callable[[], None] | None = None
+        self._over = False
+
+    def start(self, head: bytes, frames: Iterable[bytes]) -> None:
+        """Send the head of the answer and the events so far."""
+        self.connection.begin_stream(head, on_writable=self._drain, on_lost=self._lost)
+        self.pending.extend(frames)
+        self._drain()
+        self._set_timer()
+
+    def push(self, data: bytes, events: int) -> None:
+        """Send some events; when the client is slow, later."""
+        if not self.connection.paused:
+            self.connection.write(data)
+            return
+        self.behind += events
+        if self.behind > MOST_BEHIND:
+            self._cut_off()
+            return
+        self.pending.append(data)
+
+    def _drain(self) -> None:
+        while self.pending and not self.connection.paused:
+            part, size = [], 0
+            while self.pending and size < _AT_ONCE:
+                part.append(self.pending.popleft())
+                size += len(part[-1])
+            self.connection.write(b"".join(part))
+        if not self.pending:
+            self.behind = 0
+
+    def end(self, *, keep_alive: bool) -> None:
+        """End the answer; the client may go on with another request on the same connection."""
+        self._leave()
+        last = b"".join(self.pending) + LAST_CHUNK
+        self.pending.clear()
+        self.connection.end_stream(last, keep_alive=keep_alive)
+
+    def _cut_off(self) -> None:
+        self.pending.clear()
+        asyncio.get_running_loop().call_later(_LAST_WORDS, self.connection.abort)
+        self.end(keep_alive=False)
+
+    def _lost(self) -> None:
+        self.pending.clear()
+        self._leave()
+
+    def _leave(self) -> None:
+        self._hub.leave(self)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._over = True
+        finished, self._finished = self._finished, None
+        if finished is not None:
+            finished()
+
+    def when_finished(self, call: Callable[[], None]) -> None:
+        """Call when the watch is over; at once when it is over already."""
+        if self._over:
+            call()
+        else:
+            self._finished = call
+
+    # Time
+
+    def _set_timer(self) -> None:
+        loop = asyncio.get_running_loop()
+        when = self.deadline
+        if self.bookmarks:
+            bookmark = min(loop.time() + BOOKMARK_EVERY, self.deadline - BOOKMARK_BEFORE_END)
+            if bookmark > loop.time():
+                when = bookmark
+        self._timer = loop.call_at(when, self._on_time)
+
+    def _on_time(self) -> None:
+        if asyncio.get_running_loop().time() >= self.deadline - 0.001:
+            self.end(keep_alive=True)
+            return
+        self._hub.send_bookmark(self)
+        self._set_timer()
+
+
+class Hub:
+    """All open watches."""
+
+    def __init__(self, state: State) -> None:
+        #: The state up to which changes were published.
+        self._state = state
+        self._channels: dict[str, dict[ChannelKey, Channel]] = {}
+
+    def __len__(self) -> int:
+        return sum(len(channel.watchers) for channels in self._channels.values() for channel in channels.values())
+
+    def open(self, request: Request, response: Response, connection: Connection, head: bytes) -> Watcher:
+        """Begin to send a watch: the events in the response, then all that follow."""
+        stream = response.watch
+        assert stream is not None  # the caller has looked
+        watch = stream.watch
+        key: ChannelKey = (
+            watch.resource,
+            watch.namespace,
+            watch.name,
+            request.first("labelSelector"),
+            request.first("fieldSelector"),
+            stream.form,
+        )
+        channels = self._channels.setdefault(watch.resource.key, {})
+        channel = channels.get(key)
+        if channel is None:
+            channel = channels[key] = Channel(key, stream)
+        loop = asyncio.get_running_loop()
+        watcher = Watcher(self, channel, connection, loop.time() + _duration(request))
+        watcher.version, watcher.bookmarks = watch.version, watch.bookmarks
+        channel.watchers.add(watcher)
+        watcher.start(head, [_frame(event) for event in response.body])
+        if any(event["type"] == "ERROR" for event in response.body):
+            watcher.end(keep_alive=True)
+        return watcher
+
+    def leave(self, watcher: Watcher) -> None:
+        """Forget a watcher, and its channel when it was the last one."""
+        channel = watcher.channel
+        channel.watchers.discard(watcher)
+        resource: Resource = channel.key[0]
+        if not channel.watchers:
+            channels = self._channels.get(resource.key, {})
+            if channels.get(channel.key) is channel:
+                del channels[channel.key]
+                if not channels:
+                    del self._channels[resource.key]
+
+    def publish(self, after: State) -> None:
+        """Send what has happened since the last time to whoever watches it."""
+        before, self._state = self._state, after
+        if not self._channels or after.resource_version == before.resource_version:
+            return
+        if before.resource_version < after.floor:
+            # More happened in one step than history keeps: nobody can be told all of it.
+            self.end_all(keep_alive=False)
+            return
+        frames: dict[Channel, list[tuple[int, bytes]]] = {}
+        for change in after.changes_since(before.resource_version):
+            channels = self._channels.get(change.resource)
+            if channels:
+                _read(after, change, channels.values(), frames)
+        for channel, changes in frames.items():
+            _send(channel, changes)
+        if after.registry is not before.registry:
+            self._end_stale(after.registry)
+
+    def _end_stale(self, registry: Registry) -> None:
+        """A custom resource whose definition has changed is another resource now: its watches end, as they do there."""
+        for channels in list(self._channels.values()):
+            for channel in list(channels.values()):
+                resource = channel.stream.watch.resource
+                if resource.custom is None:
+                    continue
+                if registry.at(resource.group, resource.version, resource.plural) is not resource:
+                    for watcher in list(channel.watchers):
+                        watcher.end(keep_alive=True)
+
+    def send_bookmark(self, watcher: Watcher) -> None:
+        """Tell a client how far it has got."""
+        stream = watcher.channel.stream
+        version = max(self._state.resource_version, watcher.version)
+        watcher.push(_frame(stream.show(self._state, stream.watch.bookmark(version))), 1)
+
+    def end_all(self, *, keep_alive: bool) -> None:
+        """End every watch."""
+        for channels in list(self._channels.values()):
+            for channel in list(channels.values()):
+                for watcher in list(channel.watchers):
+                    watcher.end(keep_alive=keep_alive)
+
+
+def _read(
+    state: State, change: Change, channels: Iterable[Channel], frames: dict[Channel, list[tuple[int, bytes]]]
+) -> None:
+    """What each channel has to say about one change."""
+    # Whoever sees a change in the same form as the same type of event sees the same bytes.
+    encoded: dict[tuple[Resource, object, str], bytes] = {}
+    for channel in channels:
+        event = channel.stream.watch.event(change)
+        if event is None:
+            continue
+        key = (channel.key[0], channel.stream.form, event["type"])
+        data = encoded.get(key)
+        if data is None:
+            data = encoded[key] = _frame(channel.stream.show(state, event))
+        frames.setdefault(channel, []).append((change.resource_version, data))
+
+
+def _send(channel: Channel, changes: list[tuple[int, bytes]]) -> None:
+    first, together = changes[0][0], b"".join([data for _, data in changes])
+    for watcher in list(channel.watchers):
+        if watcher.version < first:
+            watcher.push(together, len(changes))
+        else:
+            new = [data for version, data in changes if version > watcher.version]
+            if new:
+                watcher.push(b"".join(new), len(new))
+
+
+def _frame(event: dict[str, Any]) -> bytes:
+    return chunk(encode(event, JSON_TYPE))
+
+
+def _duration(request: Request) -> float:
+    try:
+        seconds = int(request.first("timeoutSeconds"))
+    except ValueError:
+        seconds = 0
+    return float(seconds) if seconds > 0 else SHORTEST_WATCH * (1 + random.random())

@@ -1,0 +1,55 @@
+"""States are immutable, share what they have in common, and forget old changes."""
+
+from __future__ import annotations
+
+import pytest
+from cluster.objects import config_map
+
+from kontend import Cluster
+from kontend.cluster import state as module
+from kontend.kube.names import Key
+
+
+def test_a_version_reads_as_a_fresh_object_each_time() -> None:
+    cluster = Cluster(objects=[config_map(data={"a": "1"})])
+    version = cluster.state.find("configmaps", Key("default", "c"))
+    assert version is not None
+    assert version.read() == version.read()
+    assert version.read() is not version.read()
+
+
+def test_equal_content_has_an_equal_digest_whatever_its_version() -> None:
+    cluster = Cluster(objects=[config_map(data={"a": "1"})])
+    first = cluster.state.find("configmaps", Key("default", "c"))
+    cluster.patch("ConfigMap/v1", "c", {"data": {"a": "2"}})
+    cluster.patch("ConfigMap/v1", "c", {"data": {"a": "1"}})
+    again = cluster.state.find("configmaps", Key("default", "c"))
+    assert first is not None
+    assert again is not None
+    assert first.resource_version != again.resource_version
+    assert first.digest == again.digest
+
+
+def test_history_is_forgotten_in_stretches_and_what_is_left_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HISTORY", 10)
+    cluster = Cluster()
+    start = cluster.state.resource_version
+    for index in range(35):
+        cluster.create(config_map(f"c{index}"))
+    state = cluster.state
+    assert state.floor > start
+    versions = [change.resource_version for change in state.changes_since(state.floor)]
+    assert versions == list(range(state.floor + 1, state.resource_version + 1))
+    assert 10 <= len(versions) <= 20
+    past = state.objects_at("configmaps", state.floor)
+    assert len(past) == state.floor - start
+
+
+def test_forks_share_all_but_what_they_changed() -> None:
+    cluster = Cluster(objects=[config_map(f"c{index}") for index in range(10)])
+    fork = cluster.fork()
+    fork.patch("ConfigMap/v1", "c3", {"data": {"a": "1"}})
+    for index in (0, 5, 9):
+        key = Key("default", f"c{index}")
+        assert fork.state.find("configmaps", key) is cluster.state.find("configmaps", key)
+    assert fork.state.kinds.get("namespaces") is cluster.state.kinds.get("namespaces")

@@ -1,0 +1,50 @@
+"""The API server answers what a real kube-apiserver 1.35 answered, case by case."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import Any
+
+import pytest
+from conformance.in_process import InProcess
+from conformance.replayer import first_difference, load, play
+
+FILES = (
+    "apply",
+    "builtin",
+    "custom",
+    "delete",
+    "listwatch",
+    "metadata",
+    "patch",
+    "random",
+    "status",
+    "versions",
+)
+CASES = [pytest.param(case, id=case["id"]) for name in FILES for case in load(name)]
+
+
+@pytest.fixture(scope="module")
+def server() -> InProcess:
+    """One server for all cases: each has a namespace of its own, as it had when it was recorded."""
+    return InProcess()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_answers_are_those_of_kube_apiserver(server: InProcess, case: dict[str, Any]) -> None:
+    """Every step of the case gives the recorded answer, managedFields included."""
+    found = play(server, case)
+    step = first_difference(case["answers"], found)
+    assert step is None, _explain(case, step, found)
+
+
+def test_the_number_of_cases_is_what_was_recorded() -> None:
+    """No case got lost."""
+    assert len(CASES) == 655
+
+
+def _explain(case: dict[str, Any], step: int, found: list[Any]) -> str:
+    want, got = (json.dumps(each[step], indent=1, sort_keys=True).splitlines() for each in (case["answers"], found))
+    lines = difflib.unified_diff(want, got, "kube-apiserver", "kontend", lineterm="", n=2)
+    return f"step {step}: {json.dumps(case['steps'][step])}\n" + "\n".join(lines)
