@@ -11,6 +11,7 @@ from kontend.kube.builtin import (
     batch,
     config,
     coordination,
+    definitions,
     networking,
     nodes,
     pods,
@@ -23,7 +24,7 @@ from kontend.kube.builtin import (
 from kontend.kube.strategy import Strategy
 
 _AREAS: Final = (
-    access, autoscaling, batch, config, coordination, networking, nodes, pods, policy, registration, services, storage,
+    access, autoscaling, batch, config, coordination, definitions, networking, nodes, pods, policy, registration, services, storage,
     workloads,
 )  # fmt: skip
 STRATEGIES: Final[Mapping[tuple[str, str], Strategy]] = {
