@@ -90,7 +90,10 @@ def deployment(name: str = "web", image: str = "web:1") -> dict[str, Any]:
                         {
                             "name": "web",
                             "image": image,
-                            "ports": [{"name": "http", "containerPort": 8080}, {"name": "metrics", "containerPort": 9090}],
+                            "ports": [
+                                {"name": "http", "containerPort": 8080},
+                                {"name": "metrics", "containerPort": 9090},
+                            ],
                             "env": [{"name": "LOG", "value": "info"}, {"name": "MODE", "value": "prod"}],
                             "resources": {
                                 "requests": {"cpu": "100m", "memory": "128Mi"},

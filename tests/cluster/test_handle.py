@@ -5,21 +5,48 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cluster.objects import config_map, definition, deployment, widget
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cluster.objects import config_map, definition, deployment, widget
 from kontend import Cluster
 from kontend.cluster.handle import handle
 from kontend.cluster.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
 from kontend.kube.json_text import canonical
 
-START = Cluster(crds=[definition()], objects=[widget(spec={"a": [1, {"b": None}]}), config_map(data={"k": "v"}), deployment()])
+START = Cluster(
+    crds=[definition()], objects=[widget(spec={"a": [1, {"b": None}]}), config_map(data={"k": "v"}), deployment()]
+)
 
-_SCALARS = st.none() | st.booleans() | st.integers(-5, 2**70) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8)
+_SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8)
+)
 _FIELDS = st.sampled_from(
-    ["metadata", "spec", "status", "name", "namespace", "labels", "finalizers", "ownerReferences", "uid", "kind"]
-    + ["apiVersion", "resourceVersion", "managedFields", "template", "containers", "replicas", "data", "selector", "$patch"]
+    [
+        "metadata",
+        "spec",
+        "status",
+        "name",
+        "namespace",
+        "labels",
+        "finalizers",
+        "ownerReferences",
+        "uid",
+        "kind",
+        "apiVersion",
+        "resourceVersion",
+        "managedFields",
+        "template",
+        "containers",
+        "replicas",
+        "data",
+        "selector",
+        "$patch",
+    ]
 ) | st.text(max_size=6)
 _JSON = st.recursive(
     _SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_FIELDS, inner, max_size=5), max_leaves=25
@@ -44,17 +71,39 @@ _PATHS = st.sampled_from(
         "//",
     ]
 )
-_TYPES = st.sampled_from([MERGE_PATCH, JSON_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH, "application/json", "application/yaml", "x"])
+_TYPES = st.sampled_from(
+    [MERGE_PATCH, JSON_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH, "application/json", "application/yaml", "x"]
+)
 _QUERY = st.dictionaries(
     st.sampled_from(
-        ["dryRun", "fieldManager", "fieldValidation", "force", "labelSelector", "fieldSelector", "limit", "continue", "watch"]
-        + ["resourceVersion", "resourceVersionMatch", "propagationPolicy", "gracePeriodSeconds", "sendInitialEvents"]
+        [
+            "dryRun",
+            "fieldManager",
+            "fieldValidation",
+            "force",
+            "labelSelector",
+            "fieldSelector",
+            "limit",
+            "continue",
+            "watch",
+            "resourceVersion",
+            "resourceVersionMatch",
+            "propagationPolicy",
+            "gracePeriodSeconds",
+            "sendInitialEvents",
+        ]
     ),
-    st.tuples(st.sampled_from(["", "All", "m", "1", "0", "true", "a=b", "Strict", "999999", "Exact", "Orphan", "zz", "ß", "a in ("])),
+    st.tuples(
+        st.sampled_from(
+            ["", "All", "m", "1", "0", "true", "a=b", "Strict", "999999", "Exact", "Orphan", "zz", "ß", "a in ("]
+        )
+    ),
     max_size=4,
 )
 _METHODS = st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "FROB"])
-_ACCEPT = st.sampled_from(["application/json", "*/*", "text/html", "application/json;as=Table;v=v1;g=meta.k8s.io", ";;,="])
+_ACCEPT = st.sampled_from(
+    ["application/json", "*/*", "text/html", "application/json;as=Table;v=v1;g=meta.k8s.io", ";;,="]
+)
 
 
 def _encoded(value: Any) -> bytes:
@@ -62,7 +111,9 @@ def _encoded(value: Any) -> bytes:
 
 
 def _requests(bodies: st.SearchStrategy[bytes]) -> st.SearchStrategy[Request]:
-    return st.builds(Request, _METHODS, _PATHS, _QUERY, bodies, content_type=_TYPES, accept=_ACCEPT, user_agent=st.text(max_size=5))
+    return st.builds(
+        Request, _METHODS, _PATHS, _QUERY, bodies, content_type=_TYPES, accept=_ACCEPT, user_agent=st.text(max_size=5)
+    )
 
 
 def _check(request: Request) -> None:
@@ -126,7 +177,9 @@ def _copy(value: Any) -> Any:
     st.one_of(_mutations(deployment()), _mutations(definition()), _mutations(widget(spec={"a": {"b": [1]}}))),
     _TYPES,
 )
-def test_an_almost_valid_object_is_answered_and_a_refusal_changes_nothing(method: str, body: bytes, content_type: str) -> None:
+def test_an_almost_valid_object_is_answered_and_a_refusal_changes_nothing(
+    method: str, body: bytes, content_type: str
+) -> None:
     """One wrong part deep inside an otherwise good object."""
     named = "" if method == "POST" else "/d"
     for path in ("/apis/apps/v1/namespaces/default/deployments", "/apis/example.com/v1/namespaces/default/widgets"):

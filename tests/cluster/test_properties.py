@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from cluster.objects import WIDGET, config_map, definition, deployment, widget
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cluster.objects import WIDGET, config_map, definition, deployment, widget
 from kontend import ApiError, Cluster
 from kontend.kube.merge_patch import merge_patch_diff
 
@@ -70,7 +70,9 @@ def _random_writes(seed: int, steps: int = 60) -> Cluster:
                 deployment(name),
             ]
         )
-        kind = f"{obj['kind']}.{obj['apiVersion']}" if "/" in obj["apiVersion"] else f"{obj['kind']}/{obj['apiVersion']}"
+        kind = (
+            f"{obj['kind']}.{obj['apiVersion']}" if "/" in obj["apiVersion"] else f"{obj['kind']}/{obj['apiVersion']}"
+        )
         action = choose.randrange(5)
         try:
             if action == 0:
@@ -78,9 +80,13 @@ def _random_writes(seed: int, steps: int = 60) -> Cluster:
             elif action == 1:
                 cluster.apply(obj, manager=manager, force=choose.random() < 0.5)
             elif action == 2:
-                cluster.update({**obj, "metadata": {**cluster.get(kind, name)["metadata"], **obj["metadata"]}}, manager=manager)
+                cluster.update(
+                    {**obj, "metadata": {**cluster.get(kind, name)["metadata"], **obj["metadata"]}}, manager=manager
+                )
             elif action == 3:
-                cluster.patch(kind, name, {"metadata": {"annotations": {"n": str(choose.randrange(3))}}}, manager=manager)
+                cluster.patch(
+                    kind, name, {"metadata": {"annotations": {"n": str(choose.randrange(3))}}}, manager=manager
+                )
             else:
                 cluster.delete(kind, name)
         except ApiError:
@@ -94,7 +100,8 @@ def test_the_same_seed_gives_the_same_bytes(seed: int) -> None:
     """Two runs of the same writes are equal to the last byte of every version of every object."""
     first, second = (_random_writes(seed).state for _ in range(2))
     assert first.resource_version == second.resource_version
-    assert list(first.kinds) and set(first.kinds) == set(second.kinds)
+    assert list(first.kinds)
+    assert set(first.kinds) == set(second.kinds)
     for kind in first.kinds:
         ours, theirs = first.objects(kind), second.objects(kind)
         assert {key: (version.body, version.digest) for key, version in ours.items()} == {

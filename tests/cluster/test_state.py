@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from cluster.objects import config_map
 
+from cluster.objects import config_map
 from kontend import Cluster
 from kontend.cluster import state as module
 from kontend.kube.names import Key

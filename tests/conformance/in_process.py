@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.replayer import Exchange, definitions
-
 from kontend import Cluster
 from kontend.cluster.request import Request
 

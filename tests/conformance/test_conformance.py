@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+
 from conformance.in_process import InProcess
 from conformance.replayer import first_difference, load, play
 

@@ -41,12 +41,11 @@ class Cluster:
     """An API server that behaves like kube-apiserver 1.35: deterministic, forkable, without I/O.
 
     >>> cluster = Cluster()
-    >>> created = cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1"}})
-    >>> stale = cluster.get("ConfigMap/v1", "c")
-    >>> _ = cluster.patch("ConfigMap/v1", "c", {"data": {"a": "2"}})
-    >>> cluster.update(stale)
+    >>> stale = cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})
+    >>> changed = cluster.patch("ConfigMap/v1", "c", {"data": {"a": "2"}})
+    >>> cluster.update(stale)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    kontend.kube.errors.Conflict: Operation cannot be fulfilled on configmaps "c": the object has been modified; please apply your changes to the latest version and try again
+    kontend.kube.errors.Conflict: Operation cannot be fulfilled on configmaps "c": the object has been modified; ...
     """
 
     def __init__(
@@ -175,7 +174,9 @@ class Cluster:
         resource, namespace, name = self._address(obj)
         query = _write_query(manager, dry_run, field_validation)
         body = canonical(obj)
-        answer: Object = self._send("PUT", resource, namespace, name, subresource=subresource, body=body, query=query).body
+        answer: Object = self._send(
+            "PUT", resource, namespace, name, subresource=subresource, body=body, query=query
+        ).body
         return answer
 
     def update_status(self, obj: Mapping[str, Any], *, manager: str = "") -> Object:
@@ -198,7 +199,9 @@ class Cluster:
         """Patch an object: a merge patch when ``patch`` is an object, a JSON patch when it is a list, or ``type``."""
         chosen = type or ("merge" if isinstance(patch, Mapping) else "json")
         if chosen not in _PATCH_TYPES or chosen == "apply":
-            raise BadRequest(f"type: expected 'merge', 'json' or 'strategic', found {type!r}; for an apply call apply()")
+            raise BadRequest(
+                f"type: expected 'merge', 'json' or 'strategic', found {type!r}; for an apply call apply()"
+            )
         query = _write_query(manager, dry_run, field_validation)
         answer: Object = self._send(
             "PATCH",
@@ -293,9 +296,7 @@ class Cluster:
     ) -> Response:
         path = _path(resource, namespace if resource.namespaced else "", name, subresource)
         values = {key: (value,) for key, value in query.items() if value} if query else {}
-        response = self.request(
-            Request(method, path, values, body, content_type=content_type, user_agent=self.manager)
-        )
+        response = self.request(Request(method, path, values, body, content_type=content_type, user_agent=self.manager))
         if response.code >= 400:
             raise from_status(response.body) if isinstance(response.body, dict) else BadRequest(str(response.body))
         return response

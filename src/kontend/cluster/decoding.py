@@ -121,7 +121,8 @@ def _check_builtin_kind(target: Target, group: str, version: str, kind: str) -> 
         why = f"converting ({version}.{kind}) to ({ours}.{resource.kind}): unknown conversion"
     else:
         where = api_version(group, version)
-        why = f'no kind {go_quote(kind)} is registered for version {go_quote(where)} in scheme "pkg/runtime/scheme.go:111"'
+        scheme = '"pkg/runtime/scheme.go:111"'
+        why = f"no kind {go_quote(kind)} is registered for version {go_quote(where)} in scheme {scheme}"
     raise _unhandled(kind, version, resource.kind, why)
 
 

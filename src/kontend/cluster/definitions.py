@@ -1,7 +1,7 @@
 """CustomResourceDefinitions at work: what follows when one is created, changed or deleted.
 
-kube-apiserver does this in controllers of its own, a moment later. Here it is part of the same step: a new definition is
-accepted and established at once, a changed one serves its new versions, a deleted one takes its objects with it.
+kube-apiserver does this in controllers of its own, a moment later. Here it is part of the same step: a new definition
+is accepted and established at once, a changed one serves its new versions, a deleted one takes its objects with it.
 """
 
 from __future__ import annotations

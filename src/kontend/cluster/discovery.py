@@ -123,7 +123,11 @@ def _resource_list(registry: Registry, group: str, version: str) -> Response | N
             if (info.group, info.version) != (resource.group, resource.version):
                 entry.update(group=info.group, version=info.version)
             entries.append({key: value for key, value in entry.items() if value != "" or key == "singularName"})
-    body: dict[str, Any] = {"kind": "APIResourceList", "groupVersion": api_version(group, version), "resources": entries}
+    body: dict[str, Any] = {
+        "kind": "APIResourceList",
+        "groupVersion": api_version(group, version),
+        "resources": entries,
+    }
     if group:
         body["apiVersion"] = "v1"
     return Response(200, body)

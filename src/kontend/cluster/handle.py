@@ -15,11 +15,11 @@ from kontend.cluster.decoding import check_size, decode_object, parse_body
 from kontend.cluster.delete import delete, delete_collection
 from kontend.cluster.options import delete_options, list_options, write_options
 from kontend.cluster.patch import check_patch_type, patch
+from kontend.cluster.pods import bind_pod, evict_pod
 from kontend.cluster.read import get, list_objects
 from kontend.cluster.request import APPLY_PATCH, PageNotFound, Request, Response, Target, route
-from kontend.cluster.state import State
-from kontend.cluster.pods import bind_pod, evict_pod
 from kontend.cluster.scale import get_scale, patch_scale, update_scale
+from kontend.cluster.state import State
 from kontend.cluster.update import update
 from kontend.cluster.watch import watch
 from kontend.kube.errors import ApiError, BadRequest
@@ -84,7 +84,10 @@ def _update(state: State, target: Target, request: Request) -> Outcome:
     target.options = write_options(request.query, kind="UpdateOptions", user_agent=request.user_agent)
     if target.subresource == "scale":
         scale = _plain_body(target, request)
-        if (scale.get("apiVersion"), scale.get("kind")) != ("autoscaling/v1", "Scale") and target.resource.custom is not None:
+        if (scale.get("apiVersion"), scale.get("kind")) != (
+            "autoscaling/v1",
+            "Scale",
+        ) and target.resource.custom is not None:
             raise BadRequest('no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"')
         state, obj = update_scale(state, target, scale)
         return state, obj, 200

@@ -140,7 +140,7 @@ def _checked_body(body: Any) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise BadRequest(
             "couldn't get version/kind; json parse error: json: cannot unmarshal "
-            f"{go_kind(body)} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; "
+            f'{go_kind(body)} into Go value of type struct {{ APIVersion string "json:\\"apiVersion,omitempty\\""; '
             'Kind string "json:\\"kind,omitempty\\"" }'
         )
     kind = body.get("kind") or "DeleteOptions"

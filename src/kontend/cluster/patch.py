@@ -131,10 +131,12 @@ def _normalize(target: Target, obj: Any, problems: list[str], strategic: str = "
         raise rejected("the patch makes something else of the object")
     if resource.custom is not None and not obj.get("kind"):
         raise _bad_patch(go_json(obj), f"Object 'Kind' is missing in '{go_json(obj)}'")
-    shown = strategic or (go_json(obj) if validation == "Strict" else "")
-    obj["apiVersion"], obj["kind"] = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
+    fields: dict[str, Any] = obj
+    shown = strategic or (go_json(fields) if validation == "Strict" else "")
+    fields["apiVersion"] = fields.get("apiVersion") or resource.api_version
+    fields["kind"] = fields.get("kind") or resource.kind
     try:
-        obj, unknown = resource.normalized(obj, from_maps=bool(strategic))
+        fields, unknown = resource.normalized(fields, from_maps=bool(strategic))
     except BadRequest as error:
         raise _bad_patch(shown or go_json(obj), error.message) from None
     problems = problems + [f"unknown field {go_quote(path)}" for path in unknown]
@@ -143,7 +145,7 @@ def _normalize(target: Target, obj: Any, problems: list[str], strategic: str = "
     if validation == "Warn":
         for problem in problems:
             target.warn(problem)
-    return obj
+    return fields
 
 
 def _bad_patch(obj: str, why: str) -> Invalid:

@@ -53,9 +53,7 @@ def negotiate(accept: str, target: Target) -> Form:
     raise NotAcceptable(f"only the following media types are accepted: {', '.join(_SERVED)}")
 
 
-def present(
-    state: State, target: Target, include_object: str, form: Form, body: Any, *, headers: bool = True
-) -> Any:
+def present(state: State, target: Target, include_object: str, form: Form, body: Any, *, headers: bool = True) -> Any:
     """The answer in the form the client asked for."""
     if not form.shape or body.get("kind") == "Status":
         return body
@@ -73,7 +71,7 @@ def _shown(state: State, target: Target, include_object: str, form: Form, body: 
         table = tables.table(
             target.resource.group,
             target.resource.kind,
-            body["items"] if "items" in body else [body],
+            body.get("items", [body]),
             columns=target.resource.custom.printer_columns if target.resource.custom is not None else None,
             now=rfc3339(state.now),
             include_object=include_object or "Metadata",

@@ -152,7 +152,9 @@ def parse_version(text: str, error: type[ApiError]) -> int:
         return 0
     if not (text.isascii() and text.isdigit()) or int(text) >= 2**64:
         problem = "value out of range" if text.isdigit() else "invalid syntax"
-        why = f"resourceVersion: Invalid value: {go_quote(text)}: strconv.ParseUint: parsing {go_quote(text)}: {problem}"
+        why = (
+            f"resourceVersion: Invalid value: {go_quote(text)}: strconv.ParseUint: parsing {go_quote(text)}: {problem}"
+        )
         if error is BadRequest:
             raise BadRequest(f"invalid resource version: {why}")
         raise ApiError(why, code=500)

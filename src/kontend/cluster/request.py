@@ -116,12 +116,14 @@ def route(registry: Registry, request: Request) -> Target:
     resource = registry.at(group, version, rest[0])
     name = rest[1] if len(rest) > 1 else ""
     if resource is None or "" in rest or (namespace and not resource.namespaced):
-        raise _nothing_there(registry, group, version)
+        raise _nothing_there(registry, group)
     if resource.namespaced and not namespace and (name or request.method in ("POST", "DELETE")):
         if not name and resource.custom is None:
             raise not_allowed()
-        raise _nothing_there(registry, group, version)
-    target = Target(registry, resource, "", namespace, name, "/".join(rest[2:]), user=request.user, groups=request.groups)
+        raise _nothing_there(registry, group)
+    target = Target(
+        registry, resource, "", namespace, name, "/".join(rest[2:]), user=request.user, groups=request.groups
+    )
     target.verb = "watch" if always_watch else _verb(request.method, bool(name), watching)
     _check_served(target)
     return target
@@ -130,7 +132,7 @@ def route(registry: Registry, request: Request) -> Target:
 _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 
 
-def _nothing_there(registry: Registry, group: str, version: str) -> Exception:
+def _nothing_there(registry: Registry, group: str) -> Exception:
     """Built-in groups say so in a Status; elsewhere there is no page at all."""
     if registry.is_builtin_group(group):
         return NotFound("the server could not find the requested resource", details={})

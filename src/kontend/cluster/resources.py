@@ -120,7 +120,11 @@ class Resource:
             try:
                 return self.normalized(obj, from_maps=True)[0]
             except BadRequest as error:
-                kind = f"{self.group}/{self.version}, Kind={self.kind}" if self.group else f"{self.version}, Kind={self.kind}"
+                kind = (
+                    f"{self.group}/{self.version}, Kind={self.kind}"
+                    if self.group
+                    else f"{self.version}, Kind={self.kind}"
+                )
                 metadata = obj.get("metadata") or {}
                 where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {kind}"
                 why = f"unable to convert unstructured object to {kind}: {error.message}"
@@ -132,7 +136,6 @@ class Resource:
     def convert(self, obj: dict[str, Any]) -> None:
         """Make an object that was stored at another version one of this version: fields it lacks are dropped."""
         prune(obj, self.schema)
-        apply_defaults(obj, self.schema)
 
 
 class Registry:

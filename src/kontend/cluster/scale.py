@@ -95,7 +95,9 @@ def _applying(state: State, target: Target, body: bytes) -> Transform:
             merged, managed = apply.apply(live=live, patch=patch, kind="Scale", force=target.options.force, **arguments)
             return managed
 
-        if target.resource.custom is not None and not to_scale(old.managed, state.registry.replicas_at(target.resource)):
+        if target.resource.custom is not None and not to_scale(
+            old.managed, state.registry.replicas_at(target.resource)
+        ):
             raise _inconvertible("failed to create manager for existing fields: failed to convert live object", "/")
         managed = _owners(state, target, old, tracked)
         if target.resource.custom is not None:
@@ -159,7 +161,9 @@ def _check(target: Target, scale: Any) -> None:
     scale.setdefault("metadata", {})
     for field in ("metadata", "spec"):
         if not isinstance(scale.get(field) or {}, dict):
-            raise _undecodable(scale[field], f"Scale.{field}", "v1.ObjectMeta" if field == "metadata" else "v1.ScaleSpec")
+            raise _undecodable(
+                scale[field], f"Scale.{field}", "v1.ObjectMeta" if field == "metadata" else "v1.ScaleSpec"
+            )
     replicas = (scale.get("spec") or {}).get("replicas")
     if replicas is not None and (isinstance(replicas, bool) or not isinstance(replicas, int)):
         raise _undecodable(replicas, "ScaleSpec.spec.replicas", "int32")

@@ -90,7 +90,9 @@ def resource_of(registry: Registry, kind: GroupVersionKind) -> Resource:
     resource = registry.of_kind(kind)
     if resource is None:
         hint = "add its CustomResourceDefinition: Cluster(crds=[...])"
-        others = sorted(str(GroupVersionKind(r.group, r.version, r.kind)) for r in registry.resources() if r.kind == kind.kind)
+        others = sorted(
+            str(GroupVersionKind(r.group, r.version, r.kind)) for r in registry.resources() if r.kind == kind.kind
+        )
         if others:
             hint = "did you mean " + " or ".join(others) + "?"
         raise UnknownKind(f'no kind "{kind.kind}" is served for version "{kind.api_version}": {hint}')

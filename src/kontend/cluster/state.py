@@ -6,7 +6,7 @@ changed object, so a fork costs a few hundred bytes and an old state stays what 
 
 An object is stored as a :class:`Version`: its JSON without ``metadata.resourceVersion`` and ``metadata.managedFields``.
 The first is the version's own number; the second are kept beside the JSON, as interned values, because a million states
-repeat the same few. Two versions with equal content have equal bytes, which is how a write that changes nothing is seen.
+repeat the same few. Equal content has equal bytes, which is how a write that changes nothing is seen.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Version:
 
 
 class UnsettledVersion(Version):
-    """An object whose defaults were filled in when it was read back: the next write stores them, though it shows nothing."""
+    """An object whose defaults were filled in when it was read back: the next write stores them, and shows nothing."""
 
     __slots__ = ()
 
@@ -125,7 +125,18 @@ class Change:
 class State:
     """Everything an API server knows. Never changed: every write makes another one."""
 
-    __slots__ = ("floor", "hooks", "kinds", "newest", "now", "older", "registry", "resource_version", "serial", "stretch")
+    __slots__ = (
+        "floor",
+        "hooks",
+        "kinds",
+        "newest",
+        "now",
+        "older",
+        "registry",
+        "resource_version",
+        "serial",
+        "stretch",
+    )
 
     def __init__(
         self,

@@ -91,6 +91,4 @@ def check_name_matches(target: Target, metadata: dict[str, Any]) -> None:
             f"the name of the object ({target.name} based on URL) was undeterminable: name must be provided"
         )
     if name != target.name:
-        raise BadRequest(
-            f"the name of the object ({name}) does not match the name on the URL ({target.name})"
-        )
+        raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({target.name})")

@@ -162,7 +162,10 @@ def _prepare_and_validate(target: Target, obj: dict[str, Any], old: dict[str, An
         metadata["creationTimestamp"] = old_metadata["creationTimestamp"]
     if old_metadata.get("deletionTimestamp"):
         metadata["deletionTimestamp"] = old_metadata["deletionTimestamp"]
-    if old_metadata.get("deletionGracePeriodSeconds") is not None and metadata.get("deletionGracePeriodSeconds") is None:
+    if (
+        old_metadata.get("deletionGracePeriodSeconds") is not None
+        and metadata.get("deletionGracePeriodSeconds") is None
+    ):
         metadata["deletionGracePeriodSeconds"] = old_metadata["deletionGracePeriodSeconds"]
     errors = []
     if metadata != old_metadata:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kontend.kube.crd_names import names_errors
 from kontend.kube.crd_spec import Strictness, new_strictness, spec_errors, update_strictness
 from kontend.kube.field_errors import FieldError, go_quote, invalid, required
 from kontend.kube.go_url import UrlError, parse_request_uri
 from kontend.kube.name_rules import dns1123_subdomain
-from kontend.kube.crd_names import names_errors
 from kontend.kube.object_meta import validate_object_meta, validate_object_meta_update
 from kontend.kube.structural import as_mapping
 

@@ -156,7 +156,8 @@ _BY_REASON: dict[str, type[ApiError]] = {
     each.reason: each
     for each in (
         BadRequest, Unauthorized, Forbidden, NotFound, MethodNotAllowed, NotAcceptable, Conflict, AlreadyExists, Gone,
-        RequestEntityTooLarge, UnsupportedMediaType, Invalid, TooManyRequests, InternalError, ServiceUnavailable, Timeout,
+        RequestEntityTooLarge, UnsupportedMediaType, Invalid, TooManyRequests, InternalError, ServiceUnavailable,
+        Timeout,
     )
 }  # fmt: skip
 _BY_REASON["Gone"] = Gone

@@ -51,7 +51,10 @@ def charge(budget: Json, pod: Mapping[str, Any], *, now: str) -> bool:
     disrupted: Json = status.setdefault("disruptedPods", {})
     if len(disrupted) > _MOST_DISRUPTED:
         raise errors.forbidden(
-            "policy", "poddisruptionbudget", name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+            "policy",
+            "poddisruptionbudget",
+            name,
+            "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
         )
     if allowed == 0:
         message = (
@@ -88,11 +91,11 @@ def _no_more_disruptions(budget: Json, now: str) -> None:
         "observedGeneration": budget["status"].get("observedGeneration") or 0,
         "lastTransitionTime": now,
     }
-    budget["status"]["conditions"] = [each for each in conditions if each.get("type") != "DisruptionAllowed"] + [condition]
+    budget["status"]["conditions"] = [each for each in conditions if each.get("type") != "DisruptionAllowed"] + [
+        condition
+    ]
 
 
 def _too_many(message: str, *, retry_after: int) -> errors.TooManyRequests:
     causes = [{"reason": "DisruptionBudget", "message": message}]
     return errors.too_many_requests(_REFUSED, retry_after=retry_after, causes=causes)
-
-

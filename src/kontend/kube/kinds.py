@@ -138,6 +138,11 @@ def type_schema(name: str) -> Schema:
     return _build(name) if built is None else built
 
 
+def type_names() -> list[str]:
+    """The names of all types, as :func:`type_schema` takes them: those of the table and those with their own form."""
+    return [*_table()["types"], *(name for name in _OPAQUE if name not in _table()["types"])]
+
+
 def _build(name: str) -> Schema:
     package, _, go_type = name.rpartition(".")
     go_name = f"{package.rpartition('/')[2]}.{go_type}"

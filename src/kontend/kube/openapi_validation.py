@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kontend.kube import field_errors
+from kontend.kube.cel.rules import compile_rules, rule_errors
 from kontend.kube.embedded_resources import compile_embedded
 from kontend.kube.field_errors import FieldError, invalid
 from kontend.kube.list_types import compile_list_types
 from kontend.kube.schema import MISSING, Schema
 from kontend.kube.structural import as_mapping
 from kontend.kube.value_validation import compile_checks, value_errors
-from kontend.kube.cel.rules import compile_rules, rule_errors
 
 _BLOCKING: Final = frozenset(
     {

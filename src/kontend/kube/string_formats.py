@@ -141,7 +141,7 @@ _is_address = _matches(
 
 
 def _is_host_char(char: str) -> bool:
-    return char.isascii() and char.isalnum() or unicodedata.category(char)[0] in "LS"
+    return (char.isascii() and char.isalnum()) or unicodedata.category(char)[0] in "LS"
 
 
 def _is_hostname(text: str) -> bool:

@@ -17,8 +17,8 @@ from kontend.kube.correlation import item_key, old_items, same_json, unchanged
 from kontend.kube.field_errors import FieldError, go_json, go_quote, go_value
 from kontend.kube.go_regexp import RegexpError, compile_regexp
 from kontend.kube.schema import MISSING
-from kontend.kube.structural import additional_schema, as_mapping
 from kontend.kube.string_formats import format_check
+from kontend.kube.structural import additional_schema, as_mapping
 
 Path = tuple[Any, ...] | None
 

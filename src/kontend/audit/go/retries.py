@@ -133,7 +133,7 @@ def _blind(file: GoFile, literal: Node, call: Node, parts: list[str], rereads: b
         return ""
     lent = rf"\b{re.escape(parts[0])}\.(SetResourceVersion\(\w+[\w.]*\.GetResourceVersion\(\)\)|(ObjectMeta\.)?ResourceVersion\s*=\s*\w+[\w.]*\.ResourceVersion)"
     borrowed = re.search(lent, text(literal)[: call.start_byte - literal.start_byte])
-    if borrowed:
+    if borrowed and "Status" in text(call):
         return borrowed.group(0)
     if not rereads:
         return ""

@@ -106,7 +106,8 @@ def _handed(module: Module, node: ast.Name, use: ast.AST) -> bool:
     function = module.function_of(use)
     if function is None or node.id not in ("body", "status") or not module.uses("kopf"):
         return False
-    return node.id in parameters(function)
+    decorated = any(dotted(each).startswith("kopf.") for each in function.decorator_list)
+    return decorated and node.id in parameters(function)
 
 
 def _assigned_to_self(module: Module, name: str) -> list[ast.expr]:

@@ -44,6 +44,12 @@ class CustomResourceDefinitions(Strategy):
         """What is wrong with a new definition, its name included."""
         return crd.validate_crd(obj)
 
+    def canonicalize(self, obj: Json) -> None:
+        """Go writes these even when they are empty."""
+        status = obj.setdefault("status", {})
+        status.setdefault("conditions", None)
+        status.setdefault("acceptedNames", {"plural": "", "kind": ""})
+
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
         """What is wrong with a change of a definition."""
         return crd.validate_crd_update(new, old)

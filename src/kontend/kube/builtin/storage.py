@@ -88,7 +88,8 @@ class PersistentVolumeClaims(WithSpecAndStatus):
     returns_deleted_object = True
     generation_fields = ()
     rechecks_metadata = True
-    zero_status: ClassVar = {"phase": "Pending"}
+    # The phase is a default that a claim gets when it is read; until the first update the stored one has none.
+    zero_status: ClassVar = {}
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:
         """Choose the default storage class if none is asked for, and protect the claim while it is in use."""

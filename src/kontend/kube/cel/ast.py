@@ -52,6 +52,8 @@ class Call(Node):
     function: str
     args: list[Node]
     target: Node | None = None
+    #: The parameters of the overloads that fit, filled in by the checker.
+    overloads: list[tuple[Type, ...]] = field(default_factory=list)
 
 
 @dataclass(slots=True)

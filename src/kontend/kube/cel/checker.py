@@ -167,6 +167,7 @@ class _Checker:
             if mapping is None:
                 continue
             self.mapping = mapping
+            node.overloads.append(overload.params)
             produced = substitute(mapping, produced)
             if result is None:
                 result = produced

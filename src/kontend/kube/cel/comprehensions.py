@@ -136,7 +136,7 @@ def _map(pairs: Pairs, body: list[Run]) -> Run:
     return run
 
 
-_LOOPS: dict[str, Callable[[Pairs, list["Run"]], "Run"]] = {
+_LOOPS: dict[str, Callable[[Pairs, list[Run]], Run]] = {
     "all": _all, "exists": _exists, "one": _exists_one, "map": _map,
 }  # fmt: skip
 

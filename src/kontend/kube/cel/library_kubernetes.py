@@ -344,7 +344,7 @@ def _semver_complaint(text: str) -> str:
     for name, part in zip(("major", "minor", "patch"), (*parts[:2], re.split("[-+]", parts[2])[0]), strict=True):
         if not part.isdigit():
             shown = f"Invalid character(s) found in {name} number {go_quote(part)}"
-            return shown if part else f'strconv.ParseUint: parsing "": invalid syntax'
+            return shown if part else 'strconv.ParseUint: parsing "": invalid syntax'
         if len(part) > 1 and part.startswith("0"):
             return f"{name.capitalize()} number must not contain leading zeroes {go_quote(part)}"
     return "Prerelease is empty" if "-" in parts[2].partition("+")[0] else "Build meta data is empty"

@@ -1,0 +1,8 @@
+"""``python -m kontend.cli``."""
+
+import sys
+
+from kontend.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,228 @@
+"""``kontend serve``: an API server for real clients, from the command line.
+
+    $ kontend serve --crds crds/ --objects seed.yaml
+    kontend: serving Kubernetes 1.35 semantics on http://127.0.0.1:6443
+    export KUBECONFIG=/tmp/kontend-x7/kontend.kubeconfig
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import errno
+import gc
+import ipaddress
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from kontend.cluster.seed import empty_state
+from kontend.cluster.state import State
+from kontend.serve import manifests
+from kontend.serve.identity import BadToken, Tokens
+from kontend.serve.kubeconfig import kubeconfig, write_private
+from kontend.serve.server import Server
+from kontend.serve.store import Store, StoreError
+
+_MANAGER = "kontend"
+
+
+class WrongUse(Exception):
+    """Options that do not go together; the message says the way out."""
+
+
+class Failure(Exception):
+    """The server cannot start; the message says why."""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kontend serve",
+        description="Serve the Kubernetes 1.35 API from one process: for kubectl, for controllers, for tests.",
+        epilog="Stop it with Ctrl-C. Without --data and --snapshot nothing is kept.",
+    )
+    add = parser.add_argument
+    add("--crds", action="append", default=[], metavar="PATH", type=Path, help="file or directory with custom resource definitions (again for more)")
+    add("--objects", action="append", default=[], metavar="PATH", type=Path, help="file or directory with objects to begin with (again for more)")
+    add("--address", default="127.0.0.1", help="where to listen (default: this machine only)")
+    add("--port", type=_port, default=6443, help="default: 6443; 0 picks a free one")
+    add("--kubeconfig", metavar="FILE", type=Path, help="write the kubeconfig there (default: a new directory, removed at the end)")
+    add("--ready-fd", metavar="N", type=int, help="write the URL to this file descriptor when ready, and close it")
+    add("--data", metavar="DIR", type=Path, help="keep everything there: what was acknowledged survives any crash")
+    add("--snapshot", metavar="FILE", type=Path, help="load the state from there if it exists, and save it there at the end")
+    add("--read-only", action="store_true", help="refuse writes")
+    add("--token", action="append", default=[], metavar="NAME=SECRET", help="require bearer tokens; NAME is the user (again for more)")
+    add("--tls", action="store_true", help="serve HTTPS with a certificate of its own, which the kubeconfig trusts")
+    add("--audit-log", metavar="FILE", type=Path, help="append an audit log in the format of Kubernetes")
+    return parser  # fmt: skip
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: expected a number from 0 to 65535")
+    return int(text)
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run ``kontend serve`` until it is stopped, and return the exit code."""
+    try:
+        options = _parser().parse_args(list(argv))
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 2
+    try:
+        tokens = Tokens.parse(options.token)
+        _check(options, tokens)
+        return _serve(options, tokens)
+    except (WrongUse, BadToken) as error:
+        prefix = "--token: " if isinstance(error, BadToken) else ""
+        return _say(f"{prefix}{error}", 2)
+    except (Failure, StoreError, manifests.BadManifest) as error:
+        return _say(str(error), 1)
+
+
+def _say(message: str, code: int) -> int:
+    sys.stderr.write(f"kontend serve: {message}\n")
+    return code
+
+
+def _check(options: argparse.Namespace, tokens: Tokens) -> None:
+    if options.data and options.snapshot:
+        raise WrongUse("--data and --snapshot both say where the state is kept; choose one")
+    if not _is_loopback(options.address) and not (tokens and options.tls):
+        raise WrongUse(
+            f"refusing to listen on {options.address} without --token and --tls: whoever can reach it could do anything. "
+            "Add --token NAME=SECRET --tls, or leave out --address to serve this machine only."
+        )
+
+
+def _is_loopback(address: str) -> bool:
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _serve(options: argparse.Namespace, tokens: Tokens) -> int:
+    with contextlib.ExitStack() as cleanup:
+        store = Store(options.data) if options.data else None
+        if store is not None:
+            cleanup.callback(store.close)
+        state = _first_state(options, store)
+        audit_log = None
+        if options.audit_log:
+            from kontend.serve.audit_log import AuditLog
+
+            try:
+                audit_log = AuditLog(options.audit_log)
+            except OSError as error:
+                raise Failure(f"--audit-log {options.audit_log}: {error.strerror}") from None
+        server = Server(state, tokens=tokens, store=store, audit_log=audit_log, read_only=options.read_only)
+        _raise_file_limit()
+        # Nothing that exists now will ever be garbage; what comes later mostly dies young.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 50)
+        asyncio.run(_until_stopped(server, options, tokens, cleanup))
+        if options.snapshot:
+            from kontend.serve import snapshot
+
+            snapshot.save(server.state, options.snapshot)
+    return 0
+
+
+def _first_state(options: argparse.Namespace, store: Store | None) -> State:
+    """What is served at first: what was kept, and what the files add to it."""
+    kept = store.load() if store is not None else None
+    if options.snapshot and options.snapshot.exists():
+        from kontend.serve import snapshot
+
+        try:
+            kept = snapshot.load(options.snapshot)
+        except snapshot.BadSnapshot as error:
+            raise Failure(str(error)) from None
+    state = empty_state() if kept is None else kept
+    state = state.replace(now=max(state.now, int(time.time())))
+    definitions = manifests.read_definitions(options.crds)
+    state, _ = manifests.store_all(state, [*definitions, *manifests.read(options.objects)], manager=_MANAGER)
+    if store is not None and (kept is None or state.resource_version > kept.resource_version):
+        store.save(kept, state)
+    return state
+
+
+async def _until_stopped(
+    server: Server, options: argparse.Namespace, tokens: Tokens, cleanup: contextlib.ExitStack
+) -> None:
+    stopped = asyncio.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(each, stopped.set)
+    certificates = None
+    if options.tls:
+        from kontend.serve.tls import TlsUnavailable
+        from kontend.serve.tls import certificates as make_certificates
+
+        try:
+            certificates = make_certificates(options.address, options.data / "tls" if options.data else None)
+        except TlsUnavailable as error:
+            raise Failure(str(error)) from None
+    try:
+        await server.start(options.address, options.port, tls=certificates.context() if certificates else None)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise Failure(f"port {options.port} is taken; --port 0 picks a free one") from None
+        raise Failure(f"cannot listen on {options.address} port {options.port}: {error.strerror or error}") from None
+    url = _url(options.address, server.port, secure=options.tls)
+    path = _kubeconfig_path(options, cleanup)
+    try:
+        content = kubeconfig(url, secrets=tokens.secrets(), ca=certificates.ca if certificates else None)
+        write_private(path, content)
+    except OSError as error:
+        raise Failure(f"--kubeconfig {path}: {error.strerror}") from None
+    sys.stdout.write(f"kontend: serving Kubernetes 1.35 semantics on {url}\nexport KUBECONFIG={path}\n")
+    sys.stdout.flush()
+    if options.ready_fd is not None:
+        _tell_ready(options.ready_fd, url)
+    await stopped.wait()
+    await server.stop()
+
+
+def _url(address: str, port: int, *, secure: bool) -> str:
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(address, f"[{address}]" if ":" in address else address)
+    return f"{'https' if secure else 'http'}://{host}:{port}"
+
+
+def _kubeconfig_path(options: argparse.Namespace, cleanup: contextlib.ExitStack) -> Path:
+    if options.kubeconfig:
+        return Path(options.kubeconfig).absolute()
+    if options.data:
+        return Path(options.data, "kontend.kubeconfig").absolute()
+    directory = tempfile.mkdtemp(prefix="kontend-")
+    cleanup.callback(shutil.rmtree, directory, ignore_errors=True)
+    return Path(directory, "kontend.kubeconfig")
+
+
+def _tell_ready(descriptor: int, url: str) -> None:
+    try:
+        os.write(descriptor, f"{url}\n".encode())
+        os.close(descriptor)
+    except OSError as error:
+        raise Failure(f"--ready-fd {descriptor}: {error.strerror}") from None
+
+
+def _raise_file_limit() -> None:
+    """A connection is a file: allow as many as the system lets us."""
+    try:
+        import resource
+    except ImportError:  # not on this system, which then has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,66 @@
+"""The kubeconfig that points clients at this server."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import orjson
+
+
+def kubeconfig(url: str, *, secrets: Mapping[str, str] | None = None, ca: bytes | None = None) -> str:
+    """The text of a kubeconfig: one context for each user, the first one current.
+
+    >>> print(kubeconfig("http://127.0.0.1:6443"))
+    apiVersion: v1
+    kind: Config
+    current-context: kontend
+    clusters:
+    - name: kontend
+      cluster:
+        server: "http://127.0.0.1:6443"
+    contexts:
+    - name: kontend
+      context: {cluster: kontend, user: "admin", namespace: default}
+    users:
+    - name: "admin"
+      user: {}
+    <BLANKLINE>
+    """
+    lines = ["apiVersion: v1", "kind: Config", "current-context: kontend", "clusters:", "- name: kontend", "  cluster:"]
+    lines.append(f"    server: {_text(url)}")
+    if ca is not None:
+        lines.append(f"    certificate-authority-data: {base64.b64encode(ca).decode()}")
+    users = dict(secrets or {}) or {"admin": ""}
+    lines.append("contexts:")
+    for index, name in enumerate(users):
+        lines.append(f"- name: {'kontend' if index == 0 else _text(f'kontend-{name}')}")
+        lines.append(f"  context: {{cluster: kontend, user: {_text(name)}, namespace: default}}")
+    lines.append("users:")
+    for name, secret in users.items():
+        lines.append(f"- name: {_text(name)}")
+        lines.append(f"  user: {{token: {_text(secret)}}}" if secret else "  user: {}")
+    return "\n".join(lines) + "\n"
+
+
+def write_private(path: Path, content: str | bytes) -> None:
+    """Write a file that only its owner can read; whole or not at all."""
+    raw = content.encode() if isinstance(content, str) else content
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _text(value: str) -> str:
+    """JSON strings are YAML strings."""
+    return orjson.dumps(value).decode()

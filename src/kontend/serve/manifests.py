@@ -1,0 +1,134 @@
+"""Objects from files: YAML or JSON, one document or many, lists taken apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from kontend.cluster.seed import resource_of, seed
+from kontend.cluster.state import State
+from kontend.kube.errors import ApiError
+from kontend.kube.json_text import MalformedJSON, parse_json
+from kontend.kube.names import Key, kind_of
+from kontend.kube.yaml_text import MalformedYAML, parse_yaml
+
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+_SEPARATOR: Final = re.compile(rb"^---(?:[ \t].*)?$", re.MULTILINE)
+_DEFINITION: Final = "CustomResourceDefinition"
+_ORDER: Final = {_DEFINITION: 0, "Namespace": 1}
+
+
+class BadManifest(Exception):
+    """A file that cannot be used; the message names it and says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One object and the file it is from."""
+
+    obj: Mapping[str, Any]
+    source: str
+
+    @property
+    def title(self) -> str:
+        """What to call it in a message."""
+        metadata = self.obj.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, Mapping) else None
+        return f"{self.source}: {self.obj.get('kind')} {name or '(without a name)'}"
+
+
+def read(paths: Iterable[Path]) -> list[Manifest]:
+    """All objects in files and directories."""
+    return [manifest for path in paths for file in _files(path) for manifest in _read_file(file)]
+
+
+def read_definitions(paths: Iterable[Path]) -> list[Manifest]:
+    """The custom resource definitions in files and directories; whatever else is there is left out."""
+    found = []
+    for path in paths:
+        here = [each for each in read([path]) if each.obj.get("kind") == _DEFINITION]
+        if not here:
+            raise BadManifest(f"{path}: there is no {_DEFINITION} in it")
+        found += here
+    return found
+
+
+def store_all(state: State, manifests: Iterable[Manifest], *, manager: str) -> tuple[State, int]:
+    """Put objects into a state: definitions first, then namespaces. What is there already stays as it is.
+
+    Returns the state and how many objects were new.
+    """
+    count = 0
+    for manifest in sorted(manifests, key=lambda each: _ORDER.get(str(each.obj.get("kind")), 2)):
+        try:
+            if not _is_there(state, manifest.obj):
+                state = seed(state, manifest.obj, manager=manager)
+                count += 1
+        except ApiError as error:
+            raise BadManifest(f"{manifest.title}: {error.message}") from None
+    return state, count
+
+
+def _is_there(state: State, obj: Mapping[str, Any]) -> bool:
+    resource = resource_of(state.registry, kind_of(obj))
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return False
+    name, namespace = metadata.get("name"), metadata.get("namespace") or "default"
+    if not isinstance(name, str) or not isinstance(namespace, str):
+        return False
+    return state.find(resource.key, Key(namespace if resource.namespaced else "", name)) is not None
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        found = sorted(each for each in path.rglob("*") if each.suffix in _SUFFIXES and each.is_file())
+        if not found:
+            raise BadManifest(f"{path}: there are no {', '.join(_SUFFIXES)} files in it")
+        return found
+    if not path.exists():
+        raise BadManifest(f"{path}: no such file or directory")
+    return [path]
+
+
+def _read_file(path: Path) -> Iterator[Manifest]:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise BadManifest(f"{path}: {error.strerror}") from None
+    for number, value in enumerate(_documents(path, raw), start=1):
+        yield from _objects(value, str(path), number)
+
+
+def _documents(path: Path, raw: bytes) -> Iterator[Any]:
+    if path.suffix == ".json":
+        try:
+            yield parse_json(raw)[0]
+        except MalformedJSON as error:
+            raise BadManifest(f"{path}: not JSON: {error.message}") from None
+        return
+    for number, text in enumerate(_SEPARATOR.split(raw), start=1):
+        try:
+            yield parse_yaml(text)[0]
+        except MalformedYAML as error:
+            raise BadManifest(f"{path}, document {number}: not YAML: {error.message}") from None
+
+
+def _objects(value: Any, source: str, number: int) -> Iterator[Manifest]:
+    if value is None:  # nothing between two separators
+        return
+    if isinstance(value, list):
+        for each in value:
+            yield from _objects(each, source, number)
+        return
+    if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
+        raise BadManifest(f"{source}, document {number}: expected an object with apiVersion and kind")
+    items = value.get("items")
+    if value["kind"].endswith("List") and isinstance(items, list):
+        for each in items:
+            yield from _objects(each, source, number)
+        return
+    yield Manifest(value, source)
