@@ -49,37 +49,129 @@ _SND = "internal/controller/nodedeployment"
 _THV = ("cmd/thv-operator", "pkg/vmcp/status", "pkg/container/kubernetes", "pkg/operator")
 
 EXPECTATIONS = (
-    Expectation("sei-5dba22d", ("internal",), "default", "36 writes, 5 of status: 3 locked, 2 not",
-                lambda r: _status(r, status=5, locked=3, unlocked=2, other=31) and len(r.sites) == 36),
-    Expectation("sei-5dba22d", ("internal",), "strict", "exactly the two violations",
-                lambda r: _errors(r) == {(f"{_SND}/controller.go", 151), ("internal/task/deployment_switch.go", 50)}),
-    Expectation("sei-5dba22d", ("internal",), "default", "three array hazards",
-                lambda r: _rules(r, "finalizer-patch-without-lock") | _rules(r, "owner-reference-patch-without-lock")
-                == {(f"{_SND}/controller.go", 141), (f"{_SND}/controller.go", 182), (f"{_SND}/networking.go", 436)}),
-    Expectation("sei-a80d53d", ("internal",), "default", "no violation", lambda r: not _errors(r) and _status(r, locked=5)),
-    Expectation("sei-k8s-controller", ("internal", "sdk"), "strict", "9 status patches, all locked",
-                lambda r: _status(r, status=9, locked=9) and not _errors(r)),
-    Expectation("toolhive", _THV, "strict", "98 full updates, 21 unlocked patches",
-                lambda r: _status(r, status=100, versioned=98) and len(_rules(r, "status-patch-without-lock")) == 21),
-    Expectation("toolhive", _THV, "disjoint", "98 and 10 full updates refused, patches allowed",
-                lambda r: len(_rules(r, "status-full-update")) == 98 and len(_rules(r, "metadata-full-update")) == 10
-                and not _rules(r, "status-patch-without-lock")),
-    Expectation("toolhive", _THV, "default", "20 and 11 calls of the two helpers",
-                lambda r: [sum(site.via == name for site in r.sites) for name in ("MutateAndPatchStatus", "MutateAndPatchSpec")] == [20, 11]),
-    Expectation("karpenter", ("pkg",), "default", "the three unlocked patches",
-                lambda r: {("pkg/controllers/disruption/queue.go", 280), ("pkg/controllers/nodeclaim/podevents/controller.go", 93),
-                           ("pkg/controllers/nodepool/counter/controller.go", 92)} <= _rules(r, "status-patch-without-lock")),
-    Expectation("kserve", ("pkg",), "default", "two blind overwrites", lambda r: len(_rules(r, "conflict-retry-blind-overwrite")) == 2),
-    Expectation("mysql-operator", (".",), "default", "_set_status_field is the only error",
-                lambda r: {Path(path).name for path, _ in _errors(r)} == {"cluster_api.py"} and len(_errors(r)) == 1),
-    Expectation("dask-kubernetes", (".",), "default", "two writers of status.phase",
-                lambda r: {400, 423} <= {line for _, line in _rules(r, "multi-writer-status-field")}),
-    Expectation("adaptdl", ("sched",), "default", "two processes write status.allocation",
-                lambda r: {Path(path).name for path, _ in _rules(r, "multi-writer-status-field")} == {"allocator.py", "controller.py"}),
-    *(Expectation(name, (".",), "default", "no error", lambda r: not _errors(r))
-      for name in ("cert-manager", "prometheus-operator", "cluster-api", "pkg", "kustomize-controller", "cluster-api-addon-provider",
-                   "azimuth-capi-operator", "azimuth-caas-operator", "rockoon", "dask-gateway", "rook")),
-)  # fmt: skip
+    Expectation(
+        "sei-5dba22d",
+        ("internal",),
+        "default",
+        "36 writes, 5 of status: 3 locked, 2 not",
+        lambda r: _status(r, status=5, locked=3, unlocked=2, other=31) and len(r.sites) == 36,
+    ),
+    Expectation(
+        "sei-5dba22d",
+        ("internal",),
+        "strict",
+        "exactly the two violations",
+        lambda r: _errors(r) == {(f"{_SND}/controller.go", 151), ("internal/task/deployment_switch.go", 50)},
+    ),
+    Expectation(
+        "sei-5dba22d",
+        ("internal",),
+        "default",
+        "three array hazards",
+        lambda r: (
+            _rules(r, "finalizer-patch-without-lock") | _rules(r, "owner-reference-patch-without-lock")
+            == {(f"{_SND}/controller.go", 141), (f"{_SND}/controller.go", 182), (f"{_SND}/networking.go", 436)}
+        ),
+    ),
+    Expectation(
+        "sei-a80d53d", ("internal",), "default", "no violation", lambda r: not _errors(r) and _status(r, locked=5)
+    ),
+    Expectation(
+        "sei-k8s-controller",
+        ("internal", "sdk"),
+        "strict",
+        "9 status patches, all locked",
+        lambda r: _status(r, status=9, locked=9) and not _errors(r),
+    ),
+    Expectation(
+        "toolhive",
+        _THV,
+        "strict",
+        "98 full updates, 21 unlocked patches",
+        lambda r: _status(r, status=100, versioned=98) and len(_rules(r, "status-patch-without-lock")) == 21,
+    ),
+    Expectation(
+        "toolhive",
+        _THV,
+        "disjoint",
+        "98 and 10 full updates refused, patches allowed",
+        lambda r: (
+            len(_rules(r, "status-full-update")) == 98
+            and len(_rules(r, "metadata-full-update")) == 10
+            and not _rules(r, "status-patch-without-lock")
+        ),
+    ),
+    Expectation(
+        "toolhive",
+        _THV,
+        "default",
+        "20 and 11 calls of the two helpers",
+        lambda r: (
+            [sum(site.via == name for site in r.sites) for name in ("MutateAndPatchStatus", "MutateAndPatchSpec")]
+            == [20, 11]
+        ),
+    ),
+    Expectation(
+        "karpenter",
+        ("pkg",),
+        "default",
+        "the three unlocked patches",
+        lambda r: (
+            {
+                ("pkg/controllers/disruption/queue.go", 280),
+                ("pkg/controllers/nodeclaim/podevents/controller.go", 93),
+                ("pkg/controllers/nodepool/counter/controller.go", 92),
+            }
+            <= _rules(r, "status-patch-without-lock")
+        ),
+    ),
+    Expectation(
+        "kserve",
+        ("pkg",),
+        "default",
+        "two blind overwrites",
+        lambda r: len(_rules(r, "conflict-retry-blind-overwrite")) == 2,
+    ),
+    Expectation(
+        "mysql-operator",
+        (".",),
+        "default",
+        "_set_status_field is the only error",
+        lambda r: {Path(path).name for path, _ in _errors(r)} == {"cluster_api.py"} and len(_errors(r)) == 1,
+    ),
+    Expectation(
+        "dask-kubernetes",
+        (".",),
+        "default",
+        "two writers of status.phase",
+        lambda r: {400, 423} <= {line for _, line in _rules(r, "multi-writer-status-field")},
+    ),
+    Expectation(
+        "adaptdl",
+        ("sched",),
+        "default",
+        "two processes write status.allocation",
+        lambda r: (
+            {Path(path).name for path, _ in _rules(r, "multi-writer-status-field")} == {"allocator.py", "controller.py"}
+        ),
+    ),
+    *(
+        Expectation(name, (".",), "default", "no error", lambda r: not _errors(r))
+        for name in (
+            "cert-manager",
+            "prometheus-operator",
+            "cluster-api",
+            "pkg",
+            "kustomize-controller",
+            "cluster-api-addon-provider",
+            "azimuth-capi-operator",
+            "azimuth-caas-operator",
+            "rockoon",
+            "dask-gateway",
+            "rook",
+        )
+    ),
+)
 
 
 def main(arguments: list[str]) -> int:
@@ -96,10 +188,15 @@ def main(arguments: list[str]) -> int:
             continue
         os.chdir(place)
         began = time.perf_counter()
-        report = audit([path for path in each.paths if Path(path).exists()], replace(Settings(), policy=POLICIES[each.policy]))
+        report = audit(
+            [path for path in each.paths if Path(path).exists()], replace(Settings(), policy=POLICIES[each.policy])
+        )
         good = each.holds(report)
         failed += not good
-        print(f"{'ok  ' if good else 'FAIL'}  {each.checkout} ({each.policy}): {each.says}  [{time.perf_counter() - began:.1f} s]")
+        print(
+            f"{'ok  ' if good else 'FAIL'}  {each.checkout} ({each.policy}): {each.says}  "
+            f"[{time.perf_counter() - began:.1f} s]"
+        )
     return 1 if failed else 0
 
 

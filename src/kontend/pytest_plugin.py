@@ -6,7 +6,8 @@
         ...
         assert kontend_server.cluster.get("Widget.example.com/v1", "w")["status"]["phase"] == "Ready"
 
-``crds`` and ``objects`` are objects or paths of files. Nothing of kontend is imported until a test asks for the fixture.
+``crds`` and ``objects`` are objects or paths of files. Nothing of kontend is imported until a test asks for the
+fixture.
 """
 
 from __future__ import annotations

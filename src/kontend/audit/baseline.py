@@ -1,6 +1,7 @@
 """A baseline: the findings that were there when the auditor came, by fingerprint.
 
-What is in the file is not reported again; what is new is. Fingerprints hold no line numbers, so old findings stay old when code moves.
+What is in the file is not reported again; what is new is. Fingerprints hold no line numbers, so old findings stay old
+when code moves.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What a change adds: the lines that differ from a git revision, and the findings that stand on them.
 
-A finding counts as new when its write, or the base it comes from, is on a changed line. Git is asked once, for a diff with no context.
+A finding counts as new when its write, or the base it comes from, is on a changed line. Git is asked once, for a diff
+with no context.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ class DiffError(Exception):
 
 
 def changed_lines(revision: str, near: str) -> dict[str, set[int]]:
-    """Return the lines of each file, by absolute path, that differ from a revision; files git does not know count whole."""
+    """Return the lines of each file, by absolute path, that differ from a revision; files git does not know count
+    whole."""
     directory = near if Path(near).is_dir() else str(Path(near).parent)
     top = _git(directory, "rev-parse", "--show-toplevel").strip()
     diff = _git(top, "diff", "--unified=0", "--no-color", "--no-ext-diff", revision, "--", "*.go", "*.py")

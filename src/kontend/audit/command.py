@@ -1,7 +1,7 @@
 """The commands `kontend audit` and `kontend rule`, as plain functions over arguments.
 
-Results go to stdout, progress to stderr and only on a terminal. Exit code 0 means nothing at or above `--fail-on`, 1 means findings, 2 wrong
-use. `kontend.cli` mounts these.
+Results go to stdout, progress to stderr and only on a terminal. Exit code 0 means nothing at or above `--fail-on`, 1
+means findings, 2 wrong use. `kontend.cli` mounts these.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def run(argv: Sequence[str]) -> int:
         return stop.code if isinstance(stop.code, int) else 2
     if options.confirm:
         return _wrong(
-            "--confirm turns findings into scenarios and needs the explorer, which this version does not have. Run without it."
+            "--confirm turns findings into scenarios and needs the explorer, which this version does "
+            "not have. Run without it."
         )
     missing = [path for path in options.paths if not os.path.lexists(path)]
     if missing:

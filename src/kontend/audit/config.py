@@ -1,7 +1,8 @@
 """Settings: `[tool.kontend.audit]` in pyproject.toml, or `.kontend.toml` with the same keys under `[audit]`.
 
-The nearest file at or above the first audited path is used. Settings may differ by path: `[[tool.kontend.audit.paths]]` entries name patterns and
-their own policy, severities or ignores; a later entry that matches wins.
+The nearest file at or above the first audited path is used. Settings may differ by path:
+`[[tool.kontend.audit.paths]]` entries name patterns and their own policy, severities or ignores; a later entry that
+matches wins.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finding and reading source files without ever stopping on one.
 
-A tree given to an auditor holds anything: symbolic links that go round, files nobody may read, binaries with a `.go` name, generated
-files of hundreds of megabytes. Each of those is one line in the report and the walk goes on.
+A tree given to an auditor holds anything: symbolic links that go round, files nobody may read, binaries with a `.go`
+name, generated files of hundreds of megabytes. Each of those is one line in the report and the walk goes on.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A verdict about one place in the code, and its fingerprint.
 
-The fingerprint must survive what people do to a file without touching the write: lines moving, an import added, a rename of the
-checkout. So it is made of the rule, the path as shown, the function and the code of the write, and a counter among equals, and
-never of a line number.
+The fingerprint must survive what people do to a file without touching the write: lines moving, an import added, a
+rename of the checkout. So it is made of the rule, the path as shown, the function and the code of the write, and a
+counter among equals, and never of a line number.
 """
 
 from __future__ import annotations

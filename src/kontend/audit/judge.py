@@ -1,7 +1,7 @@
 """From classified sites to findings, under a policy.
 
-One function a question, each reading only the `Site`. The lock comes first, because it decides whether a stale writer is refused at all;
-then retries, errors, and the facts that the analysis noted on the way.
+One function a question, each reading only the `Site`. The lock comes first, because it decides whether a stale writer
+is refused at all; then retries, errors, and the facts that the analysis noted on the way.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def _lock(site: Site, policy: Policy) -> Finding | None:
         return _status_patch(site, policy) if site.status else None
     if site.verb in (Verb.UPDATE, Verb.CREATE_OR_UPDATE):
         rule = "status-read-modify-write-unguarded" if site.status else "update-without-version"
-        said = f"{_call(site)} sends {site.object or 'an object'} with no resourceVersion: the server checks nothing, and whatever was written since the read is replaced."
+        said = (
+            f"{_call(site)} sends {site.object or 'an object'} with no resourceVersion: the server "
+            "checks nothing, and whatever was written since the read is replaced."
+        )
         return _make(site, policy, rule, said, "Keep the resourceVersion of the object that was read.")
     if site.verb is not Verb.PATCH or (site.patch_type is PatchType.JSON and not site.status):
         return None
@@ -73,7 +76,10 @@ def _status_patch(site: Site, policy: Policy) -> Finding | None:
         return None  # the stronger finding speaks for this site
     owners = policy.owners.get(site.kind)
     if owners and not any(fnmatch(site.path, pattern) for pattern in owners):
-        said = f"{_call(site)} patches the status of {site.kind} without a lock; its declared owners are {', '.join(owners)}."
+        said = (
+            f"{_call(site)} patches the status of {site.kind} without a lock; its declared owners are "
+            f"{', '.join(owners)}."
+        )
         return _make(site, policy, "status-of-another-controller", said, fix, severity=Severity.ERROR)
     if site.patch_type is PatchType.JSON:
         return None
@@ -87,7 +93,10 @@ def _status_patch(site: Site, policy: Policy) -> Finding | None:
     if any(fact.rule == "list-merge-patch-without-lock" for fact in site.facts) and partial:
         return None  # the stronger finding speaks for this site
     if partial:
-        said = f"{_call(site)} sends {_fields(site)} with no resourceVersion: for these fields the last writer wins, whatever it had read."
+        said = (
+            f"{_call(site)} sends {_fields(site)} with no resourceVersion: for these fields the last "
+            "writer wins, whatever it had read."
+        )
         if site.lists:
             said += f" {_lists(site)} replaced whole."
         return _make(
@@ -100,7 +109,10 @@ def _status_patch(site: Site, policy: Policy) -> Finding | None:
             confidence=Confidence.MEDIUM,
             also=also,
         )
-    said = f"{_call(site)} from {_base(site)}: no resourceVersion is checked, so a write that landed since the read is overwritten in silence."
+    said = (
+        f"{_call(site)} from {_base(site)}: no resourceVersion is checked, so a write that landed "
+        "since the read is overwritten in silence."
+    )
     if site.lock is Lock.MIXED:
         said = (
             f"{_call(site)} from {_base(site)}: on this path no resourceVersion is checked, though other callers lock."
@@ -125,7 +137,10 @@ def _metadata_patch(site: Site, policy: Policy) -> Finding | None:
         (Target.OWNER_REFERENCES, "owner-reference-patch-without-lock", "metadata.ownerReferences"),
     ):
         if target in site.targets:
-            said = f"{_call(site)} from {_base(site)} replaces the whole list {noun}: an entry that another controller added since the read is dropped."
+            said = (
+                f"{_call(site)} from {_base(site)} replaces the whole list {noun}: an entry that another "
+                "controller added since the read is dropped."
+            )
             return _make(
                 site,
                 policy,
@@ -148,7 +163,10 @@ def _retry(site: Site, policy: Policy) -> Iterator[Finding | None]:
         return
     checked = site.lock in (Lock.VERSIONED, Lock.LOCKED, Lock.MIXED)
     if not retry.rereads and checked and "onflict" in retry.wrapper:
-        said = f"{retry.wrapper} at :{retry.line} repeats {_call(site)} with the object read before the loop: every attempt sends the same stale resourceVersion."
+        said = (
+            f"{retry.wrapper} at :{retry.line} repeats {_call(site)} with the object read before the "
+            "loop: every attempt sends the same stale resourceVersion."
+        )
         yield _make(
             site,
             policy,
@@ -157,7 +175,11 @@ def _retry(site: Site, policy: Policy) -> Iterator[Finding | None]:
             "Read the object again inside the closure, then change it there.",
         )
     if retry.blind:
-        said = f"{retry.wrapper} at :{retry.line} reads again, then `{retry.blind}` lays a status computed before the loop over it: the conflict that should have protected the other writer is answered by overwriting it."
+        said = (
+            f"{retry.wrapper} at :{retry.line} reads again, then `{retry.blind}` lays a status "
+            "computed before the loop over it: the conflict that should have protected the other "
+            "writer is answered by overwriting it."
+        )
         yield _make(
             site,
             policy,
@@ -166,7 +188,10 @@ def _retry(site: Site, policy: Policy) -> Iterator[Finding | None]:
             "Recompute the status from the object that was just read, or copy only the fields this controller owns.",
         )
     elif retry.rereads and not retry.live and "onflict" in retry.wrapper and site.language == "go" and checked:
-        said = f"{retry.wrapper} at :{retry.line} reads again through the manager's client, which is a cache: it may return the version that just conflicted."
+        said = (
+            f"{retry.wrapper} at :{retry.line} reads again through the manager's client, which is a "
+            "cache: it may return the version that just conflicted."
+        )
         yield _make(
             site,
             policy,
@@ -202,12 +227,18 @@ def _full_update(site: Site, policy: Policy) -> Finding | None:
     if site.verb is not Verb.UPDATE or site.lock is not Lock.VERSIONED:
         return None
     if site.status:
-        said = f"{_call(site)} sends the whole status of {site.object or 'the object'}, fields of other writers included: a stale copy of theirs is refused or, after a re-read, overwritten."
+        said = (
+            f"{_call(site)} sends the whole status of {site.object or 'the object'}, fields of other "
+            "writers included: a stale copy of theirs is refused or, after a re-read, overwritten."
+        )
         return _make(site, policy, "status-full-update", said, "Patch the fields this writer owns.")
     if Target.FINALIZERS in site.targets or (
         Target.OWNER_REFERENCES in site.targets and not site.owned_child and Target.SPEC not in site.targets
     ):
-        said = f"{_call(site)} writes {', '.join(each.value for each in site.targets)} with a full update, which carries the spec as well."
+        said = (
+            f"{_call(site)} writes {', '.join(each.value for each in site.targets)} with a full "
+            "update, which carries the spec as well."
+        )
         return _make(site, policy, "metadata-full-update", said, "Use a merge patch with an optimistic lock.")
     return None
 
@@ -225,7 +256,10 @@ def _forced_apply(site: Site, policy: Policy) -> Finding | None:
 def _main_resource(site: Site, policy: Policy) -> Finding | None:
     only_status = site.targets == (Target.STATUS,) and not site.subresource and site.direct
     if site.language == "go" and site.verb in (Verb.UPDATE, Verb.PATCH) and only_status:
-        said = f"{_call(site)} changes only status but goes to the main resource: where the kind has a status subresource the server drops the change."
+        said = (
+            f"{_call(site)} changes only status but goes to the main resource: where the kind has a "
+            "status subresource the server drops the change."
+        )
         return _make(site, policy, "status-on-main-resource", said, "Write through Status().")
     return None
 
@@ -238,21 +272,63 @@ def _fact(site: Site, policy: Policy, fact: Fact) -> Finding | None:
 
 
 _SENTENCES: dict[str, tuple[str, str]] = {
-    "base-after-mutation": ("{call}: {text}, so the diff does not contain the change and it is never sent.", "Take the base before the first change."),
-    "locked-base-reused": ("{call}: {text}; the base still names the older resourceVersion, so the server answers 409 to the controller's own write.", "Take a new base after the write, or make one write of the two."),
-    "status-write-in-task": ("{call}: {text}.", "Set the field in memory and let the reconciler's single flush persist it."),
-    "status-write-of-list-item": ("{call}: {text}, read together with all the others and as old as the list.", "Get the object again before writing it."),
-    "status-of-another-controller": ("{call}: {text}. Two controllers that write one status need one owner for each field.", "Report through the object's owner, or patch a field of your own with a lock."),
-    "delete-without-preconditions": ("{call} deletes by name, with {text}: an object recreated under that name since the read is deleted instead.", "Pass client.Preconditions{UID: &uid}."),
-    "json-patch-index-without-test": ("{call}: {text} and no test operation comes first: after another writer's insert or delete it hits a different element.", "Put {{\"op\": \"test\"}} on the element or on /metadata/resourceVersion before it."),
-    "status-update-then-read-cache": ("{call}: {text}; the cache may still hold the version before it.", "Use the object that the write returned."),
-    "side-effect-before-plan-persisted": ("{text}: a crash in between leaves the effect without the plan that explains it.", "Persist the plan first, act on the next reconcile."),
-    "status-read-modify-write-unguarded": ("{call}: {text}, so every field that another writer changed since the read is put back.", "Send only the fields that change, or send the resourceVersion that was read."),
-    "list-merge-patch-without-lock": ("{call}: {text}; a merge patch replaces the list whole, so an element added since the read is dropped.", "Send the resourceVersion that was read, or use server-side apply."),
+    "base-after-mutation": (
+        "{call}: {text}, so the diff does not contain the change and it is never sent.",
+        "Take the base before the first change.",
+    ),
+    "locked-base-reused": (
+        (
+            "{call}: {text}; the base still names the older resourceVersion, so the server answers "
+            "409 to the controller's own write."
+        ),
+        "Take a new base after the write, or make one write of the two.",
+    ),
+    "status-write-in-task": (
+        "{call}: {text}.",
+        "Set the field in memory and let the reconciler's single flush persist it.",
+    ),
+    "status-write-of-list-item": (
+        "{call}: {text}, read together with all the others and as old as the list.",
+        "Get the object again before writing it.",
+    ),
+    "status-of-another-controller": (
+        "{call}: {text}. Two controllers that write one status need one owner for each field.",
+        "Report through the object's owner, or patch a field of your own with a lock.",
+    ),
+    "delete-without-preconditions": (
+        ("{call} deletes by name, with {text}: an object recreated under that name since the read is deleted instead."),
+        "Pass client.Preconditions{UID: &uid}.",
+    ),
+    "json-patch-index-without-test": (
+        (
+            "{call}: {text} and no test operation comes first: after another writer's insert or "
+            "delete it hits a different element."
+        ),
+        'Put {{"op": "test"}} on the element or on /metadata/resourceVersion before it.',
+    ),
+    "status-update-then-read-cache": (
+        "{call}: {text}; the cache may still hold the version before it.",
+        "Use the object that the write returned.",
+    ),
+    "side-effect-before-plan-persisted": (
+        "{text}: a crash in between leaves the effect without the plan that explains it.",
+        "Persist the plan first, act on the next reconcile.",
+    ),
+    "status-read-modify-write-unguarded": (
+        "{call}: {text}, so every field that another writer changed since the read is put back.",
+        "Send only the fields that change, or send the resourceVersion that was read.",
+    ),
+    "list-merge-patch-without-lock": (
+        ("{call}: {text}; a merge patch replaces the list whole, so an element added since the read is dropped."),
+        "Send the resourceVersion that was read, or use server-side apply.",
+    ),
     "kopf-return-writes-status": ("{text}.", "Return nothing, and write status where the reader expects it."),
-    "kopf-patch-and-client-patch-mixed": ("{call}: {text}.", "Use one of the two; kopf sends `patch` only after the handler has returned."),
+    "kopf-patch-and-client-patch-mixed": (
+        "{call}: {text}.",
+        "Use one of the two; kopf sends `patch` only after the handler has returned.",
+    ),
     "status-on-main-resource": ("{call}: {text}.", "Write to the status subresource."),
-}  # fmt: skip
+}
 
 
 def _call(site: Site) -> str:

@@ -1,8 +1,9 @@
 """Policies: which classified writes are wrong, and how wrong.
 
-Two good projects hold opposite rules. One wants every status write to carry a version, so that a stale writer is refused. The other
-wants status written by plain merge patches of the fields a writer owns, so that disjoint writers never refuse each other, and bans full
-updates. Neither is a bug in the classification, so a policy is data: a severity for each rule, or None to say nothing.
+Two good projects hold opposite rules. One wants every status write to carry a version, so that a stale writer is
+refused. The other wants status written by plain merge patches of the fields a writer owns, so that disjoint writers
+never refuse each other, and bans full updates. Neither is a bug in the classification, so a policy is data: a
+severity for each rule, or None to say nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Precision and recall of the auditor on labelled sources.
 
-A label is a comment on the line where a write begins: `label: error[rule]`, `label: warning[rule]`, both, or `label: clean`. Every labelled line is a
-site; an error reported on a line that is not labelled as one is a false positive, wherever it stands.
+A label is a comment on the line where a write begins: `label: error[rule]`, `label: warning[rule]`, both, or `label:
+clean`. Every labelled line is a site; an error reported on a line that is not labelled as one is a false positive,
+wherever it stands.
 """
 
 from __future__ import annotations

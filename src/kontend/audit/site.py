@@ -1,9 +1,9 @@
 """What a write to the Kubernetes API is, as read from source code.
 
-This is the auditor's vocabulary. A `Site` describes one place that writes: which part of the object, with which verb, from
-which base, whether the server checks a version, where the object came from, what happens on a conflict and what becomes of the
-error. It holds no opinion. Verdicts are made from it by a policy (`kontend.audit.judge`), because two good projects hold
-opposite rules about the very same write.
+This is the auditor's vocabulary. A `Site` describes one place that writes: which part of the object, with which verb,
+from which base, whether the server checks a version, where the object came from, what happens on a conflict and what
+becomes of the error. It holds no opinion. Verdicts are made from it by a policy (`kontend.audit.judge`), because two
+good projects hold opposite rules about the very same write.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Suppressions in comments: `// kontend: ignore[rule] -- reason` in Go, `# kontend: ignore[rule] -- reason` in Python.
 
-A suppression covers the line it is on, or the next line of code when it stands alone, and the whole call that begins there. It must say
-why; one that says nothing, or that suppresses nothing any more, is a finding itself, so that they do not pile up.
+A suppression covers the line it is on, or the next line of code when it stands alone, and the whole call that begins
+there. It must say why; one that says nothing, or that suppresses nothing any more, is a finding itself, so that they
+do not pile up.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ def judge_together(sites: Iterable[Site], policy_for: Callable[[str], Policy]) -
 
 
 def resource_key(kind: str) -> str:
-    """Bring the names one resource goes by to one form: `DaskCluster`, `daskcluster.kubernetes.dask.org`, `daskclusters`.
+    """Bring the names one resource goes by to one form: `DaskCluster`, `daskcluster.kubernetes.dask.org`,
+    `daskclusters`.
 
     >>> {resource_key("DaskCluster"), resource_key("daskcluster.kubernetes.dask.org"), resource_key("daskclusters")}
     {'daskcluster'}
@@ -52,7 +53,8 @@ def _shared_fields(sites: list[Site], policy_for: Callable[[str], Policy]) -> li
             if (site.path, site.line) in told:
                 continue
             others = [each for each in by_function.values() if (each.path, each.function) != (site.path, site.function)]
-            # A handler and the helper that it calls are one writer; so are all the handlers of one object's own life cycle.
+            # A handler and the helper that it calls are one writer; so are all the handlers of one object's own life
+            # cycle.
             if all(_one_writer(site, other) for other in others):
                 continue
             severity = policy_for(site.path).severity("multi-writer-status-field")
@@ -60,7 +62,10 @@ def _shared_fields(sites: list[Site], policy_for: Callable[[str], Policy]) -> li
                 continue
             told.add((site.path, site.line))
             where = "; ".join(f"{each.function or 'module'} at {each.path}:{each.line}" for each in others[:3])
-            said = f"{path} of {site.kind} is also written by {where}. Neither write checks a version, so the order in which they land decides."
+            said = (
+                f"{path} of {site.kind} is also written by {where}. Neither write checks a version, so "
+                "the order in which they land decides."
+            )
             fix = "Give the field one writer, or lock both writes and recompute on conflict."
             found.append(
                 about(
@@ -76,7 +81,8 @@ def _shared_fields(sites: list[Site], policy_for: Callable[[str], Policy]) -> li
 
 
 def _one_writer(site: Site, other: Site) -> bool:
-    """Whether two functions run in one worker, one after the other: one Go package is one controller, kopf runs one object's handlers in turn."""
+    """Whether two functions run in one worker, one after the other: one Go package is one controller, kopf runs one
+    object's handlers in turn."""
     if site.language == "go":
         return Path(site.path).parent == Path(other.path).parent
     return (
@@ -104,7 +110,10 @@ def _repeated(sites: list[Site], policy_for: Callable[[str], Policy]) -> list[Fi
         severity = policy_for(site.path).severity("multiple-status-writes-per-reconcile")
         if severity is not None:
             lines = ", ".join(str(each.line) for each in writes)
-            said = f"{function} writes the status of {target} in {len(writes)} places (lines {lines}); a crash between two leaves half of it."
+            said = (
+                f"{function} writes the status of {target} in {len(writes)} places (lines {lines}); a "
+                "crash between two leaves half of it."
+            )
             rule = RULES["multiple-status-writes-per-reconcile"]
             found.append(
                 about(

@@ -1,8 +1,8 @@
 """``kontend serve``: an API server for real clients, from the command line.
 
-    $ kontend serve --crds crds/ --objects seed.yaml
-    kontend: serving Kubernetes 1.35 semantics on http://127.0.0.1:6443
-    export KUBECONFIG=/tmp/kontend-x7/kontend.kubeconfig
+$ kontend serve --crds crds/ --objects seed.yaml
+kontend: serving Kubernetes 1.35 semantics on http://127.0.0.1:6443
+export KUBECONFIG=/tmp/kontend-x7/kontend.kubeconfig
 """
 
 from __future__ import annotations
@@ -48,16 +48,46 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Stop it with Ctrl-C. Without --data and --snapshot nothing is kept.",
     )
     add = parser.add_argument
-    add("--crds", action="append", default=[], metavar="PATH", type=Path, help="file or directory with custom resource definitions (again for more)")
-    add("--objects", action="append", default=[], metavar="PATH", type=Path, help="file or directory with objects to begin with (again for more)")
+    add(
+        "--crds",
+        action="append",
+        default=[],
+        metavar="PATH",
+        type=Path,
+        help="file or directory with custom resource definitions (again for more)",
+    )
+    add(
+        "--objects",
+        action="append",
+        default=[],
+        metavar="PATH",
+        type=Path,
+        help="file or directory with objects to begin with (again for more)",
+    )
     add("--address", default="127.0.0.1", help="where to listen (default: this machine only)")
     add("--port", type=_port, default=6443, help="default: 6443; 0 picks a free one")
-    add("--kubeconfig", metavar="FILE", type=Path, help="write the kubeconfig there (default: a new directory, removed at the end)")
+    add(
+        "--kubeconfig",
+        metavar="FILE",
+        type=Path,
+        help="write the kubeconfig there (default: a new directory, removed at the end)",
+    )
     add("--ready-fd", metavar="N", type=int, help="write the URL to this file descriptor when ready, and close it")
     add("--data", metavar="DIR", type=Path, help="keep everything there: what was acknowledged survives any crash")
-    add("--snapshot", metavar="FILE", type=Path, help="load the state from there if it exists, and save it there at the end")
+    add(
+        "--snapshot",
+        metavar="FILE",
+        type=Path,
+        help="load the state from there if it exists, and save it there at the end",
+    )
     add("--read-only", action="store_true", help="refuse writes")
-    add("--token", action="append", default=[], metavar="NAME=SECRET", help="require bearer tokens; NAME is the user (again for more)")
+    add(
+        "--token",
+        action="append",
+        default=[],
+        metavar="NAME=SECRET",
+        help="require bearer tokens; NAME is the user (again for more)",
+    )
     add("--tls", action="store_true", help="serve HTTPS with a certificate of its own, which the kubeconfig trusts")
     add("--audit-log", metavar="FILE", type=Path, help="append an audit log in the format of Kubernetes")
     return parser  # fmt: skip
@@ -96,8 +126,8 @@ def _check(options: argparse.Namespace, tokens: Tokens) -> None:
         raise WrongUse("--data and --snapshot both say where the state is kept; choose one")
     if not _is_loopback(options.address) and not (tokens and options.tls):
         raise WrongUse(
-            f"refusing to listen on {options.address} without --token and --tls: whoever can reach it could do anything. "
-            "Add --token NAME=SECRET --tls, or leave out --address to serve this machine only."
+            f"refusing to listen on {options.address} without --token and --tls: whoever can reach it could do "
+            "anything. Add --token NAME=SECRET --tls, or leave out --address to serve this machine only."
         )
 
 

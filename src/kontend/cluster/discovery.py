@@ -42,9 +42,9 @@ def _respond(registry: Registry, request: Request, path: str) -> Response | None
     if path in ("/healthz", "/livez", "/readyz"):
         return Response(200, "ok")
     if path == "/api":
-        return Response(200, _aggregated(registry, core=True) if aggregated else _core_versions())
+        return _aggregated(registry, core=True) if aggregated else Response(200, _core_versions())
     if path == "/apis":
-        return Response(200, _aggregated(registry, core=False) if aggregated else _group_list(registry))
+        return _aggregated(registry, core=False) if aggregated else Response(200, _group_list(registry))
     if len(parts) == 2 and parts[0] == "apis":
         group = _group(registry, parts[1])
         return None if group is None else Response(200, group)
@@ -152,7 +152,10 @@ def _entry(resource: Resource) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if value not in ("", [])}
 
 
-def _aggregated(registry: Registry, *, core: bool) -> dict[str, Any]:
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+def _aggregated(registry: Registry, *, core: bool) -> Response:
     items = []
     for group, versions in _by_group(registry).items():
         if bool(group) == core:
@@ -167,12 +170,13 @@ def _aggregated(registry: Registry, *, core: bool) -> dict[str, Any]:
         ]
         metadata = {"name": group, "creationTimestamp": None} if group else {"creationTimestamp": None}
         items.append({"metadata": metadata, "versions": entries})
-    return {
+    body = {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": "apidiscovery.k8s.io/v2",
         "metadata": {},
         "items": items,
     }
+    return Response(200, body, content_type=_AGGREGATED)
 
 
 def _aggregated_entry(resource: Resource) -> dict[str, Any]:

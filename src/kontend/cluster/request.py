@@ -59,6 +59,8 @@ class Response:
     warnings: list[str] = field(default_factory=list)
     #: For a watch: what to send from now on. ``body`` is then the list of events so far.
     watch: Stream | None = None
+    #: The media type, where it is not just JSON or plain text.
+    content_type: str = ""
 
     @classmethod
     def of_error(cls, error: ApiError, warnings: Iterable[str] = ()) -> Response:

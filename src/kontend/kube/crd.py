@@ -108,7 +108,9 @@ def _accept_names(names: Mapping[str, Any], accepted: Json, taken: Sequence[Mapp
     kinds: set[str] = set()
     for other in taken:
         given = as_mapping(as_mapping(other.get("status")).get("acceptedNames"))
-        resources |= {str(given.get(name) or "") for name in ("plural", "singular")} | set(given.get("shortNames") or ())
+        resources |= {str(given.get(name) or "") for name in ("plural", "singular")} | set(
+            given.get("shortNames") or ()
+        )
         kinds |= {str(given.get(name) or "") for name in ("kind", "listKind")}
     reason = message = ""
     for name in _NAMES:

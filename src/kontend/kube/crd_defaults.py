@@ -1,4 +1,4 @@
-"""The defaults in a schema must themselves obey it: they are checked when a definition is made, not when they are used."""
+"""The defaults in a schema must themselves obey it: they are checked when a definition is made, not when used."""
 
 from __future__ import annotations
 

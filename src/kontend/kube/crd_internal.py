@@ -34,9 +34,7 @@ class InternalSpec:
         for index, version in enumerate(self.versions):
             if version.get("schema") is not None:
                 found.append((f"spec.versions[{index}].schema", as_mapping(version["schema"])))
-        return [
-            (path, node) for path, holder in found if isinstance(node := holder.get("openAPIV3Schema"), Mapping)
-        ]
+        return [(path, node) for path, holder in found if isinstance(node := holder.get("openAPIV3Schema"), Mapping)]
 
     def schema_of(self, name: str) -> Mapping[str, Any] | None:
         """The schema holder of one version."""
@@ -54,7 +52,9 @@ def internal_spec(spec: Mapping[str, Any]) -> InternalSpec:
     if versions:
         for name in _SHARED:
             first = versions[0].get(name) or None if name != "schema" else versions[0].get(name)
-            if all((version.get(name) or None if name != "schema" else version.get(name)) == first for version in versions):
+            if all(
+                (version.get(name) or None if name != "schema" else version.get(name)) == first for version in versions
+            ):
                 shared[name] = first
                 for version in versions:
                     version.pop(name, None)
@@ -74,8 +74,9 @@ _Fields = tuple[tuple[str, str, str], ...]
 
 _TYPES: Final[dict[str, _Fields]] = {
     "version": (
-        ("Name", "name", "s"), ("Served", "served", "b"), ("Storage", "storage", "b"), ("Deprecated", "deprecated", "b"),
-        ("DeprecationWarning", "deprecationWarning", "p"), ("Schema", "schema", "p:validation"),
+        ("Name", "name", "s"), ("Served", "served", "b"), ("Storage", "storage", "b"),
+        ("Deprecated", "deprecated", "b"), ("DeprecationWarning", "deprecationWarning", "p"),
+        ("Schema", "schema", "p:validation"),
         ("Subresources", "subresources", "p:subresources"),
         ("AdditionalPrinterColumns", "additionalPrinterColumns", "l:column"),
         ("SelectableFields", "selectableFields", "l:selectable"),

@@ -72,10 +72,10 @@ def subresource_errors(subresources: Node | None, path: str) -> list[FieldError]
         return []
     scale = as_mapping(raw)
     errors: list[FieldError] = []
-    for field, allowed in (("specReplicasPath", (".spec.",)), ("statusReplicasPath", (".status.",))):
-        errors += _scale_path_errors(scale.get(field), f"{path}.scale.{field}", allowed, needed=True)
-    allowed = (".spec.", ".status.")
-    return errors + _scale_path_errors(scale.get("labelSelectorPath"), f"{path}.scale.labelSelectorPath", allowed)
+    for field, root in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
+        errors += _scale_path_errors(scale.get(field), f"{path}.scale.{field}", (root,), needed=True)
+    roots = (".spec.", ".status.")
+    return errors + _scale_path_errors(scale.get("labelSelectorPath"), f"{path}.scale.labelSelectorPath", roots)
 
 
 def _scale_path_errors(text: Any, path: str, allowed: tuple[str, ...], *, needed: bool = False) -> list[FieldError]:
@@ -146,7 +146,11 @@ def _client_errors(client: Node, path: str) -> list[FieldError]:
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         return [required(path, "exactly one of url or service is required")]
-    return _url_errors(str(url), f"{path}.url") if url is not None else _service_errors(as_mapping(service), f"{path}.service")
+    return (
+        _url_errors(str(url), f"{path}.url")
+        if url is not None
+        else _service_errors(as_mapping(service), f"{path}.service")
+    )
 
 
 def _url_errors(url: str, path: str) -> list[FieldError]:

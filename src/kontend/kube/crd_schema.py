@@ -1,4 +1,4 @@
-"""The checks of one OpenAPI schema in a definition: what it may say, and whether its rules in CEL compile and are cheap.
+"""The checks of one OpenAPI schema in a definition: what it may say, and whether its rules compile and are cheap.
 
 Mistakes in a schema come before those in its rules, and rules are only compiled where the schema around them is right.
 """
@@ -360,5 +360,7 @@ def _cost_errors(
 def _too_expensive(name: str, cost: int, limit: int) -> str:
     factor = cost / limit
     shown_factor = "more than 100x" if factor > 100 else f"{factor:.6f}x" if factor < 1.5 else f"{factor:.1f}x"
-    advice = "try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings"
+    advice = (
+        "try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings"
+    )
     return f"{name} exceeds budget by factor of {shown_factor} ({advice} are declared)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kontend.kube import crd_schema
@@ -42,7 +42,7 @@ class Strictness:
     schemas: bool = True
     structural: bool = True
     pruned_defaults: bool = True
-    options: Options = Options()
+    options: Options = field(default_factory=Options)
     unchanged: frozenset[str] = frozenset()
     many_selectable: frozenset[str] = frozenset()
 
@@ -58,7 +58,9 @@ def update_strictness(new: Node, old: Node) -> Strictness:
     nodes = [node for _, node in before.schemas()]
     inner = [each for node in nodes for each in _all_nodes(node)]
     conditions = as_mapping(old.get("status")).get("conditions") or ()
-    versions = list(as_mapping(as_mapping(before.spec.get("conversion")).get("webhook")).get("conversionReviewVersions") or ())
+    versions = list(
+        as_mapping(as_mapping(before.spec.get("conversion")).get("webhook")).get("conversionReviewVersions") or ()
+    )
     names = [str(version.get("name") or "") for version in after.versions]
     selectable = {str(version.get("name")): version.get("selectableFields") for version in before.versions}
     return Strictness(
@@ -76,7 +78,8 @@ def update_strictness(new: Node, old: Node) -> Strictness:
         many_selectable=frozenset(
             str(version.get("name"))
             for version in after.versions
-            if version.get("selectableFields") and version.get("selectableFields") == selectable.get(str(version.get("name")))
+            if version.get("selectableFields")
+            and version.get("selectableFields") == selectable.get(str(version.get("name")))
         )
         | (frozenset({""}) if after.selectable and after.selectable == before.selectable else frozenset()),
     )
@@ -132,7 +135,9 @@ def spec_errors(raw: Node, strictness: Strictness) -> list[FieldError]:
     if any(each.get("default") is not None for each in nodes):
         strictness = replace(strictness, structural=True)
         if preserving:
-            errors.append(invalid("spec.preserveUnknownFields", True, "must be false in order to use defaults in the schema"))
+            errors.append(
+                invalid("spec.preserveUnknownFields", True, "must be false in order to use defaults in the schema")
+            )
     if not preserving or any(_is_extended(each) for each in nodes):
         strictness = replace(strictness, structural=True)
     errors += _version_errors(spec, strictness)
@@ -305,7 +310,8 @@ def _root_errors(node: Node, path: str) -> list[FieldError]:
     for name in set_fields(node):
         if name == "Type":
             if node.get("type") != "object":
-                says = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+                only = 'only "object" is allowed as the type at the root of the schema'
+                says = f"{only} if the status subresource is enabled"
                 return [invalid(f"{path}.type", node.get("type"), says)]
         elif name not in _ROOT_FIELDS:
             allowed = f"[{' '.join(_ROOT_FIELDS)}]"

@@ -133,7 +133,9 @@ def _type_errors(node: Node, kind: str, level: str, path: str) -> list[FieldErro
     if level == "root" and kind and kind != "object":
         errors.append(invalid(f"{path}.type", kind, "must be object at the root"))
     if embedded and not preserving and not node.get("properties"):
-        says = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
+        says = (
+            "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
+        )
         errors.append(required(f"{path}.properties", says))
     return errors
 

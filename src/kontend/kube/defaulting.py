@@ -1,8 +1,8 @@
 """Defaulting: fields that are missing get the default of their schema.
 
-A ``null`` where the schema does not allow one counts as missing: it is replaced by the default, or dropped when there is
-none. Defaults are filled from the outside in, so that an object that came from a default is completed by the defaults
-inside it; an object that is missing and has no default is not made up for the sake of those.
+A ``null`` where the schema does not allow one counts as missing: it is replaced by the default, or dropped when there
+is none. Defaults are filled from the outside in, so that an object that came from a default is completed by the
+defaults inside it; an object that is missing and has no default is not made up for the sake of those.
 """
 
 from __future__ import annotations
@@ -93,4 +93,3 @@ def _default(value: Any, schema: Schema, resource: bool) -> None:
                 child = value[index] = copy_json(items.default)
             if type(child) is dict or type(child) is list:
                 _default(child, items, items.embedded)
-

@@ -166,7 +166,9 @@ def _nested(obj: Mapping[str, Any], path: str, kind: type, expected: str) -> tup
     value: Any = obj
     for depth, field in enumerate(fields):
         if type(value) is not dict:
-            return (None, "") if value is None else (None, _accessor(fields[: depth + 1], value, "map[string]interface{}"))
+            return (
+                (None, "") if value is None else (None, _accessor(fields[: depth + 1], value, "map[string]interface{}"))
+            )
         if field not in value:
             return None, ""
         value = value[field]

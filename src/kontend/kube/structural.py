@@ -106,6 +106,6 @@ def _prune_defaults(schema: Schema) -> None:
     for name, child in schema.properties.items():
         if name not in META_FIELDS or child.node is not None:
             _prune_defaults(child)
-    for child in (schema.additional, schema.items):
-        if child is not None:
-            _prune_defaults(child)
+    for inner in (schema.additional, schema.items):
+        if inner is not None:
+            _prune_defaults(inner)

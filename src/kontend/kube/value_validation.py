@@ -259,7 +259,7 @@ def _number(node: Mapping[str, Any], kind: type) -> Check | None:
 
 def _is_multiple(value: float, factor: float) -> bool:
     if type(value) is int:
-        return value % factor == 0
+        return bool(value % factor == 0)
     return is_json_integer(1 / factor * value if factor < 1 else value / factor)
 
 
@@ -277,7 +277,9 @@ def _enum(node: Mapping[str, Any]) -> Check | None:
         elif any(_converts_to(value, each) for each in allowed):
             return
         name = path_text(path)
-        errors.append(Failure(f"{name} in body should be one of {shown}", name, field_errors.NOT_SUPPORTED, value, shown))
+        errors.append(
+            Failure(f"{name} in body should be one of {shown}", name, field_errors.NOT_SUPPORTED, value, shown)
+        )
 
     return check
 
@@ -290,7 +292,7 @@ def _converts_to(value: Any, wanted: Any) -> bool:
     if kind in (int, float) and target in (int, float):
         return bool((int(value) if target is int else float(value)) == wanted)
     if kind is int and target is str:
-        return 0 <= value < 0x110000 and chr(value) == wanted
+        return bool(0 <= value < 0x110000 and chr(value) == wanted)
     return same_json(value, wanted)
 
 
@@ -303,7 +305,7 @@ def _array(node: Mapping[str, Any]) -> Check | None:
     if items is None and least is None and most is None and not distinct:
         return None
     item_node = as_mapping(raw_items)
-    keys = node.get("x-kubernetes-list-map-keys")
+    keys = list(node.get("x-kubernetes-list-map-keys") or ())
 
     def check(value: Any, path: Path, errors: list[Failure], old: Any) -> None:
         if items is not None:

@@ -1,7 +1,7 @@
-"""The audit log: what was asked and what was answered, in the format of Kubernetes (``audit.k8s.io/v1``), a JSON line each.
+"""The audit log: what was asked and what was answered, a JSON line each, in the format of Kubernetes.
 
-At the level RequestResponse, with the stage RequestReceived left out, as clusters usually configure it: an event
-``ResponseComplete`` for each request, and for a watch ``ResponseStarted`` when it begins.
+That is ``audit.k8s.io/v1`` at the level RequestResponse, with the stage RequestReceived left out, as clusters usually
+configure it: an event ``ResponseComplete`` for each request, and for a watch ``ResponseStarted`` when it begins.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def _event(exchange: Exchange, response: Response, stage: str) -> dict[str, Any]
 def object_reference(path: str) -> dict[str, str] | None:
     """What a path is about, or None when it is not a resource.
 
-    >>> object_reference("/apis/apps/v1/namespaces/default/deployments/web/status")
-    {'resource': 'deployments', 'namespace': 'default', 'name': 'web', 'apiGroup': 'apps', 'apiVersion': 'v1', 'subresource': 'status'}
+    >>> object_reference("/api/v1/namespaces/default/pods/web/status")
+    {'resource': 'pods', 'namespace': 'default', 'name': 'web', 'apiVersion': 'v1', 'subresource': 'status'}
     """
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:

@@ -1,8 +1,8 @@
 """A server in a thread of this process, for tests.
 
-    with BackgroundServer(Cluster(crds=[...]).state) as server:
-        subprocess.run(["kubectl", "--kubeconfig", server.kubeconfig, "get", "pods"])
-        server.cluster.get("Pod/v1", "web")
+with BackgroundServer(Cluster(crds=[...]).state) as server:
+    subprocess.run(["kubectl", "--kubeconfig", server.kubeconfig, "get", "pods"])
+    server.cluster.get("Pod/v1", "web")
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ class BackgroundServer:
     def __enter__(self) -> BackgroundServer:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()
 
 

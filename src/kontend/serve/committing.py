@@ -22,7 +22,7 @@ Acknowledge = Callable[[bool], None]
 class Commits:
     """The newest state, the newest durable one, and who waits for the one to become the other."""
 
-    def __init__(self, state: State, store: Store | None, on_durable: Callable[[State], None]) -> None:
+    def __init__(self, state: State, store: Store | None, on_durable: Callable[[], None]) -> None:
         #: What the next write starts from.
         self.newest = state
         #: What readers see.
@@ -52,7 +52,7 @@ class Commits:
         if self._store is None:
             self.durable = state
             if changed:
-                self._on_durable(state)
+                self._on_durable()
         elif changed and self._saving is None and not self._scheduled:
             # Not yet: requests that arrived at the same moment come along.
             self._scheduled = True
@@ -84,7 +84,7 @@ class Commits:
             self._fail(error)
             return
         self.durable = target
-        self._on_durable(target)
+        self._on_durable()
         while self._waiting and self._waiting[0][0] <= target.resource_version:
             self._waiting.popleft()[1](True)
         if self.newest.resource_version > target.resource_version:

@@ -13,7 +13,17 @@ from kontend.cluster.request import BODY_LIMIT, JSON, Request, Response
 from kontend.kube.errors import BadRequest, UnsupportedMediaType
 from kontend.serve.connection import Connection, Incoming
 from kontend.serve.identity import ADMIN, ClientInfo, User
-from kontend.serve.media import GZIP_THRESHOLD, TEXT_TYPE, answer_type, compress, encode, head, wants_pretty
+from kontend.serve.media import (
+    GZIP_THRESHOLD,
+    TEXT_TYPE,
+    Document,
+    answer_type,
+    compress,
+    compress_once,
+    encode,
+    head,
+    wants_pretty,
+)
 
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _serials: Final = itertools.count(1)
@@ -23,7 +33,18 @@ _RUN: Final = os.urandom(6).hex()
 class Exchange:
     """A request and its answer."""
 
-    __slots__ = ("answered_at", "audit_id", "client", "connection", "incoming", "path", "query", "received_at", "request", "target")
+    __slots__ = (
+        "answered_at",
+        "audit_id",
+        "client",
+        "connection",
+        "incoming",
+        "path",
+        "query",
+        "received_at",
+        "request",
+        "target",
+    )
 
     def __init__(self, incoming: Incoming, connection: Connection, number: int) -> None:
         self.incoming = incoming
@@ -73,8 +94,8 @@ class Exchange:
         extra = ""
         if isinstance(response.body, str):
             media_type, body = TEXT_TYPE, response.body.encode()
-        elif isinstance(response.body, bytes):
-            media_type, body = JSON, response.body
+        elif isinstance(response.body, Document):
+            return self._encoded_document(response.body, response.code)
         else:
             media_type = answer_type(incoming.headers.get("accept", ""))
             pretty = wants_pretty(self.request.first("pretty"), self.client.user_agent)
@@ -86,9 +107,30 @@ class Exchange:
         start = head(
             response.code,
             self.audit_id,
-            media_type,
+            response.content_type or media_type,
             length=len(body),
             warnings=response.warnings,
+            keep_alive=incoming.keep_alive,
+            extra=extra,
+        )
+        return start if incoming.method == "HEAD" else start + body
+
+    def _encoded_document(self, document: Document, code: int) -> bytes:
+        """An answer that was ready, and that the client may keep."""
+        incoming, etag = self.incoming, f'"{document.etag}"'
+        body, extra = document.body, "Vary: Accept-Encoding\r\nVary: Accept\r\n"
+        if document.etag:
+            extra += f"ETag: {etag}\r\n"
+            if etag in incoming.headers.get("if-none-match", ""):
+                body, code = b"", 304
+        if len(body) >= GZIP_THRESHOLD and "gzip" in incoming.headers.get("accept-encoding", ""):
+            body = compress_once(body)
+            extra += "Content-Encoding: gzip\r\n"
+        start = head(
+            code,
+            self.audit_id,
+            document.media_type or TEXT_TYPE,
+            length=len(body),
             keep_alive=incoming.keep_alive,
             extra=extra,
         )

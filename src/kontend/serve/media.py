@@ -6,6 +6,7 @@ import gzip
 import json
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -83,6 +84,15 @@ def _yaml(body: Any) -> bytes:
     return text.encode()
 
 
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A body that is ready to be sent, and that a client may keep as long as its ``etag`` is the same."""
+
+    body: bytes
+    media_type: str
+    etag: str = ""
+
+
 def compress(body: bytes) -> bytes:
     """The body with gzip, fast rather than small."""
     return gzip.compress(body, compresslevel=1, mtime=0)
@@ -115,6 +125,12 @@ def head(
 
 def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+@lru_cache(maxsize=8)
+def compress_once(body: bytes) -> bytes:
+    """The same for the few large documents that many clients ask for."""
+    return compress(body)
 
 
 @lru_cache(maxsize=128)

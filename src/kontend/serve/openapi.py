@@ -37,12 +37,12 @@ _INFO: Final = {"title": "Kubernetes", "version": "1.35"}
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An answer that is ready to be sent. ``etag`` is empty where nothing may be kept by the client."""
+    """An answer whose ``body`` is ready to be sent. ``etag`` is empty where the client has nothing to keep."""
 
+    code: int
     body: bytes
     content_type: str = JSON
     etag: str = ""
-    code: int = 200
 
 
 def respond(registry: Registry, request: Request) -> Document | None:
@@ -57,11 +57,11 @@ def respond(registry: Registry, request: Request) -> Document | None:
         return documents.index()
     media_type = _accepted(request.accept, (JSON, *_PROTOBUF_V2_TYPES) if path == "/openapi/v2" else (JSON,))
     if not media_type:
-        return Document(b"", "", code=406)
+        return Document(406, b"")
     if path == "/openapi/v2":
         return documents.version_2(protobuf=media_type in _PROTOBUF_V2_TYPES)
     found = documents.version_3(path.removeprefix("/openapi/v3/"))
-    return Document(b"", "", code=404) if found is None else found
+    return Document(404, b"") if found is None else found
 
 
 def _accepted(accept: str, offered: tuple[str, ...]) -> str:
@@ -88,7 +88,7 @@ class Documents:
             name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={self._hash(name, resources)}"}
             for name, resources in sorted(self._groups().items())
         }
-        return Document(orjson.dumps({"paths": paths}))
+        return Document(200, orjson.dumps({"paths": paths}))
 
     def version_3(self, name: str) -> Document | None:
         """The document of one group and version, such as ``apis/apps/v1``."""
@@ -98,7 +98,7 @@ class Documents:
             if resources is None:
                 return None
             body = orjson.dumps(_document(resources))
-            made = self._made[name] = Document(body, etag=self._hash(name, resources))
+            made = self._made[name] = Document(200, body, etag=self._hash(name, resources))
         return made
 
     def version_2(self, *, protobuf: bool) -> Document:
@@ -112,7 +112,7 @@ class Documents:
             old = swagger(_INFO["title"], _INFO["version"], whole["paths"], whole["components"]["schemas"])
             body = encode_document(old) if protobuf else orjson.dumps(old)
             etag = sha512("".join(self._hash(*group) for group in groups.items()).encode()).hexdigest().upper()
-            made = self._made[name] = Document(body, name, etag)
+            made = self._made[name] = Document(200, body, content_type=name, etag=etag)
         return made
 
     def _groups(self) -> dict[str, list[Resource]]:

@@ -47,6 +47,50 @@ _OWN_FORMS: Final[dict[str, Json]] = {
     "JSONSchemaPropsOrStringArray": {},
 }
 
+#: A field is required if Go always writes it, but for these: the source says otherwise in a comment.
+_OPTIONAL: Final = {
+    "apps/v1.StatefulSetOrdinals": {"start"},
+    "apps/v1.StatefulSetSpec": {"serviceName"},
+    "apps/v1.StatefulSetStatus": {"availableReplicas"},
+    "authentication/v1.TokenRequestSpec": {"boundObjectRef", "expirationSeconds"},
+    "autoscaling/v2.HorizontalPodAutoscalerStatus": {"currentMetrics"},
+    "batch/v1.PodFailurePolicyOnPodConditionsPattern": {"status"},
+    "core/v1.AzureFilePersistentVolumeSource": {"secretNamespace"},
+    "core/v1.ContainerImage": {"names"},
+    "core/v1.Event": {"reportingComponent", "reportingInstance"},
+    "core/v1.GRPCAction": {"service"},
+    "core/v1.NodeRuntimeHandler": {"name"},
+    "core/v1.ProjectedVolumeSource": {"sources"},
+    "core/v1.TypedLocalObjectReference": {"apiGroup"},
+    "core/v1.TypedObjectReference": {"apiGroup"},
+    "discovery/v1.EndpointSlice": {"ports"},
+    "events/v1.Event": {"metadata"},
+    "flowcontrol/v1.FlowSchemaSpec": {"matchingPrecedence"},
+    "flowcontrol/v1.LimitedPriorityLevelConfiguration": {"nominalConcurrencyShares"},
+    "flowcontrol/v1.QueuingConfiguration": {"handSize", "queueLengthLimit", "queues"},
+    "flowcontrol/v1.ResourcePolicyRule": {"namespaces"},
+    "networking/v1.IngressClassParametersReference": {"scope"},
+    "networking/v1.NetworkPolicySpec": {"podSelector"},
+    "rbac/v1.ClusterRole": {"rules"},
+    "rbac/v1.Role": {"rules"},
+    "resource/v1.AllocatedDeviceStatus": {"conditions"},
+    "resource/v1.CapacityRequestPolicy": {"default"},
+    "resource/v1.DeviceClaim": {"requests"},
+    "resource/v1.ResourceClaimSpec": {"devices"},
+    "storage/v1.CSINodeDriver": {"topologyKeys"},
+    "apiextensions/v1.CustomResourceDefinitionStatus": {"acceptedNames", "conditions", "storedVersions"},
+}
+_REQUIRED: Final = {
+    "core/v1.ContainerRestartRule": {"action"},
+    "core/v1.ContainerRestartRuleOnExitCodes": {"operator"},
+    "core/v1.PodCertificateProjection": {"keyType", "signerName"},
+    "networking/v1.IPAddressSpec": {"parentRef"},
+    "networking/v1.ParentReference": {"name", "resource"},
+    "resource/v1.CapacityRequestPolicyRange": {"min"},
+    "resource/v1.CounterSet": {"counters"},
+    "resource/v1.DeviceCounterConsumption": {"counters"},
+}
+
 
 def component_name(type_name: str) -> str:
     """The name in an OpenAPI document of a type of the table.
@@ -94,7 +138,7 @@ def builtin_components() -> Mapping[str, Json]:
         if own is not None:
             components[component_name(name)] = own
         elif _is_struct(schema):
-            components[component_name(name)] = _struct(schema)
+            components[component_name(name)] = _struct(name, schema)
     components[PATCH] = {"type": "object"}
     components[LIST_META] = {
         "type": "object",
@@ -108,11 +152,12 @@ def builtin_components() -> Mapping[str, Json]:
     return components
 
 
-def _struct(schema: Schema) -> Json:
+def _struct(type_name: str, schema: Schema) -> Json:
     described: Json = {"type": "object"}
-    required = sorted(name for name, each in schema.properties.items() if not (each.omit_empty or each.omit_zero))
+    written = {name for name, each in schema.properties.items() if not (each.omit_empty or each.omit_zero)}
+    required = written - _OPTIONAL.get(type_name, set()) | _REQUIRED.get(type_name, set())
     if required:
-        described["required"] = required
+        described["required"] = sorted(required)
     described["properties"] = {name: _field(each) for name, each in sorted(schema.properties.items())}
     if schema.atomic:
         described["x-kubernetes-map-type"] = "atomic"
@@ -172,7 +217,9 @@ def kind_components(resource: Resource) -> Iterator[tuple[str, Json]]:
     described["x-kubernetes-group-version-kind"] = [_gvk(resource, resource.kind)]
     yield name, described
     if resource.list_kind:
-        items = {"$ref": REF + name} if resource.custom is not None else {"default": {}, "allOf": [{"$ref": REF + name}]}
+        items = (
+            {"$ref": REF + name} if resource.custom is not None else {"default": {}, "allOf": [{"$ref": REF + name}]}
+        )
         listed: Json = {
             "type": "object",
             "required": ["items"],

@@ -13,6 +13,7 @@ from kontend.serve.openapi_schemas import REF
 
 Json = dict[str, Any]
 
+_ANY_TYPE: Final = ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string", "nullable")
 _UNKNOWN: Final = frozenset({"default", "nullable", "oneOf", "anyOf", "not"})
 
 
@@ -51,7 +52,11 @@ def definition(schema: Mapping[str, Any]) -> Json:
     kinds = [each.get("type") for each in schema.get("oneOf") or () if isinstance(each, Mapping)]
     if "string" in kinds and "type" not in out and ("format" in schema or "number" in kinds):
         out["type"] = "string"  # quantities, and numbers that may be names
-    if out.get("x-kubernetes-preserve-unknown-fields") or out.get("x-kubernetes-int-or-string") or schema.get("nullable"):
+    if (
+        out.get("x-kubernetes-preserve-unknown-fields")
+        or out.get("x-kubernetes-int-or-string")
+        or schema.get("nullable")
+    ):
         # Old clients would take the type too seriously.
         for name in ("type", "items", "properties"):
             out.pop(name, None)

@@ -7,6 +7,7 @@ from typing import Any, Final
 from kontend.cluster.request import Request, Response
 from kontend.cluster.state import State
 from kontend.kube.names import api_version
+from kontend.serve.media import Document
 
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
 _CHECKS: Final = ("ping", "log", "etcd")
@@ -40,9 +41,9 @@ def _index(state: State) -> dict[str, Any]:
 
 
 def _openapi(state: State, request: Request) -> Response | None:
-    try:
-        from kontend.serve import openapi
-    except ImportError:
-        return None
-    found: Response | None = openapi.respond(state.registry, request)
-    return found
+    from kontend.serve import openapi  # large, and only some clients ask
+
+    document = openapi.respond(state.registry, request)
+    if document is None or document.code == 404:
+        return Response(404, "404 page not found\n")
+    return Response(document.code, Document(document.body, document.content_type, document.etag))

@@ -1,9 +1,9 @@
 """A state as plain rows, and back: what is kept on disk and in snapshots.
 
-There is one row for each version of an object, numbered by its resourceVersion, as in etcd: what was stored (nothing for
-a deletion) and which version it replaced. The rows up to ``floor`` are the objects as they were where history begins;
-those after it are the history. Reading them in order makes the same state again: versions, uids, times, and everything
-that a watch could still ask for.
+There is one row for each version of an object, numbered by its resourceVersion, as in etcd: what was stored (nothing
+for a deletion) and which version it replaced. The rows up to ``floor`` are the objects as they were where history
+begins; those after it are the history. Reading them in order makes the same state again: versions, uids, times, and
+everything that a watch could still ask for.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class Server:
         self._tokens = Tokens() if tokens is None else tokens
         self._audit = audit_log
         self._read_only = read_only
-        self._commits = Commits(state, store, self._durable)
+        self._commits = Commits(state, store, self._something_new)
         self._hub = Hub(state)
         self._publishing = False
         self._connections: dict[Connection, int] = {}
@@ -227,7 +227,7 @@ class Server:
             audit = self._audit
             watcher.when_finished(lambda: audit.complete(exchange, Response(200)))
 
-    def _durable(self, state: State) -> None:
+    def _something_new(self) -> None:
         """There is something new to see."""
         if not self._publishing:
             # At the end of this turn of the loop, so that writes that came together are sent together.

@@ -1,7 +1,7 @@
 """A certificate authority of the server's own, and a certificate from it.
 
-Made with the ``cryptography`` package, which is in the extra ``tls``: most users serve their own machine without it. In a
-data directory the certificates are kept, so that clients which know the authority still trust the server tomorrow.
+Made with the ``cryptography`` package, which is in the extra ``tls``: most users serve their own machine without it. In
+a data directory the certificates are kept, so that clients which know the authority still trust the server tomorrow.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def _make(address: str) -> Certificates:
         from cryptography.hazmat.primitives.asymmetric import ec
         from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
     except ImportError:
-        raise TlsUnavailable("--tls needs the package cryptography; install it with: pip install 'kontend[tls]'") from None
+        raise TlsUnavailable(
+            "--tls needs the package cryptography; install it with: pip install 'kontend[tls]'"
+        ) from None
 
     now = datetime.datetime.now(datetime.UTC)
 

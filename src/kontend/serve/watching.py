@@ -1,9 +1,9 @@
 """Open watches: each change is read once, encoded once for each form, and sent to whoever watches.
 
-Watches that see the same events (the same resource, namespace, selectors and form) share a :class:`Channel`. A change is
-looked at once a channel, not once a watcher, and its bytes are shared by all of them. A client that does not take what it
-is sent keeps only references to those bytes in a queue of its own; when too many have gathered it is cut off, as
-kube-apiserver does, and finds out with its next watch whether its version has become too old.
+Watches that see the same events (the same resource, namespace, selectors and form) share a :class:`Channel`. A change
+is looked at once a channel, not once a watcher, and its bytes are shared by all of them. A client that does not take
+what it is sent keeps only references to those bytes in a queue of its own; when too many have gathered it is cut off,
+as kube-apiserver does, and finds out with its next watch whether its version has become too old.
 """
 
 from __future__ import annotations
@@ -50,7 +50,19 @@ class Channel:
 class Watcher:
     """One client that watches."""
 
-    __slots__ = ("_finished", "_hub", "_over", "_timer", "behind", "bookmarks", "channel", "connection", "deadline", "pending", "version")
+    __slots__ = (
+        "_finished",
+        "_hub",
+        "_over",
+        "_timer",
+        "behind",
+        "bookmarks",
+        "channel",
+        "connection",
+        "deadline",
+        "pending",
+        "version",
+    )
 
     def __init__(self, hub: Hub, channel: Channel, connection: Connection, deadline: float) -> None:
         self._hub = hub

@@ -1,8 +1,9 @@
 """From a patch argument to the place where its base was made, and whether that base carries a resourceVersion.
 
-`r.Status().Patch(ctx, obj, patch)` says nothing by itself: `patch` may be made inline, in a local variable far above, outside a closure,
-in a caller (up to three calls up, all callers are asked), in a helper that returns it, or in a struct field. Every possibility
-is followed and the answers are put together: locked everywhere, nowhere, or on some paths only.
+`r.Status().Patch(ctx, obj, patch)` says nothing by itself: `patch` may be made inline, in a local variable far above,
+outside a closure, in a caller (up to three calls up, all callers are asked), in a helper that returns it, or in a
+struct field. Every possibility is followed and the answers are put together: locked everywhere, nowhere, or on some
+paths only.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import re
 from dataclasses import dataclass, replace
 
 from kontend.audit.go import syntax
-from kontend.audit.go.package import GoFile, Workspace
+from kontend.audit.go.package import GoFile
 from kontend.audit.go.scope import Definition, How, definitions, outermost_function, resolve_function
 from kontend.audit.go.syntax import Node, line, text
+from kontend.audit.go.workspace import Workspace
 from kontend.audit.site import BaseOrigin, Lock, PatchType
 
 _HOPS = 3

@@ -1,7 +1,7 @@
 """From a recognised Go call to a classified `Site`.
 
-Each question is answered by its own module (`bases`, `mutations`, `provenance`, `retries`, `outcome`, `hazards`); this one only asks them in
-order and puts the answers together.
+Each question is answered by its own module (`bases`, `mutations`, `provenance`, `retries`, `outcome`, `hazards`);
+this one only asks them in order and puts the answers together.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from kontend.audit.go.bases import Made, from_data, patch_type, resolve, togethe
 from kontend.audit.go.hazards import hazards
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.outcome import error_use
-from kontend.audit.go.package import GoFile, Workspace
+from kontend.audit.go.package import GoFile
 from kontend.audit.go.provenance import provenance
 from kontend.audit.go.retries import retry_around
 from kontend.audit.go.scope import How, definitions, outermost_function, runs_in, type_of
-from kontend.audit.go.syntax import Node, line, text
+from kontend.audit.go.syntax import line, text
+from kontend.audit.go.workspace import Workspace
 from kontend.audit.go.writes import Dialect, Write
 from kontend.audit.site import Base, BaseOrigin, Lock, PatchType, Role, Site, Target, Verb
 
@@ -39,7 +40,7 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
     """Classify one write."""
     file, call = write.file, write.call
     made = _made(workspace, write)
-    lock, kind = _lock(workspace, write, made)
+    lock, kind = _lock(write, made)
     verb = Verb.APPLY if kind is PatchType.APPLY or lock is Lock.OWNED else write.verb
     changed = _changed(workspace, write, made)
     source = provenance(workspace, file, write.object, call)
@@ -85,7 +86,7 @@ def _made(workspace: Workspace, write: Write) -> list[Made]:
     return resolve(workspace, write.file, write.patch)
 
 
-def _lock(workspace: Workspace, write: Write, made: list[Made]) -> tuple[Lock, PatchType | None]:
+def _lock(write: Write, made: list[Made]) -> tuple[Lock, PatchType | None]:
     if write.dialect is Dialect.LIBRARY:
         return Lock.MERGED, PatchType.MERGE
     if write.verb is Verb.PATCH:
@@ -115,7 +116,8 @@ def _version_stripped(write: Write) -> bool:
 
 
 def window_start(workspace: Workspace, write: Write, made: list[Made]) -> int:
-    """Return the byte from which changes of the object count: after its snapshot, or after the write before this one."""
+    """Return the byte from which changes of the object count: after its snapshot, or after the write before this
+    one."""
     outer = outermost_function(write.call)
     start = 0
     if outer is None:

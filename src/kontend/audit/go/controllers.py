@@ -1,7 +1,8 @@
-"""Which kinds a package reconciles and owns, read from its builder calls: `For(&v1.Widget{})`, `Owns(&corev1.Service{})`.
+"""Which kinds a package reconciles and owns, read from its builder calls: `For(&v1.Widget{})`,
+`Owns(&corev1.Service{})`.
 
-With them a site can say whether it writes an owned child, and whether it writes the status of an object that some other controller
-reconciles.
+With them a site can say whether it writes an owned child, and whether it writes the status of an object that some
+other controller reconciles.
 """
 
 from __future__ import annotations

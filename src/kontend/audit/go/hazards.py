@@ -1,6 +1,8 @@
-"""Things about a write that only the code around it tells: a base taken too late, a locked base used twice, a shared object.
+"""Things about a write that only the code around it tells: a base taken too late, a locked base used twice, a shared
+object.
 
-Each gives a `Fact` under the name of the rule that speaks about it. Whether that is a finding, and how bad, is the policy's business.
+Each gives a `Fact` under the name of the rule that speaks about it. Whether that is a finding, and how bad, is the
+policy's business.
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ import re
 from kontend.audit.go import syntax
 from kontend.audit.go.bases import Made
 from kontend.audit.go.mutations import Mutation, mutations
-from kontend.audit.go.package import GoFile, GoFunction, Workspace
+from kontend.audit.go.package import GoFile, GoFunction
 from kontend.audit.go.scope import How, definitions, may_reach, outermost_function, resolve_function, runs_in
 from kontend.audit.go.syntax import Node, line, text
+from kontend.audit.go.workspace import Workspace
 from kontend.audit.go.writes import Write, recognise
 from kontend.audit.site import Fact, Lock, Provenance, Target, Verb
 
@@ -48,8 +51,8 @@ def hazards(
 
 
 _SHARED = (
-    "{object} is the reconciler's own object, reached through a shared pointer: the reconciler's later status flush starts from a "
-    "base that this write has made stale"
+    "{object} is the reconciler's own object, reached through a shared pointer: the reconciler's later status flush "
+    "starts from a base that this write has made stale"
 )
 
 
@@ -86,7 +89,10 @@ def _late_base(workspace: Workspace, write: Write, made: list[Made], changed: li
         and made[0].file is write.file
         and not _copied_between(write, made[0], name)
     ):
-        said = f"the base at :{made[0].line} is {text(made[0].snapshot)} itself and not a copy, so the diff is always empty"
+        said = (
+            f"the base at :{made[0].line} is {text(made[0].snapshot)} itself and not a copy, so the "
+            "diff is always empty"
+        )
         return [Fact("base-after-mutation", made[0].line, said)]
     taken = _snapshot_position(workspace, write, made[0], outer)
     if taken is None or taken[1] != name:
@@ -113,7 +119,8 @@ def _late_base(workspace: Workspace, write: Write, made: list[Made], changed: li
 
 
 def _copied_between(write: Write, made: Made, name: str) -> bool:
-    """Whether the variable is pointed at a copy after the base was made: `base := MergeFrom(obj); obj = obj.DeepCopy()`."""
+    """Whether the variable is pointed at a copy after the base was made: `base := MergeFrom(obj); obj =
+    obj.DeepCopy()`."""
     outer = outermost_function(write.call)
     if outer is None:
         return False
@@ -124,7 +131,8 @@ def _copied_between(write: Write, made: Made, name: str) -> bool:
 
 
 def _rebuilt_list(write: Write, changed: list[Mutation]) -> list[Fact]:
-    """A list of the spec rebuilt from what was read (`append(node.Spec.Taints, taint)`), then sent whole with no lock."""
+    """A list of the spec rebuilt from what was read (`append(node.Spec.Taints, taint)`), then sent whole with no
+    lock."""
     for each in changed:
         if each.is_list and each.from_object and each.target is Target.SPEC and each.value is not None:
             return [
@@ -169,7 +177,8 @@ def _last_sync(workspace: Workspace, write: Write, outer: Node, name: str, befor
 
 
 def _reused_base(workspace: Workspace, write: Write, made: list[Made]) -> list[Fact]:
-    """A locked base used after another write of the same object: the server answers 409 to the controller's own write."""
+    """A locked base used after another write of the same object: the server answers 409 to the controller's own
+    write."""
     outer = outermost_function(write.call)
     name = syntax.root_identifier(write.object)
     if outer is None or len(made) != 1 or not name:
@@ -280,7 +289,8 @@ def _read_after(workspace: Workspace, write: Write) -> list[Fact]:
 
 
 def _effects_before(workspace: Workspace, write: Write, changed: list[Mutation]) -> list[Fact]:
-    """A plan put in status, then acted upon, and only then persisted: a crash in between loses the plan but not the effect."""
+    """A plan put in status, then acted upon, and only then persisted: a crash in between loses the plan but not the
+    effect."""
     outer = outermost_function(write.call)
     planned = [
         each for each in changed if _PLAN.match(each.path) and each.value is not None and text(each.value) != "nil"

@@ -1,8 +1,9 @@
-"""Calls of helpers that write for their caller: `MutateAndPatchStatus(ctx, c, obj, func(o) {...})`, `UpdateStatus(c, obj)`.
+"""Calls of helpers that write for their caller: `MutateAndPatchStatus(ctx, c, obj, func(o) {...})`, `UpdateStatus(c,
+obj)`.
 
-A helper that takes the object, and takes the change as a function or makes none itself, is only a verb: what is written, from which
-read, in which retry and with what error handling is decided where it is called. So each call is a site too, marked with
-`via`, with the lock that the helper uses.
+A helper that takes the object, and takes the change as a function or makes none itself, is only a verb: what is
+written, from which read, in which retry and with what error handling is decided where it is called. So each call is a
+site too, marked with `via`, with the lock that the helper uses.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from kontend.audit.go import syntax
 from kontend.audit.go.classify import Classified
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.outcome import error_use
-from kontend.audit.go.package import GoFile, GoFunction, Workspace, parameters
+from kontend.audit.go.package import GoFile, GoFunction, parameters
 from kontend.audit.go.provenance import provenance
 from kontend.audit.go.retries import retry_around
 from kontend.audit.go.scope import outermost_function, type_of
 from kontend.audit.go.scope import targets as assigned
 from kontend.audit.go.syntax import Node, line, text
+from kontend.audit.go.workspace import Workspace
 from kontend.audit.site import BaseOrigin, Fact, Role, Site, Target, Verb
 
 
@@ -68,9 +70,10 @@ def _as_helper(workspace: Workspace, each: Classified, function: GoFunction) -> 
 def _callback(function: GoFunction) -> int | None:
     """Return the position of a parameter of function type that the body calls."""
     for position, (name, kind) in enumerate(function.parameters):
-        if kind.type == "function_type" and function.body is not None and name:
-            if any(syntax.callee(call) == (None, name) for call in syntax.calls(function.body)):
-                return position
+        if kind.type != "function_type" or function.body is None or not name:
+            continue
+        if any(syntax.callee(call) == (None, name) for call in syntax.calls(function.body)):
+            return position
     return None
 
 

@@ -1,8 +1,8 @@
 """Which parts of an object a stretch of code changes: status, finalizers, owner references, labels, spec.
 
-A write through the main resource says only `Patch(ctx, obj, patch)`; what it carries is what was changed on `obj` before. Changes
-are assignments to fields, the well-known setters (`AddFinalizer`, `SetStatusCondition`, `SetOwnerReferences` ...), and calls of functions in
-sight that take the object, followed two levels deep.
+A write through the main resource says only `Patch(ctx, obj, patch)`; what it carries is what was changed on `obj`
+before. Changes are assignments to fields, the well-known setters (`AddFinalizer`, `SetStatusCondition`,
+`SetOwnerReferences` ...), and calls of functions in sight that take the object, followed two levels deep.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import re
 from dataclasses import dataclass
 
 from kontend.audit.go import syntax
-from kontend.audit.go.package import GoFile, GoFunction, Workspace
+from kontend.audit.go.package import GoFile, GoFunction
 from kontend.audit.go.scope import resolve_function, targets, values
 from kontend.audit.go.syntax import Node, text
+from kontend.audit.go.workspace import Workspace
 from kontend.audit.site import Target
 
 _PARTS = {
@@ -91,7 +92,7 @@ def mutations(
     """Return what the code in `within` changes of the object called `name`, between two byte positions."""
     end = within.end_byte if before is None else before
     found: list[Mutation] = []
-    names = {name: []} | _aliases(within, name)
+    names: dict[str, list[str]] = {name: [], **_aliases(within, name)}
     for statement in syntax.assignments(within):
         if not after <= statement.start_byte < end:
             continue
@@ -169,11 +170,10 @@ def _called(workspace: Workspace, file: GoFile, call: Node, names: dict[str, lis
             found.append(Mutation(part, f"metadata.{part.value}", call, is_list=True, from_object=True))
         elif called.startswith("SetNested") or called == "RemoveNestedField":
             found.append(Mutation(Target.OBJECT, "", call))
-        elif _CONDITION.search(called) and called.startswith(
-            ("Set", "Mark", "Update", "Remove", "Delete", "set", "mark", "update", "remove")
-        ):
-            found.append(Mutation(Target.STATUS, "status.conditions", call, is_list=True, from_object=True))
-        elif _MARKERS.match(called) and _CONDITION.search(text(operand)):
+        elif (
+            _CONDITION.search(called)
+            and called.startswith(("Set", "Mark", "Update", "Remove", "Delete", "set", "mark", "update", "remove"))
+        ) or (_MARKERS.match(called) and _CONDITION.search(text(operand))):
             found.append(Mutation(Target.STATUS, "status.conditions", call, is_list=True, from_object=True))
         elif depth < 2 and not _READERS.match(called):
             found += _in_callee(workspace, file, call, position, depth)
@@ -187,10 +187,10 @@ def _method(call: Node, operand: Node, called: str, names: dict[str, list[str]])
     path = [*names[parts[0]], *parts[1:]]
     if not path:
         if called in _METHODS:
-            part = _METHODS[called]
-            listed = part is not Target.LABELS and called != "SetStatus"
-            where = "status.conditions" if part is Target.STATUS else f"metadata.{part.value}"
-            return [Mutation(part, where, call, called == "SetStatus", listed, True)]
+            set_part = _METHODS[called]
+            listed = set_part is not Target.LABELS and called != "SetStatus"
+            where = "status.conditions" if set_part is Target.STATUS else f"metadata.{set_part.value}"
+            return [Mutation(set_part, where, call, called == "SetStatus", listed, True)]
         if _MARKERS.match(called):
             return [Mutation(Target.STATUS, "status.conditions", call, is_list=True, from_object=True)]
         return []

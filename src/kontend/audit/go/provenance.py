@@ -1,7 +1,7 @@
 """Where the written object came from: a cached read, a live one, a list, an earlier write, or nowhere yet.
 
-The last thing that filled the variable before the write decides. A parameter is followed into the callers, because a reconciler
-reads at its top and writes in its helpers.
+The last thing that filled the variable before the write decides. A parameter is followed into the callers, because a
+reconciler reads at its top and writes in its helpers.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 
 from kontend.audit.go import syntax
-from kontend.audit.go.package import GoFile, Workspace
+from kontend.audit.go.package import GoFile
 from kontend.audit.go.scope import How, definitions, outermost_function, runs_in, type_of
 from kontend.audit.go.syntax import Node, text
+from kontend.audit.go.workspace import Workspace
 from kontend.audit.go.writes import recognise
 from kontend.audit.site import Provenance
 
@@ -33,13 +34,13 @@ def provenance(workspace: Workspace, file: GoFile, node: Node | None, use: Node,
     if not parts:
         return Provenance.UNKNOWN
     if "[]" in parts:
-        return Provenance.LIST_ITEM if "Items" in parts else _of_indexed(workspace, file, stripped, use, hops)
+        return Provenance.LIST_ITEM if "Items" in parts else _of_indexed(workspace, file, stripped)
     event = _last_event(workspace, file, parts, use)
     if event is not None:
         return event
     if len(parts) > 1:
         return Provenance.SHARED if _SHARED_FIELD.match(parts[-1]) else Provenance.UNKNOWN
-    return _of_definition(workspace, file, stripped, use, hops)
+    return _of_definition(workspace, file, stripped, hops)
 
 
 def _last_event(workspace: Workspace, file: GoFile, parts: list[str], use: Node) -> Provenance | None:
@@ -58,9 +59,9 @@ def _last_event(workspace: Workspace, file: GoFile, parts: list[str], use: Node)
             return read_kind(operand)
         if name == "List" and len(args) >= 2 and syntax.selector(args[1]) == parts:
             return Provenance.LIST_ITEM
-        if name in ("Update", "Patch", "Create") and len(args) >= 2 and syntax.selector(args[1]) == parts:
-            if recognise(workspace, file, call) is not None:
-                return Provenance.JUST_WRITTEN
+        written = name in ("Update", "Patch", "Create") and len(args) >= 2 and syntax.selector(args[1]) == parts
+        if written and recognise(workspace, file, call) is not None:
+            return Provenance.JUST_WRITTEN
     return None
 
 
@@ -87,17 +88,13 @@ def _of_call(workspace: Workspace, file: GoFile, call: Node, hops: int) -> Prove
     return Provenance.UNKNOWN
 
 
-def _of_indexed(workspace: Workspace, file: GoFile, node: Node, use: Node, hops: int) -> Provenance:
+def _of_indexed(workspace: Workspace, file: GoFile, node: Node) -> Provenance:
     base = syntax.field(node, "operand") if node.type == "index_expression" else None
     kind = type_of(workspace, file, base) if base is not None else None
-    return (
-        Provenance.LIST_ITEM
-        if hops < _HOPS and (kind is None or kind.slice) and use is not None
-        else Provenance.UNKNOWN
-    )
+    return Provenance.LIST_ITEM if kind is None or kind.slice else Provenance.UNKNOWN
 
 
-def _of_definition(workspace: Workspace, file: GoFile, node: Node, use: Node, hops: int) -> Provenance:
+def _of_definition(workspace: Workspace, file: GoFile, node: Node, hops: int) -> Provenance:
     reaching = definitions(workspace, file, text(node), node)
     for definition in reversed(reaching):
         if definition.how is How.RANGE:

@@ -1,8 +1,8 @@
 """The loop around a write that repeats it on a conflict, and whether a repeat starts from a fresh read.
 
-Three mistakes live here: a closure that never reads again (every attempt sends the same stale version), one that reads from a
-cache that may still be stale, and one that reads again and then lays a whole status computed before the loop over what it
-just read, which defeats the very check that made it retry.
+Three mistakes live here: a closure that never reads again (every attempt sends the same stale version), one that
+reads from a cache that may still be stale, and one that reads again and then lays a whole status computed before the
+loop over what it just read, which defeats the very check that made it retry.
 """
 
 from __future__ import annotations
@@ -10,14 +10,19 @@ from __future__ import annotations
 import re
 
 from kontend.audit.go import syntax
-from kontend.audit.go.package import GoFile, Workspace
+from kontend.audit.go.package import GoFile
 from kontend.audit.go.provenance import read_kind
 from kontend.audit.go.scope import How, definitions, resolve_function, targets, values
 from kontend.audit.go.syntax import Node, line, text
+from kontend.audit.go.workspace import Workspace
 from kontend.audit.site import Provenance, Retry
 
 _WRAPPERS = re.compile(
     r"^(RetryOnConflict|RetryUpdateConflicts|OnError|RetryOnError|RetryConflict\w*|retryOnConflict|UpdateWithRetry\w*)$"
+)
+_BORROWED = (
+    r"SetResourceVersion\(\w+[\w.]*\.GetResourceVersion\(\)\)"
+    r"|(ObjectMeta\.)?ResourceVersion\s*=\s*\w+[\w.]*\.ResourceVersion"
 )
 _POLLS = re.compile(r"^(ExponentialBackoff(WithContext)?|Poll(UntilContext(Timeout|Cancel)|Immediate\w*)?)$")
 
@@ -131,7 +136,7 @@ def _blind(file: GoFile, literal: Node, call: Node, parts: list[str], rereads: b
     """Find `latest.Status = desired.Status` where `desired` was computed before the loop."""
     if not parts:
         return ""
-    lent = rf"\b{re.escape(parts[0])}\.(SetResourceVersion\(\w+[\w.]*\.GetResourceVersion\(\)\)|(ObjectMeta\.)?ResourceVersion\s*=\s*\w+[\w.]*\.ResourceVersion)"
+    lent = rf"\b{re.escape(parts[0])}\.({_BORROWED})"
     borrowed = re.search(lent, text(literal)[: call.start_byte - literal.start_byte])
     if borrowed and "Status" in text(call):
         return borrowed.group(0)

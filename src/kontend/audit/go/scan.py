@@ -9,13 +9,15 @@ from pathlib import Path
 from kontend.audit.go.classify import Classified, classify
 from kontend.audit.go.controllers import note_controllers
 from kontend.audit.go.helpers import helper_calls
-from kontend.audit.go.package import GoFile, Workspace
+from kontend.audit.go.package import GoFile
+from kontend.audit.go.workspace import Workspace
 from kontend.audit.go.writes import PREFILTER, find_writes
 from kontend.audit.site import Lock, Role, Site, Verb
 
 
 def scan(sources: dict[str, bytes], roles: dict[str, Role], tell: Callable[[str], None] = lambda _: None) -> list[Site]:
-    """Return the write sites of Go sources by path. Only files that hold a writing word are parsed, and what they lean on."""
+    """Return the write sites of Go sources by path. Only files that hold a writing word are parsed, and what they
+    lean on."""
     files = {path: GoFile(path, source, str(Path(path).parent)) for path, source in sources.items()}
     workspace = Workspace(files)
     found: list[Classified] = []

@@ -1,7 +1,8 @@
 """What a name means at a place: the definitions that can reach it, and the type of an expression.
 
-Go's blocks make this tractable without a compiler. A declaration is visible where its block encloses the use; an assignment
-after it replaces it when it certainly runs (its block encloses the use too) and is one more possibility when it may.
+Go's blocks make this tractable without a compiler. A declaration is visible where its block encloses the use; an
+assignment after it replaces it when it certainly runs (its block encloses the use too) and is one more possibility
+when it may.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kontend.audit.go import syntax
-from kontend.audit.go.package import GoFile, GoFunction, GoType, Workspace, parameters
+from kontend.audit.go.package import GoFile, GoFunction, GoType, parameters
 from kontend.audit.go.syntax import Node, text
+from kontend.audit.go.workspace import Workspace
 
 _SCOPES = (
     "block",
@@ -150,10 +152,8 @@ def definitions(workspace: Workspace, file: GoFile, name: str, use: Node) -> lis
     certainly = False
     literal = syntax.enclosing(use, "func_literal")
     for statement, position in syntax.assignments_by_name(outer).get(name, ()):
-        if statement.end_byte > use.start_byte:
-            if not (statement.type == "range_clause" and statement.start_byte < use.start_byte):
-                continue
-        if syntax.inside(use, statement):
+        looping = statement.type == "range_clause" and statement.start_byte < use.start_byte
+        if (statement.end_byte > use.start_byte and not looping) or syntax.inside(use, statement):
             continue
         scope = scope_of(statement)
         declares = statement.type != "assignment_statement"
@@ -209,7 +209,8 @@ def _package_variable(workspace: Workspace, file: GoFile, name: str) -> list[Def
 
 
 def resolve_function(workspace: Workspace, file: GoFile, call: Node) -> GoFunction | None:
-    """Return the declared function a call reaches, when it is in sight: in this package, or in an imported one of the module."""
+    """Return the declared function a call reaches, when it is in sight: in this package, or in an imported one of
+    the module."""
     operand, name = syntax.callee(call)
     if not name:
         return None

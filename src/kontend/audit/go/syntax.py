@@ -1,7 +1,7 @@
 """The thin layer over tree-sitter: parsing, text, and walking up and down a tree.
 
-Everything above speaks of nodes and their field names; nothing above builds parsers or queries. Trees tolerate errors: a file
-that does not compile still gives the functions that do.
+Everything above speaks of nodes and their field names; nothing above builds parsers or queries. Trees tolerate
+errors: a file that does not compile still gives the functions that do.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ _CALLS = "[(call_expression) (type_conversion_expression)] @call"
 _ASSIGNMENTS = "[(short_var_declaration) (assignment_statement) (var_spec) (range_clause) (inc_statement)] @assign"
 
 
-# The same functions are asked about many times over. A node keeps its tree alive, so a key cannot come to mean another node.
+# The same functions are asked about many times over. A node keeps its tree alive, so a key cannot come to mean another
+# node.
 @lru_cache(maxsize=2048)
 def calls(node: Node) -> tuple[Node, ...]:
     """Return the calls below a node; `F[T](x)` with one argument is parsed as a conversion and counts as a call."""

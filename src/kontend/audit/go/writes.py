@@ -1,9 +1,10 @@
 """Which calls write to the Kubernetes API, and which only look like it.
 
-Three dialects are known: controller-runtime's client (`r.Update(ctx, obj)`, `r.Status().Patch(ctx, obj, patch)`), client-go's typed and
-dynamic clients (`clients.AppsV1().Deployments(ns).UpdateStatus(ctx, obj, metav1.UpdateOptions{})`) and controllerutil's
-`CreateOrUpdate`. `tracker.Delete(ns, name)` and `storage.Update(ctx, record)` share the names, so a receiver must be a client: by its
-type where the source in sight tells it, by its name and arguments where it does not.
+Three dialects are known: controller-runtime's client (`r.Update(ctx, obj)`, `r.Status().Patch(ctx, obj, patch)`),
+client-go's typed and dynamic clients (`clients.AppsV1().Deployments(ns).UpdateStatus(ctx, obj,
+metav1.UpdateOptions{})`) and controllerutil's `CreateOrUpdate`. `tracker.Delete(ns, name)` and `storage.Update(ctx,
+record)` share the names, so a receiver must be a client: by its type where the source in sight tells it, by its name
+and arguments where it does not.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kontend.audit.go import syntax
-from kontend.audit.go.package import GoFile, GoType, Workspace
+from kontend.audit.go.package import GoFile, GoType
 from kontend.audit.go.scope import definitions, type_of
 from kontend.audit.go.syntax import Node, text
+from kontend.audit.go.workspace import Workspace
 from kontend.audit.site import Verb
 
 CONTROLLER_CLIENT = "sigs.k8s.io/controller-runtime/pkg/client"
@@ -165,7 +167,8 @@ _PATCHERS = re.compile(r"(cluster-api/util|fluxcd/pkg/runtime|/runtime|/util)/(\
 
 
 def library_patcher(workspace: Workspace, file: GoFile, receiver: Node | None, name: str) -> bool:
-    """Whether the receiver is Cluster API's patch helper or Flux's serial patcher, which merge conditions and lock them."""
+    """Whether the receiver is Cluster API's patch helper or Flux's serial patcher, which merge conditions and lock
+    them."""
     if name != "Patch" or receiver is None:
         return False
     kind = type_of(workspace, file, receiver)

@@ -41,7 +41,8 @@ def _site(report: Report, site: Site) -> dict[str, Any]:
 
 
 def sarif(report: Report) -> str:
-    """Return SARIF 2.1.0 for code scanning: repository-relative paths, stable fingerprints, a level on rule and result."""
+    """Return SARIF 2.1.0 for code scanning: repository-relative paths, stable fingerprints, a level on rule and
+    result."""
     used = sorted({finding.rule for finding in report.findings})
     index = {name: position for position, name in enumerate(used)}
     run = {
@@ -121,7 +122,8 @@ def github(report: Report, *, show: Severity) -> str:
         if each.severity.rank >= show.rank:
             body = " ".join(part for part in (each.message, each.fix) if part)
             lines.append(
-                f"::{names[each.severity]} file={_property(each.path)},line={each.line},endLine={max(each.line, each.end_line)},"
+                f"::{names[each.severity]} file={_property(each.path)},"
+                f"line={each.line},endLine={max(each.line, each.end_line)},"
                 f"title={_property(each.rule)}::{_data(body)}"
             )
     lines += [f"::warning title=kontend audit::{_data(str(problem))}" for problem in report.problems]

@@ -82,7 +82,10 @@ def summary(report: Report) -> str:
     }
     parts = ", ".join(f"{found[key]} {word}" for key, word in words.items() if found[key])
     verbs = ", ".join(f"{found[f'other {verb.value}']} {verb.value}" for verb in Verb if found[f"other {verb.value}"])
-    said = f"{_count(found['status'], 'status write')}{': ' + parts if parts else ''}. {_count(found['other'], 'other write')}{': ' + verbs if verbs else ''}."
+    said = (
+        f"{_count(found['status'], 'status write')}{': ' + parts if parts else ''}. "
+        f"{_count(found['other'], 'other write')}{': ' + verbs if verbs else ''}."
+    )
     if found["helpers"]:
         said += f" {_count(found['helpers'], 'call')} of helpers that write."
     return said

@@ -1,7 +1,8 @@
 """What the body of a Python write carries.
 
-The body is followed back through local names, nested dictionaries, subscript assignments and `update` calls to answer four questions: which
-paths it sets, which of them are lists, whether metadata.resourceVersion is among them, and whether the status in it is one that was read.
+The body is followed back through local names, nested dictionaries, subscript assignments and `update` calls to answer
+four questions: which paths it sets, which of them are lists, whether metadata.resourceVersion is among them, and
+whether the status in it is one that was read.
 """
 
 from __future__ import annotations
@@ -170,7 +171,8 @@ def _name(module: Module, node: ast.Name, prefix: str, body: Body, use: ast.AST,
 
 
 def _changes(module: Module, name: str, use: ast.AST) -> Iterator[tuple[str, ast.expr, ast.AST]]:
-    """Yield what is put into the dictionary called `name` before a use: `x["status"]["phase"] = v`, `x.update({...})`, `x.append({...})`."""
+    """Yield what is put into the dictionary called `name` before a use: `x["status"]["phase"] = v`,
+    `x.update({...})`, `x.append({...})`."""
     scope: ast.AST = module.function_of(use) or module.tree
     line = getattr(use, "lineno", 0)
     for node in ast.walk(scope):
@@ -201,7 +203,8 @@ def _changes(module: Module, name: str, use: ast.AST) -> Iterator[tuple[str, ast
 
 
 def subscript_path(module: Module, node: ast.AST, name: str) -> str:
-    """Return `status.phase` for `name["status"]["phase"]`, `name.status["phase"]`, `name.setdefault("status", {})["phase"]`."""
+    """Return `status.phase` for `name["status"]["phase"]`, `name.status["phase"]`, `name.setdefault("status",
+    {})["phase"]`."""
     parts: list[str] = []
     while True:
         if isinstance(node, ast.Subscript):
@@ -250,9 +253,9 @@ def _strips_version(module: Module, name: str, use: ast.AST) -> bool:
             owner = subscript_path(module, node.func.value, name)
             if owner == "metadata" and constant(node.args[0]) in _VERSION:
                 return True
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value in (None, ""):
-            if any(_attribute_version(each, name) for each in node.targets):
-                return True
+        emptied = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and not node.value.value
+        if emptied and any(_attribute_version(each, name) for each in getattr(node, "targets", ())):
+            return True
     return False
 
 

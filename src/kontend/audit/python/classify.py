@@ -127,9 +127,7 @@ def _facts(call: Call, body: Body, lock: Lock, place: ast.AST) -> list[Fact]:
                 "the status that was read is sent back whole, without the resourceVersion it was read at",
             )
         )
-    elif replaces and lock is Lock.UNLOCKED and carries_status:
-        found += _list_facts(body, line)
-    elif (
+    elif (replaces and lock is Lock.UNLOCKED and carries_status) or (
         replaces
         and lock is Lock.UNLOCKED
         and body.rebuilt
@@ -205,7 +203,10 @@ def classify_patch(module: Module, write: PatchWrite, role: Role, handler: Handl
 def classify_return(module: Module, handler: Handler, node: ast.Return, role: Role) -> Site:
     """Make a site of a handler's return value, which kopf writes to `status.<handler>`."""
     function: Function = handler.function
-    said = f"What {function.name} returns is merge-patched to status.{function.name} after the handler, with no resourceVersion"
+    said = (
+        f"What {function.name} returns is merge-patched to status.{function.name} after the "
+        "handler, with no resourceVersion"
+    )
     return Site(
         language="python",
         path=module.path,

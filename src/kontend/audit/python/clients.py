@@ -1,7 +1,8 @@
 """Which Python calls write to the Kubernetes API, by client library.
 
-kubernetes and kubernetes_asyncio have telling method names; kr8s, pykube, lightkube, easykube and raw HTTP need the import, the arguments or the URL;
-kontend's own runtime has controller-runtime's words. Each recogniser returns a `Call` or None, and the first that knows wins.
+kubernetes and kubernetes_asyncio have telling method names; kr8s, pykube, lightkube, easykube and raw HTTP need the
+import, the arguments or the URL; kontend's own runtime has controller-runtime's words. Each recogniser returns a
+`Call` or None, and the first that knows wins.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from kontend.audit.python.module import Module, argument, bindings, constant, do
 from kontend.audit.site import Lock, PatchType, Verb
 
 _TYPED = re.compile(r"^(patch|replace|create|delete)_(namespaced|cluster)_(\w+?)(_status|_scale)?(_with_http_info)?$")
-_CLUSTER_KINDS = "node|namespace|persistent_volume|custom_resource_definition|cluster_role|cluster_role_binding|priority_class|storage_class"
+_CLUSTER_KINDS = (
+    "node|namespace|persistent_volume|custom_resource_definition|cluster_role|cluster_role_binding|priority_class"
+    "|storage_class"
+)
 _UNSCOPED = re.compile(rf"^(patch|replace|create|delete)_({_CLUSTER_KINDS})(_status)?$")
 _URL = re.compile(r"/apis?/|/namespaces/|/status\b")
 _VERBS = {"patch": Verb.PATCH, "replace": Verb.UPDATE, "create": Verb.CREATE, "delete": Verb.DELETE}

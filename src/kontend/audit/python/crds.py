@@ -8,14 +8,14 @@ import yaml
 
 from kontend.audit.writers import resource_key
 
-
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def status_subresources(manifests: dict[str, bytes], asked: set[str]) -> dict[str, bool]:
     """Return whether every version of a resource has the status subresource, for those asked about.
 
-    Manifests are large and parsing them is slow, so only those that mention such a resource are parsed; one that does not parse says nothing.
+    Manifests are large and parsing them is slow, so only those that mention such a resource are parsed; one that does
+    not parse says nothing.
     """
     found: dict[str, bool] = {}
     words = [name.encode() for name in asked if name]

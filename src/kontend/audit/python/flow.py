@@ -19,7 +19,7 @@ def retry_around(module: Module, node: ast.AST, target: ast.expr | None) -> Retr
     for parent in module.above(node):
         if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             return (
-                _decorated(module, parent, node, target)
+                _decorated(module, parent, target)
                 if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef)
                 else None
             )
@@ -36,9 +36,10 @@ def retry_around(module: Module, node: ast.AST, target: ast.expr | None) -> Retr
 
 def _repeats(loop: ast.AST, node: ast.AST) -> bool:
     for each in ast.walk(loop):
-        if isinstance(each, ast.Try) and any(inner is node for statement in each.body for inner in ast.walk(statement)):
-            if any(_CONFLICT.search(ast.unparse(handler)) and not _leaves(handler) for handler in each.handlers):
-                return True
+        if not isinstance(each, ast.Try) or not any(inner is node for tried in each.body for inner in ast.walk(tried)):
+            continue
+        if any(_CONFLICT.search(ast.unparse(handler)) and not _leaves(handler) for handler in each.handlers):
+            return True
     return False
 
 
@@ -48,7 +49,7 @@ def _leaves(handler: ast.ExceptHandler) -> bool:
 
 
 def _decorated(
-    module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST, target: ast.expr | None
+    module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef, target: ast.expr | None
 ) -> Retry | None:
     for decorator in function.decorator_list:
         shown = module.text(decorator)

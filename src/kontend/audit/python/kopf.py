@@ -1,7 +1,8 @@
 """kopf: what a handler writes through `patch`, and what it writes by returning.
 
-kopf collects `patch` and sends it after the handler: a plain merge patch of the object, then one of its status, neither with a resourceVersion.
-Functions in `patch.fns` are sent as JSON patches behind a test of the resourceVersion. A handler's return value goes to `status.<handler>`.
+kopf collects `patch` and sends it after the handler: a plain merge patch of the object, then one of its status,
+neither with a resourceVersion. Functions in `patch.fns` are sent as JSON patches behind a test of the
+resourceVersion. A handler's return value goes to `status.<handler>`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def handlers(module: Module) -> dict[Function, Handler]:
             events.add(parts[-1])
             words = [constant(each) or module.text(each) for each in decorator.args]
             if words:
-                resource = words[0] if len(words) == 1 or "." in words[0] and len(words) < 3 else words[-1]
+                resource = words[0] if len(words) == 1 or ("." in words[0] and len(words) < 3) else words[-1]
         if events:
             found[function] = Handler(function, frozenset(events), resource)
     return found
@@ -128,7 +129,8 @@ def returned_values(module: Module, known: dict[Function, Handler]) -> Iterator[
         if not handler.events & _CHANGING:
             continue
         for node in ast.walk(function):
-            if isinstance(node, ast.Return) and module.function_of(node) is function:
-                if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
-                    yield handler, node
-                    break
+            if not isinstance(node, ast.Return) or node.value is None or module.function_of(node) is not function:
+                continue
+            if not (isinstance(node.value, ast.Constant) and node.value.value is None):
+                yield handler, node
+                break

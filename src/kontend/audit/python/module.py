@@ -117,7 +117,8 @@ def dotted(node: ast.AST | None) -> str:
 
 
 def unwrapped(node: ast.AST | None) -> ast.AST | None:
-    """Remove what does not change a value: `await x`, `cast(T, x)`, `copy.deepcopy(x)`, `dict(x)`, `x.copy()`, `x or {}`."""
+    """Remove what does not change a value: `await x`, `cast(T, x)`, `copy.deepcopy(x)`, `dict(x)`, `x.copy()`, `x
+    or {}`."""
     while node is not None:
         if isinstance(node, ast.Await):
             node = node.value
@@ -154,9 +155,8 @@ def bindings(module: Module, name: str, use: ast.AST) -> list[ast.expr]:
             for target in node.targets:
                 if isinstance(target, ast.Name) and target.id == name:
                     found.append(node.value)
-        elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
-            if isinstance(node.target, ast.Name) and node.target.id == name and node.value is not None:
-                found.append(node.value)
+        elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+            found += [node.value] if isinstance(node.target, ast.Name) and node.target.id == name else []
     if not found and not isinstance(scope, ast.Module) and name not in parameters(scope):
         return [value for statement in module.tree.body for value in _module_value(statement, name)]
     return found

@@ -1,7 +1,7 @@
 """What came from the server: whether an expression holds an object, a status or a list that was read.
 
-A value that was read is as old as the read. Sent back whole it undoes whatever was written since, so this question decides between a body that
-names its own fields and one that puts old ones back.
+A value that was read is as old as the read. Sent back whole it undoes whatever was written since, so this question
+decides between a body that names its own fields and one that puts old ones back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _API_READ = re.compile(
 
 
 def is_read_status(module: Module, value: ast.AST, use: ast.AST) -> bool:
-    """Whether a value is a status that was read: `obj["status"]`, `obj.get("status", {})`, a name bound to one of these."""
+    """Whether a value is a status that was read: `obj["status"]`, `obj.get("status", {})`, a name bound to one of
+    these."""
     inner = unwrapped(value)
     if isinstance(inner, ast.Subscript) and constant(inner.slice) == "status":
         return is_read(module, inner.value, use)

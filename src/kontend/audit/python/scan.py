@@ -12,7 +12,7 @@ from kontend.audit.python.classify import classify_call, classify_patch, classif
 from kontend.audit.python.clients import PREFILTER, Call, recognise
 from kontend.audit.python.crds import status_subresources
 from kontend.audit.python.kopf import Handler, handlers, patch_writes, returned_values
-from kontend.audit.python.module import Function, Module, Unparsable, argument, parameters, parse
+from kontend.audit.python.module import Function, Module, Unparsable, argument, dotted, parameters, parse
 from kontend.audit.site import BaseOrigin, Fact, Role, Site, Target, Verb
 from kontend.audit.writers import resource_key
 
@@ -87,7 +87,10 @@ def _mixed(module: Module, site: Site, known: dict[Function, Handler], function:
         return site
     if not any(write.function is handler.function for write in patch_writes(module, known)):
         return site
-    said = f"{handler.function.name} also fills kopf's patch for the same {handler.resource}, which is sent after this call and overwrites it"
+    said = (
+        f"{handler.function.name} also fills kopf's patch for the same {handler.resource}, which "
+        "is sent after this call and overwrites it"
+    )
     return replace(site, facts=(*site.facts, Fact("kopf-patch-and-client-patch-mixed", site.line, said)))
 
 
@@ -113,21 +116,13 @@ def _helper_sites(
         for node in ast.walk(module.tree):
             if not isinstance(node, ast.Call):
                 continue
-            name = (
-                node.func.attr
-                if isinstance(node.func, ast.Attribute)
-                else node.func.id
-                if isinstance(node.func, ast.Name)
-                else ""
-            )
-            helper = _chosen(by_name.get(name, ()), module)
-            if helper is None:
-                continue
-            given = _given(helper, node)
+            name = dotted(node.func).split(".")[-1]
+            chosen = _chosen(by_name.get(name, ()), module)
+            given = _given(chosen, node) if chosen is not None else None
             function = module.function_of(node)
-            if given is None or function is helper.function:
+            if chosen is None or given is None or function is chosen.function:
                 continue
-            call = replace(helper.call, body=given)
+            call = replace(chosen.call, body=given)
             handler = _handler(module, known, function)
             body = read_body(module, given, node)
             site = classify_call(
@@ -160,7 +155,10 @@ def _note_main_resource(sites: list[Site], manifests: dict[str, bytes]) -> list[
         declared = subresources.get(resource_key(site.kind)) if site.kind else None
         main = Target.STATUS in site.targets and not site.subresource and site.verb in (Verb.PATCH, Verb.UPDATE)
         if declared and main and site.client != "kopf":
-            said = f"{site.kind} declares a status subresource, so the server drops the status that is sent to the main resource"
+            said = (
+                f"{site.kind} declares a status subresource, so the server drops the status that is sent "
+                "to the main resource"
+            )
             site = replace(site, facts=(*site.facts, Fact("status-on-main-resource", site.line, said)))
         noted.append(site)
     return noted

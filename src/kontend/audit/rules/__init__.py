@@ -1,7 +1,8 @@
 """The rules: names, codes, default severities, and the page that explains each.
 
-A rule's page is a Markdown file beside this module, with the same name; `kontend rule NAME` prints it and the documentation links to
-it, so there is one text. Names are what people write in suppressions and settings; codes are for tools that want something short.
+A rule's page is a Markdown file beside this module, with the same name; `kontend rule NAME` prints it and the
+documentation links to it, so there is one text. Names are what people write in suppressions and settings; codes are
+for tools that want something short.
 """
 
 from __future__ import annotations
@@ -27,38 +28,170 @@ class Rule:
 
 
 _TABLE = (
-    ("KA001", "status-patch-without-lock", _E, _HIGH, "A status merge patch carries no resourceVersion, so a write that landed since the read is lost."),
-    ("KA002", "list-merge-patch-without-lock", _E, _HIGH, "A merge patch replaces a list that was built from a read, without a lock."),
-    ("KA003", "status-read-modify-write-unguarded", _E, _HIGH, "A status that was read is sent back whole with no version checked."),
-    ("KA004", "conflict-retry-blind-overwrite", _W, _MEDIUM, "A conflict retry reads again, then lays a status computed before the loop over it."),
-    ("KA005", "conflict-retry-cached-read", _I, _LOW, "A conflict retry reads again through a cache that may not have caught up."),
-    ("KA006", "conflict-retry-stale-object", _E, _HIGH, "A conflict retry sends the same object again without reading it again."),
-    ("KA007", "multi-writer-status-field", _W, _MEDIUM, "Two places write the same status field with nothing that orders them."),
+    (
+        "KA001",
+        "status-patch-without-lock",
+        _E,
+        _HIGH,
+        ("A status merge patch carries no resourceVersion, so a write that landed since the read is lost."),
+    ),
+    (
+        "KA002",
+        "list-merge-patch-without-lock",
+        _E,
+        _HIGH,
+        "A merge patch replaces a list that was built from a read, without a lock.",
+    ),
+    (
+        "KA003",
+        "status-read-modify-write-unguarded",
+        _E,
+        _HIGH,
+        "A status that was read is sent back whole with no version checked.",
+    ),
+    (
+        "KA004",
+        "conflict-retry-blind-overwrite",
+        _W,
+        _MEDIUM,
+        "A conflict retry reads again, then lays a status computed before the loop over it.",
+    ),
+    (
+        "KA005",
+        "conflict-retry-cached-read",
+        _I,
+        _LOW,
+        "A conflict retry reads again through a cache that may not have caught up.",
+    ),
+    (
+        "KA006",
+        "conflict-retry-stale-object",
+        _E,
+        _HIGH,
+        "A conflict retry sends the same object again without reading it again.",
+    ),
+    (
+        "KA007",
+        "multi-writer-status-field",
+        _W,
+        _MEDIUM,
+        "Two places write the same status field with nothing that orders them.",
+    ),
     ("KA008", "status-write-error-ignored", _W, _HIGH, "The error of a status write is dropped."),
-    ("KA009", "status-write-error-logged-only", _I, _MEDIUM, "The error of a status write is logged and nothing retries it."),
-    ("KA010", "json-patch-index-without-test", _E, _HIGH, "A JSON patch addresses a list element by index with no test operation."),
-    ("KA011", "status-on-main-resource", _W, _MEDIUM, "Status is written through the main resource, which drops it where the subresource exists."),
+    (
+        "KA009",
+        "status-write-error-logged-only",
+        _I,
+        _MEDIUM,
+        "The error of a status write is logged and nothing retries it.",
+    ),
+    (
+        "KA010",
+        "json-patch-index-without-test",
+        _E,
+        _HIGH,
+        "A JSON patch addresses a list element by index with no test operation.",
+    ),
+    (
+        "KA011",
+        "status-on-main-resource",
+        _W,
+        _MEDIUM,
+        ("Status is written through the main resource, which drops it where the subresource exists."),
+    ),
     ("KA012", "kopf-return-writes-status", _I, _HIGH, "A kopf handler's return value is written to status, unlocked."),
-    ("KA013", "kopf-patch-and-client-patch-mixed", _W, _MEDIUM, "One kopf handler patches its object both through `patch` and through a client."),
+    (
+        "KA013",
+        "kopf-patch-and-client-patch-mixed",
+        _W,
+        _MEDIUM,
+        "One kopf handler patches its object both through `patch` and through a client.",
+    ),
     ("KA014", "multiple-status-writes-per-reconcile", _I, _LOW, "One pass writes the same status several times."),
-    ("KA015", "status-update-then-read-cache", _I, _LOW, "An object is read from the cache right after its status was written."),
-    ("KA016", "locked-base-reused", _W, _MEDIUM, "A locked base is used after another write of the object: the controller conflicts with itself."),
-    ("KA017", "base-after-mutation", _E, _HIGH, "The base of a patch is taken after the change, so the change is never sent."),
-    ("KA018", "status-write-in-task", _W, _MEDIUM, "A task writes the status of the object that its reconciler will flush."),
-    ("KA019", "status-of-another-controller", _W, _LOW, "A controller writes the status of a kind that another controller reconciles."),
-    ("KA020", "delete-without-preconditions", _I, _MEDIUM, "A delete carries no uid, so it can hit an object that was recreated under the name."),
+    (
+        "KA015",
+        "status-update-then-read-cache",
+        _I,
+        _LOW,
+        "An object is read from the cache right after its status was written.",
+    ),
+    (
+        "KA016",
+        "locked-base-reused",
+        _W,
+        _MEDIUM,
+        ("A locked base is used after another write of the object: the controller conflicts with itself."),
+    ),
+    (
+        "KA017",
+        "base-after-mutation",
+        _E,
+        _HIGH,
+        "The base of a patch is taken after the change, so the change is never sent.",
+    ),
+    (
+        "KA018",
+        "status-write-in-task",
+        _W,
+        _MEDIUM,
+        "A task writes the status of the object that its reconciler will flush.",
+    ),
+    (
+        "KA019",
+        "status-of-another-controller",
+        _W,
+        _LOW,
+        "A controller writes the status of a kind that another controller reconciles.",
+    ),
+    (
+        "KA020",
+        "delete-without-preconditions",
+        _I,
+        _MEDIUM,
+        "A delete carries no uid, so it can hit an object that was recreated under the name.",
+    ),
     ("KA021", "side-effect-before-plan-persisted", _W, _LOW, "The world is changed before the plan for it is stored."),
-    ("KA022", "finalizer-patch-without-lock", _W, _HIGH, "An unlocked merge patch replaces the whole list of finalizers."),
-    ("KA023", "owner-reference-patch-without-lock", _W, _HIGH, "An unlocked merge patch replaces the whole list of owner references."),
+    (
+        "KA022",
+        "finalizer-patch-without-lock",
+        _W,
+        _HIGH,
+        "An unlocked merge patch replaces the whole list of finalizers.",
+    ),
+    (
+        "KA023",
+        "owner-reference-patch-without-lock",
+        _W,
+        _HIGH,
+        "An unlocked merge patch replaces the whole list of owner references.",
+    ),
     ("KA024", "status-full-update", None, _HIGH, "A full status update writes fields that the writer does not own."),
-    ("KA025", "metadata-full-update", None, _HIGH, "Finalizers or other metadata are written by a full update instead of a locked patch."),
+    (
+        "KA025",
+        "metadata-full-update",
+        None,
+        _HIGH,
+        "Finalizers or other metadata are written by a full update instead of a locked patch.",
+    ),
     ("KA026", "spec-patch-without-lock", None, _HIGH, "Spec or labels are patched without a lock."),
-    ("KA027", "status-write-of-list-item", _I, _MEDIUM, "The status of an element of a list is written: the whole list may be stale."),
-    ("KA028", "update-without-version", _W, _MEDIUM, "An update carries no resourceVersion, so the server checks nothing."),
+    (
+        "KA027",
+        "status-write-of-list-item",
+        _I,
+        _MEDIUM,
+        "The status of an element of a list is written: the whole list may be stale.",
+    ),
+    (
+        "KA028",
+        "update-without-version",
+        _W,
+        _MEDIUM,
+        "An update carries no resourceVersion, so the server checks nothing.",
+    ),
     ("KA029", "status-apply-forced", None, _MEDIUM, "A forced apply of status takes fields away from their owners."),
     ("KA030", "unused-suppression", _W, _HIGH, "A suppression comment suppresses nothing."),
     ("KA031", "suppression-without-reason", _W, _HIGH, "A suppression comment gives no reason."),
-)  # fmt: skip
+)
 
 RULES: dict[str, Rule] = {
     name: Rule(code, name, severity, confidence, summary) for code, name, severity, confidence, summary in _TABLE

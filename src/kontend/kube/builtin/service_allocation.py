@@ -53,7 +53,7 @@ def allocate(
     else:
         _set_ip_families(service, spec, old_spec)
         _set_cluster_ips(service, spec, used_ips, old_spec)
-    _set_ports(service, spec, used_ports)
+    _set_ports(service, spec, set(used_ports) - _node_ports(old_spec or {}))
 
 
 def _refuse(service: Mapping[str, Any], *found: FieldError) -> errors.Invalid:
@@ -181,6 +181,10 @@ def _lowest_free_ip(used: Collection[str]) -> str:
         if text != _API_SERVER and text not in used:
             return text
     raise errors.internal_error("failed to allocate a serviceIP: range is full")
+
+
+def _node_ports(spec: Mapping[str, Any]) -> set[int]:
+    return {port.get("nodePort", 0) for port in spec.get("ports") or []} | {spec.get("healthCheckNodePort", 0)}
 
 
 def _set_ports(service: Json, spec: Json, used: Collection[int]) -> None:

@@ -14,7 +14,8 @@ from kontend.kube.structural import as_mapping
 
 if TYPE_CHECKING:
     from kontend.kube.cel.ast import Comprehension
-    from kontend.kube.cel.program import Compiler, Frame, Run
+    from kontend.kube.cel.operations import Frame, Run
+    from kontend.kube.cel.program import Compiler
 
 
 def compile_comprehension(compiler: Compiler, node: Comprehension) -> Run:
@@ -84,7 +85,7 @@ def _exists(pairs: Pairs, body: list[Run]) -> Run:
 
 
 def _quantifier(pairs: Pairs, predicate: Run, *, decided: bool) -> Run:
-    def run(frame: Frame) -> bool:
+    def run(frame: Frame) -> Any:
         problem: EvalError | None = None
         for _ in pairs(frame):
             try:
@@ -151,4 +152,3 @@ def _fold(pairs: Pairs, init: Run, slot: int, condition: Run, step: Run, result:
         return result(frame)
 
     return run
-

@@ -15,8 +15,9 @@ from typing import Any
 from kontend.kube.cel import types
 from kontend.kube.cel.ast import Node
 from kontend.kube.cel.checker import Environment, check
+from kontend.kube.cel.operations import Run
 from kontend.kube.cel.parser import parse
-from kontend.kube.cel.program import Compiler, Run
+from kontend.kube.cel.program import Compiler
 from kontend.kube.cel.schema_types import Declaration, converter
 from kontend.kube.cel.types import Type
 from kontend.kube.cel.values import EvalError, NoOverload, Optional
@@ -54,7 +55,11 @@ class Expression:
         if old is None:
             return Optional(present=False)
         convert = converter(self.declaration.node) if self.declaration is not None else None
-        return Optional(convert(old) if convert is not None else old)
+        try:
+            return Optional(convert(old) if convert is not None else old)
+        except EvalError:
+            # An old value that cannot be read is still an old value; whoever looks into it gets an error.
+            return Optional(old)
 
 
 def compile_expression(source: str, declaration: Declaration, *, optional_old: bool = False) -> Expression:
@@ -63,7 +68,8 @@ def compile_expression(source: str, declaration: Declaration, *, optional_old: b
     old_type = types.optional_of(declaration.type) if optional_old else declaration.type
     structs = declaration.structs
     fields = {
-        name: {field: each.type for field, (_, each) in (struct.fields or {}).items()} for name, struct in structs.items()
+        name: {field: each.type for field, (_, each) in (struct.fields or {}).items()}
+        for name, struct in structs.items()
     }
     environment = Environment({"self": declaration.type, "oldSelf": old_type}, fields)
     used = check(tree, source, environment)

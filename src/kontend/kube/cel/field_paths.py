@@ -1,4 +1,4 @@
-"""The ``fieldPath`` of a rule: a path of field names, relative to the place of the rule, that must exist in its schema."""
+"""The ``fieldPath`` of a rule: field names, relative to the place of the rule, that must exist in its schema."""
 
 from __future__ import annotations
 

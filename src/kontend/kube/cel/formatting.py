@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kontend.kube.cel.library import show, to_double, to_string
+from kontend.kube.cel.library import show
+from kontend.kube.cel.library_conversions import to_double, to_string
 from kontend.kube.cel.values import Duration, EvalError, NoOverload, Timestamp, TypeValue, UInt, type_name
 from kontend.kube.field_errors import go_quote
 
@@ -123,7 +124,7 @@ def _as_hex(letter: str, value: Any) -> str:
         text = value.hex()
     else:
         raise _wrong(letter, value)
-    return text.upper() if letter == "X" else text
+    return str(text.upper() if letter == "X" else text)
 
 
 def _as_text(value: Any) -> str:

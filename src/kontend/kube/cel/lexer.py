@@ -14,9 +14,7 @@ TOKEN_ORDER: Final = (
     "ESC_IDENTIFIER",
 )  # fmt: skip
 
-_ESCAPE: Final = (
-    r"""\\(?:[abfnrtv"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"""
-)
+_ESCAPE: Final = r"""\\(?:[abfnrtv"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"""
 _STRING: Final = (
     rf'"""(?:{_ESCAPE}|[^\\])*?"""' rf"|'''(?:{_ESCAPE}|[^\\])*?'''"
     rf'|"(?:{_ESCAPE}|[^\\"\n\r])*"' rf"|'(?:{_ESCAPE}|[^\\'\n\r])*'"

@@ -1,119 +1,13 @@
-"""Strings, lists, sets, maps and optionals: CEL's extensions and Kubernetes' own list functions."""
+"""Lists, sets, maps and optionals: CEL's extensions and Kubernetes' own list functions."""
 
 from __future__ import annotations
 
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any
 
-from kontend.kube.cel.formatting import format_string, quote
 from kontend.kube.cel.library import FUNCTIONS, add, compare, register, show
-from kontend.kube.cel.values import NONE, Duration, EvalError, NoOverload, Optional, UInt, equal, type_name
-
-FUNCTIONS["format"] = format_string
-FUNCTIONS["strings.quote"] = quote
-
-
-def _out_of_range(position: int) -> EvalError:
-    return EvalError(f"index out of range: {position}")
-
-
-@register("charAt")
-def char_at(text: str, position: int) -> str:
-    """The character at a position; just behind the end it is empty."""
-    if not 0 <= position <= len(text):
-        raise _out_of_range(position)
-    return text[position : position + 1]
-
-
-@register("indexOf")
-def index_of(where: Any, what: Any, start: int = 0) -> int:
-    """Where a part of a text, or an item of a list, comes first."""
-    if isinstance(where, list):
-        return next((place for place, item in enumerate(where) if equal(item, what)), -1)
-    if type(where) is not str or type(what) is not str:
-        raise NoOverload
-    if what == "":
-        return start
-    if start < 0:
-        raise _out_of_range(start)
-    return where.find(what, start)
-
-
-@register("lastIndexOf")
-def last_index_of(where: Any, what: Any, start: int | None = None) -> int:
-    """Where a part of a text, or an item of a list, comes last."""
-    if isinstance(where, list):
-        return next((place for place in range(len(where) - 1, -1, -1) if equal(where[place], what)), -1)
-    if type(where) is not str or type(what) is not str:
-        raise NoOverload
-    if start is None:
-        return where.rfind(what)
-    if what == "":
-        return start
-    if start < 0:
-        raise _out_of_range(start)
-    if start >= len(where):
-        return -1
-    return where.rfind(what, 0, start + len(what))
-
-
-@register("lowerAscii")
-def lower_ascii(text: str) -> str:
-    """ASCII letters in lower case."""
-    return "".join(char.lower() if char.isascii() else char for char in text)
-
-
-@register("upperAscii")
-def upper_ascii(text: str) -> str:
-    """ASCII letters in upper case."""
-    return "".join(char.upper() if char.isascii() else char for char in text)
-
-
-@register("replace")
-def replace(text: str, old: str, new: str, most: int = -1) -> str:
-    """A text with some parts exchanged."""
-    return text.replace(old, new, most)
-
-
-@register("split")
-def split(text: str, separator: str, most: int = -1) -> list[str]:
-    """The parts between separators; an empty separator cuts between characters."""
-    if most == 0:
-        return []
-    if separator:
-        return text.split(separator, most - 1 if most > 0 else -1)
-    if most < 0 or most >= len(text):
-        return list(text)
-    return [*text[: most - 1], text[most - 1 :]]
-
-
-@register("substring")
-def substring(text: str, start: int, end: int | None = None) -> str:
-    """A part of a text."""
-    if end is not None and start > end:
-        raise EvalError(f"invalid substring range. start: {start}, end: {end}")
-    for position in (start, end):
-        if position is not None and not 0 <= position <= len(text):
-            raise _out_of_range(position)
-    return text[start:end]
-
-
-@register("trim")
-def trim(text: str) -> str:
-    """A text without white space around it."""
-    return text.strip(" \t\n\v\f\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B))))
-
-
-@register("join")
-def join(parts: list[Any], separator: str = "") -> str:
-    """All parts in one text."""
-    for part in parts:
-        if type(part) is not str:
-            raise EvalError(f"join: invalid input: {show(part)}")
-    return separator.join(parts)
-
-
-# Lists.
+from kontend.kube.cel.values import NONE, Duration, EvalError, Optional, UInt, equal, type_name
 
 
 def _ordered(items: list[Any]) -> list[Any]:
@@ -125,7 +19,7 @@ def _ordered(items: list[Any]) -> list[Any]:
 @register("isSorted")
 def is_sorted(items: list[Any]) -> bool:
     """Whether no item is greater than the next."""
-    return all(compare(left, right) <= 0 for left, right in zip(items, items[1:], strict=False))
+    return all(compare(left, right) <= 0 for left, right in pairwise(items))
 
 
 @register("min")
@@ -183,8 +77,10 @@ def sort_by_keys(items: list[Any], keys: list[Any]) -> list[Any]:
     """The items in the order of their keys."""
     if len({type(key) for key in keys}) > 1:
         raise EvalError("list elements must have the same type")
-    order = sorted(range(len(items)), key=cmp_to_key(lambda a, b: compare(keys[a], keys[b])))
-    return [items[place] for place in order]
+    pairs = list(zip(keys, items, strict=True))
+    order = cmp_to_key(compare)
+    pairs.sort(key=lambda pair: order(pair[0]))
+    return [item for _, item in pairs]
 
 
 @register("slice")
@@ -280,7 +176,7 @@ def of_non_zero(value: Any) -> Optional:
 @register("hasValue")
 def has_value(value: Any) -> bool:
     """Whether there is a value."""
-    return _optional(value).present
+    return bool(_optional(value).present)
 
 
 @register("value")

@@ -1,4 +1,4 @@
-"""Macros: calls that are rewritten while parsing, because they bind names (``all``, ``map``) or test fields (``has``)."""
+"""Macros: calls that are rewritten while parsing, because they bind names (``all``) or test fields (``has``)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """``x-kubernetes-validations``: the rules in CEL that a schema puts on its values.
 
-Rules are compiled once, into a tree that only has the places where there are rules. A rule that speaks of ``oldSelf`` is
-a transition rule: it runs when there is an old value at the same place (or always, with ``optionalOldSelf``). Any other
-rule that fails is tolerated on an update where nothing changed at its place. What rules cost is estimated when a
-definition is made (see :mod:`kontend.kube.cel.cost`); the budget that the server also keeps at run time is not.
+Rules are compiled once, into a tree that only has the places where there are rules. A rule that speaks of ``oldSelf``
+is a transition rule: it runs when there is an old value at the same place (or always, with ``optionalOldSelf``). Any
+other rule that fails is tolerated on an update where nothing changed at its place. What rules may cost is estimated
+when a definition is made (:mod:`kontend.kube.cel.cost`); the budget that the server also keeps while it runs them is
+not.
 """
 
 from __future__ import annotations
@@ -136,7 +137,9 @@ def compile_rule(text: Mapping[str, Any], declaration: Declaration) -> Rule:
     rule.expression, rule.problem = _compile(source, declaration, optional, "bool", "")
     message = text.get("messageExpression")
     if rule.expression is not None and message:
-        rule.message, rule.message_problem = _compile(str(message), declaration, optional, "string", "messageExpression ")
+        rule.message, rule.message_problem = _compile(
+            str(message), declaration, optional, "string", "messageExpression "
+        )
     if text.get("fieldPath"):
         try:
             rule.path = parse_field_path(str(text["fieldPath"]), declaration.node)

@@ -78,9 +78,7 @@ def declare(node: Mapping[str, Any], *, resource: bool, name: str = "selfType") 
 _SIMPLE: Final = {"boolean": (types.BOOL, 4), "number": (types.DOUBLE, 1), "integer": (types.INT, 1)}
 
 
-def _declare(
-    node: Mapping[str, Any], resource: bool, name: str, structs: dict[str, Declaration]
-) -> Declaration | None:
+def _declare(node: Mapping[str, Any], resource: bool, name: str, structs: dict[str, Declaration]) -> Declaration | None:
     if node.get("x-kubernetes-int-or-string") is True:
         return Declaration(types.DYN, node, 1, _max_length(node, MOST_REQUEST_BYTES - 2))
     if resource:

@@ -92,7 +92,7 @@ class SetList(list[Any]):
     def __ne__(self, other: object) -> bool:
         return not equal(self, other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 class MapList(list[Any]):
@@ -110,7 +110,7 @@ class MapList(list[Any]):
     def __ne__(self, other: object) -> bool:
         return not equal(self, other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def by_key(self) -> dict[tuple[Any, ...], Any]:
         """The items by their keys; a later one takes the place of an earlier one."""

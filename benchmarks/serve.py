@@ -1,0 +1,201 @@
+"""How fast ``kontend serve`` is, over HTTP, with wrk; and how soon a thousand watches see a write.
+
+    python -m benchmarks.serve [--against URL [--token TOKEN]]
+
+measures a server of its own, and with ``--against`` another one (a real kube-apiserver, say) with the same requests in
+the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.objects import WIDGETS, widget
+from benchmarks.table import row
+
+GET_WANTED, PATCH_WANTED = 4_400, 635
+_WIDGET = "/apis/bench.example.com/v1/namespaces/default/widgets/w"
+_SECONDS = 5
+_PATCH_SCRIPT = """
+local n = 0
+request = function()
+  n = n + 1
+  return wrk.format("PATCH", "PATH/status", nil, '{"status":{"phase":"P' .. n .. '"}}')
+end
+"""
+
+
+@dataclass
+class Target:
+    """A server to measure."""
+
+    url: str
+    token: str = ""
+    process: subprocess.Popen[bytes] | None = None
+    started_in: float = 0.0
+
+    def send(self, method: str, path: str, body: Any = None) -> int:
+        """Send one request; its status code."""
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.token}"} if self.token else {})
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, context=_trusting()) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    def memory(self) -> float:
+        """Resident memory in MB."""
+        assert self.process is not None  # only asked of our own
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def _trusting() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[Target]:
+    """A server of our own, for as long as it is needed."""
+    reading, writing = os.pipe()
+    command = [sys.executable, "-m", "kontend.cli", "serve", "--port", "0", "--ready-fd", str(writing), *options]
+    begun = time.perf_counter()
+    process = subprocess.Popen(command, pass_fds=[writing], stdout=subprocess.DEVNULL)
+    os.close(writing)
+    try:
+        with os.fdopen(reading) as ready:
+            url = ready.readline().strip()
+        yield Target(url, process=process, started_in=time.perf_counter() - begun)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _prepare(target: Target) -> None:
+    """Put the definition and the object there, and wait until they are served."""
+    target.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", WIDGETS)
+    deadline = time.monotonic() + 20
+    while target.send("GET", _WIDGET) != 200:
+        if time.monotonic() > deadline:
+            raise SystemExit(f"{target.url} does not serve {_WIDGET}")
+        target.send("POST", _WIDGET.rpartition("/")[0], widget())
+        time.sleep(0.1)
+
+
+def _wrk(target: Target, *, patch: bool) -> float:
+    """Requests a second."""
+    command = ["wrk", "-t1", "-c16", f"-d{_SECONDS}s", target.url + _WIDGET]
+    if target.token:
+        command += ["-H", f"Authorization: Bearer {target.token}"]
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
+        if patch:
+            script.write(_PATCH_SCRIPT.replace("PATH", _WIDGET))
+            script.flush()
+            command += ["-s", script.name, "-H", "Content-Type: application/merge-patch+json"]
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    if "Non-2xx" in output:
+        raise SystemExit(f"{target.url} refuses requests:\n{output}")
+    found = re.search(r"Requests/sec:\s+([\d.]+)", output)
+    assert found, output
+    return float(found[1])
+
+
+async def _watch_delays(target: Target, *, watches: int, writes: int, pause: float) -> list[float]:
+    """How long each write took to reach each watcher, in seconds."""
+    host, port = target.url.removeprefix("http://").split(":")
+    path = _WIDGET.rpartition("/")[0]
+    sent: dict[str, float] = {}
+    delays: list[float] = []
+    opened = asyncio.Semaphore(0)
+
+    async def watch() -> None:
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(f"GET {path}?watch=1&timeoutSeconds=60&resourceVersion=0 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        while b"ADDED" not in await reader.readline():
+            pass
+        opened.release()
+        for _ in range(writes):
+            while b"MODIFIED" not in (line := await reader.readline()):
+                assert line, "the watch ended"
+            now = time.perf_counter()
+            found = re.search(rb'"phase":"(W\d+)"', line)
+            assert found, line
+            delays.append(now - sent[found[1].decode()])
+        writer.close()
+
+    tasks = [asyncio.create_task(watch()) for _ in range(watches)]
+    for _ in range(watches):
+        await opened.acquire()
+    reader, writer = await asyncio.open_connection(host, int(port))
+    for number in range(writes):
+        body = json.dumps({"status": {"phase": f"W{number}"}})
+        sent[f"W{number}"] = time.perf_counter()
+        writer.write(
+            f"PATCH {_WIDGET}/status HTTP/1.1\r\nHost: x\r\nContent-Type: application/merge-patch+json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
+        )
+        await asyncio.sleep(pause)
+    await asyncio.gather(*tasks)
+    writer.close()
+    return delays
+
+
+def _speed(name: str, target: Target) -> None:
+    gets = _wrk(target, patch=False)
+    row(f"{name}: GET of one custom resource", f"{gets:,.0f}/s", f"over {GET_WANTED:,}/s", good=gets > GET_WANTED)
+    patches = _wrk(target, patch=True)
+    wanted = f"over {PATCH_WANTED:,}/s"
+    row(f"{name}: status merge patches of one object", f"{patches:,.0f}/s", wanted, good=patches > PATCH_WANTED)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.serve")
+    parser.add_argument("--against", metavar="URL", help="measure this server too")
+    parser.add_argument("--token", default="", help="the bearer token of that server")
+    options = parser.parse_args([] if argv is None else argv)
+    print("kontend serve, one process")
+    with tempfile.TemporaryDirectory() as directory, serving() as target:
+        row("start to the first answer", f"{target.started_in * 1e3:.0f} ms", "under 500 ms", good=target.started_in < 0.5)
+        idle = target.memory()
+        row("resident memory when idle", f"{idle:.0f} MB", "under 100 MB", good=idle < 100)
+        _prepare(target)
+        delays = asyncio.run(_watch_delays(target, watches=1000, writes=40, pause=0.05))
+        worst = max(delays) * 1e3
+        row("1,000 watches, 20 writes a second: slowest event", f"{worst:.0f} ms", "under 250 ms", good=worst < 250)
+        if shutil.which("wrk") is None:
+            print("requests a second: not measured, because wrk is not installed (apt install wrk)")
+            return
+        _speed("in memory", target)
+        with serving("--data", directory) as durable:
+            _prepare(durable)
+            _speed("with --data", durable)
+    if options.against:
+        other = Target(options.against.rstrip("/"), options.token)
+        _prepare(other)
+        _speed(options.against, other)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

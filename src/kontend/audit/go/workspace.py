@@ -1,0 +1,145 @@
+"""Every Go file of an audit: packages around them, import paths matched to directories, and who calls a function.
+
+There is no build and no toolchain: an import path is matched to a directory through `go.mod`, and types outside the
+workspace stay names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from kontend.audit.go import syntax
+from kontend.audit.go.package import GoFile, GoFunction, GoPackage, GoStruct, GoType
+from kontend.audit.go.syntax import Node, text
+
+_CALLED = re.compile(rb"\b([A-Z]\w*)\s?[\[(]")
+_MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
+
+
+@dataclass(eq=False)
+class Workspace:
+    """Every Go file of an audit, by path, with lazy packages around them.
+
+    `files` are those the user asked about. Packages that only their types are needed from may be read from disk
+    beside them, as long as they belong to a module that holds an audited file.
+    """
+
+    files: dict[str, GoFile]
+    _packages: dict[str, GoPackage] = field(default_factory=dict)
+    _modules: dict[str, tuple[str, str] | None] = field(default_factory=dict)
+    _callers: dict[tuple[str, str], list[tuple[GoFile, Node]]] = field(default_factory=dict)
+
+    @cached_property
+    def by_directory(self) -> dict[str, list[GoFile]]:
+        """Audited files by directory."""
+        found: dict[str, list[GoFile]] = {}
+        for file in self.files.values():
+            found.setdefault(file.directory, []).append(file)
+        return found
+
+    def package(self, directory: str) -> GoPackage:
+        """Return the package of a directory, reading files that were not asked about when they are there."""
+        if directory not in self._packages:
+            files = list(self.by_directory.get(directory, ()))
+            known = {Path(file.path).name for file in files}
+            files += [file for file in _read_beside(directory) if Path(file.path).name not in known]
+            self._packages[directory] = GoPackage(directory, files)
+        return self._packages[directory]
+
+    def directory_of(self, import_path: str, near: str) -> str | None:
+        """Return the directory an import path is in, if it belongs to the module around `near`."""
+        if import_path.startswith("dir:"):
+            return import_path[4:]
+        module = self._module(near)
+        if module is None:
+            return None
+        root, name = module
+        if import_path == name:
+            return root
+        if import_path.startswith(name + "/"):
+            found = str(Path(root, import_path[len(name) + 1 :]))
+            return found if found in self.by_directory or Path(found).is_dir() else None
+        return None
+
+    def _module(self, directory: str) -> tuple[str, str] | None:
+        if directory not in self._modules:
+            self._modules[directory] = None
+            path = Path(directory)
+            try:
+                content = (path / "go.mod").read_text("utf-8", "replace")
+            except OSError:
+                parent = str(path.parent)
+                if parent not in (directory, ""):
+                    self._modules[directory] = self._module(parent)
+            else:
+                match = _MODULE.search(content)
+                self._modules[directory] = (directory, match.group(1)) if match else None
+        return self._modules[directory]
+
+    def type(self, go_type: GoType, near: str) -> GoStruct | None:
+        """Look a type up, if its package can be seen."""
+        directory = self.directory_of(go_type.package, near)
+        return self.package(directory).types.get(go_type.name) if directory is not None else None
+
+    def callers(self, function: GoFunction) -> list[tuple[GoFile, Node]]:
+        """Return the calls that may reach a function: by name and number of arguments, in its package or, if
+        exported, anywhere."""
+        key = (function.file.directory, f"{function.receiver_type}.{function.name}")
+        if key not in self._callers:
+            self._callers[key] = list(self._find_callers(function))
+        return self._callers[key]
+
+    def _find_callers(self, function: GoFunction) -> Iterator[tuple[GoFile, Node]]:
+        variadic = any(
+            kind.parent is not None and kind.parent.type.startswith("variadic") for _, kind in function.parameters
+        )
+        here = self.by_directory.get(function.file.directory, [])
+        files = self._calling.get(function.name.encode(), ()) if function.exported else here
+        for file in files:
+            for call in file.calls_by_name.get(function.name, ()):
+                if file is function.file and syntax.inside(call, function.node):
+                    continue
+                count = len(syntax.arguments(call))
+                if count != len(function.parameters) and not (variadic and count >= len(function.parameters) - 1):
+                    continue
+                if not function.receiver_type and not self._same_package(file, syntax.callee(call)[0], function):
+                    continue
+                yield file, call
+
+    @cached_property
+    def _calling(self) -> dict[bytes, list[GoFile]]:
+        """Files by the exported names they call: one pass over the text saves a search of every file for every
+        function."""
+        found: dict[bytes, list[GoFile]] = {}
+        for file in self.files.values():
+            for name in set(_CALLED.findall(file.source)):
+                found.setdefault(name, []).append(file)
+        return found
+
+    def _same_package(self, file: GoFile, operand: Node | None, function: GoFunction) -> bool:
+        if operand is None:
+            return file.directory == function.file.directory
+        path = file.imports.get(text(operand))
+        return path is not None and (
+            self.directory_of(path, file.directory) == function.file.directory
+            or Path(path).name == Path(function.file.directory).name
+        )
+
+
+def _read_beside(directory: str) -> Iterator[GoFile]:
+    try:
+        paths = sorted(Path(directory).glob("*.go")) if directory else []
+    except OSError:
+        return
+    for path in paths:
+        if path.name.endswith("_test.go"):
+            continue
+        try:
+            if path.stat().st_size < 2_000_000:
+                yield GoFile(str(path), path.read_bytes(), directory)
+        except OSError:
+            continue

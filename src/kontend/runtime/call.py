@@ -1,0 +1,65 @@
+"""One request of a controller, as data.
+
+A reconcile is a conversation: it makes calls and gets answers. A call says all there is to know about the request
+before it is made, so that whoever drives the reconcile (an event loop, a test, an explorer) can carry it out, delay it,
+order it or look up what was answered to the same call before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kontend.kube.names import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A read or a write. Equal calls are interchangeable."""
+
+    #: get, list, create, update, patch, delete or deletecollection
+    verb: str
+    #: such as ``Widget.example.com/v1``
+    kind: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    #: The body of a write, as canonical JSON.
+    body: bytes = b""
+    content_type: str = "application/json"
+    query: tuple[tuple[str, str], ...] = ()
+    #: A read of the controller's cache; other calls go to the server.
+    cached: bool = False
+    #: For cached reads: the cache must have seen this resourceVersion of the kind (the caller's own last write).
+    at_least: int = 0
+
+    @property
+    def key(self) -> Key:
+        """Which object."""
+        return Key(self.namespace, self.name)
+
+    @property
+    def writes(self) -> bool:
+        """Whether this may change something."""
+        return self.verb not in ("get", "list")
+
+    def __str__(self) -> str:
+        where = f"{self.kind} {self.key}" if self.name else f"{self.kind} in {self.namespace or 'all namespaces'}"
+        path = f"{where}/{self.subresource}" if self.subresource else where
+        return f"{'cached ' if self.cached else ''}{self.verb} {path}"
+
+
+class Backend(Protocol):
+    """Whatever carries out calls: a cluster in this process, a server over HTTP, an explorer."""
+
+    async def call(self, call: Call) -> Any:
+        """The JSON that answers a call (a list object for ``list``); raises :class:`~kontend.kube.errors.ApiError`."""
+
+    def is_namespaced(self, kind: str) -> bool:
+        """Whether objects of a kind live in namespaces."""
+
+    def now(self) -> str:
+        """The time, in RFC 3339."""
+
+    def uuid(self) -> str:
+        """A fresh uuid."""

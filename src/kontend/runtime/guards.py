@@ -1,0 +1,57 @@
+"""What a manager prevents, and the record of own writes that it needs for that.
+
+Each guard prevents one kind of bug and can be switched off, to show the bug or to keep an old behaviour.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kontend.kube.names import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """Which mistakes are prevented. All of them, unless told otherwise."""
+
+    #: A cached read of an object waits until the cache has seen this process's own last write of it.
+    read_your_writes: bool = True
+    #: A delete names the uid and the version of the object that was read.
+    delete_preconditions: bool = True
+    #: A status patch carries the version that was read, unless it says ``lock=False``.
+    locked_status: bool = True
+    #: A cache never shows an older version than it has shown, also over a restart.
+    monotonic_views: bool = True
+    #: A write is refused when another process has taken the lease since.
+    fencing: bool = True
+
+
+@dataclass(slots=True)
+class OwnWrites:
+    """The versions that this process's own writes made, by kind and object."""
+
+    versions: dict[tuple[str, Key], int] = field(default_factory=dict)
+
+    def record(self, kind: str, key: Key, version: int) -> None:
+        """Remember a write."""
+        if version > self.versions.get((kind, key), 0):
+            self.versions[(kind, key)] = version
+
+    def of(self, kind: str, key: Key) -> int:
+        """The version a cache must have seen before it is asked for this object."""
+        return self.versions.get((kind, key), 0)
+
+    def within(self, kind: str, namespace: str) -> int:
+        """The same for a list of a kind, in one namespace or (empty) in all."""
+        versions = [
+            version
+            for (other, key), version in self.versions.items()
+            if other == kind and namespace in ("", key.namespace)
+        ]
+        return max(versions, default=0)
+
+    def forget_before(self, kind: str, version: int) -> None:
+        """Drop what the cache has caught up with."""
+        seen = [entry for entry, written in self.versions.items() if entry[0] == kind and written <= version]
+        for entry in seen:
+            del self.versions[entry]

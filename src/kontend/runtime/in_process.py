@@ -1,0 +1,98 @@
+"""A backend for unit tests: a cluster in this process, and caches that have always seen everything.
+
+Nothing waits here. A test that wants a stale read keeps an older state and reads that (:meth:`InProcess.lag`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kontend.cluster.cluster import Cluster
+from kontend.cluster.request import Request
+from kontend.cluster.seed import resource_of
+from kontend.cluster.state import State
+from kontend.kube.errors import BadRequest, from_status
+from kontend.kube.names import parse_kind
+from kontend.runtime.call import Call
+
+
+class InProcess:
+    """Carries calls out on a :class:`Cluster`."""
+
+    def __init__(self, cluster: Cluster, *, agent: str = "kontend") -> None:
+        self.cluster = cluster
+        self.agent = agent
+        #: What the cache has seen, by kind, where it lags; kinds that are not here are read as they are.
+        self.views: dict[str, State] = {}
+        self._uuids = 0
+
+    async def call(self, call: Call) -> Any:
+        """Answer at once."""
+        return self.answer(call)
+
+    def answer(self, call: Call) -> Any:
+        """The answer to a call, without an event loop."""
+        resource = resource_of(self.cluster.state.registry, parse_kind(call.kind))
+        cluster = self.cluster
+        if call.cached:
+            view = self.views.get(call.kind)
+            if view is not None and view.resource_version < call.at_least:
+                view = self.views[call.kind] = cluster.state
+            if view is not None:
+                cluster = Cluster(state=view)
+        path = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
+        if call.namespace and resource.namespaced:
+            path += f"/namespaces/{call.namespace}"
+        path += f"/{resource.plural}"
+        if call.name:
+            path += f"/{call.name}"
+        if call.subresource:
+            path += f"/{call.subresource}"
+        response = cluster.request(
+            Request(
+                _METHODS[call.verb],
+                path,
+                {name: (value,) for name, value in call.query},
+                call.body,
+                content_type=call.content_type,
+                user_agent=self.agent,
+            )
+        )
+        if response.code >= 400:
+            raise from_status(response.body) if isinstance(response.body, dict) else BadRequest(str(response.body))
+        return response.body
+
+    def lag(self, kind: str, state: State | None = None) -> None:
+        """Let the cache of a kind stay at a state (now, unless given) until it is told to catch up."""
+        self.views[kind] = self.cluster.state if state is None else state
+
+    def catch_up(self, kind: str = "") -> None:
+        """Let the cache of a kind, or all caches, see everything again."""
+        if kind:
+            self.views.pop(kind, None)
+        else:
+            self.views.clear()
+
+    def is_namespaced(self, kind: str) -> bool:
+        """Whether objects of a kind live in namespaces."""
+        return resource_of(self.cluster.state.registry, parse_kind(kind)).namespaced
+
+    def now(self) -> str:
+        """The cluster's time."""
+        return self.cluster.now
+
+    def uuid(self) -> str:
+        """A uuid that is always the same for the same number of uuids before it."""
+        self._uuids += 1
+        return f"00000000-0000-4000-a000-{self._uuids:012x}"
+
+
+_METHODS = {
+    "get": "GET",
+    "list": "GET",
+    "create": "POST",
+    "update": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+    "deletecollection": "DELETE",
+}
