@@ -17,9 +17,9 @@ from kontend.audit.site import Role
 
 MAX_BYTES = 5_000_000
 _SKIPPED_DIRECTORIES = {
-    ".git", ".hg", ".svn", ".venv", "venv", "node_modules", "vendor", "third_party", "__pycache__", ".tox", ".mypy_cache",
-    ".terraform", "site-packages",
-}  # fmt: skip
+    *(".git", ".hg", ".svn", ".venv", "venv", "node_modules", "vendor", "third_party"),
+    *("__pycache__", ".tox", ".mypy_cache", ".terraform", "site-packages"),
+}
 _TEST_DIRECTORY = re.compile(
     r"^(tests?|e2e|envtest|testing|testutils?|testdata|mocks?|fakes?|test[-_].*|.*[-_]tests?|fixtures)$"
 )

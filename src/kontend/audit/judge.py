@@ -12,6 +12,7 @@ from fnmatch import fnmatch
 from kontend.audit.finding import Confidence, Finding, Severity, about
 from kontend.audit.policy import Policy
 from kontend.audit.rules import RULES
+from kontend.audit.sentences import SENTENCES
 from kontend.audit.site import BaseOrigin, ErrorUse, Fact, Lock, PatchType, Site, Target, Verb
 
 _MERGES = (PatchType.MERGE, PatchType.STRATEGIC, PatchType.UNKNOWN, None)
@@ -265,70 +266,10 @@ def _main_resource(site: Site, policy: Policy) -> Finding | None:
 
 
 def _fact(site: Site, policy: Policy, fact: Fact) -> Finding | None:
-    said, fix = _SENTENCES.get(fact.rule, ("{text}.", ""))
+    said, fix = SENTENCES.get(fact.rule, ("{text}.", ""))
     place = fact.line if fact.rule in ("kopf-return-writes-status",) else 0
     also = ("status-patch-without-lock",) if fact.rule == "status-read-modify-write-unguarded" else ()
     return _make(site, policy, fact.rule, said.format(call=_call(site), text=fact.text), fix, line=place, also=also)
-
-
-_SENTENCES: dict[str, tuple[str, str]] = {
-    "base-after-mutation": (
-        "{call}: {text}, so the diff does not contain the change and it is never sent.",
-        "Take the base before the first change.",
-    ),
-    "locked-base-reused": (
-        (
-            "{call}: {text}; the base still names the older resourceVersion, so the server answers "
-            "409 to the controller's own write."
-        ),
-        "Take a new base after the write, or make one write of the two.",
-    ),
-    "status-write-in-task": (
-        "{call}: {text}.",
-        "Set the field in memory and let the reconciler's single flush persist it.",
-    ),
-    "status-write-of-list-item": (
-        "{call}: {text}, read together with all the others and as old as the list.",
-        "Get the object again before writing it.",
-    ),
-    "status-of-another-controller": (
-        "{call}: {text}. Two controllers that write one status need one owner for each field.",
-        "Report through the object's owner, or patch a field of your own with a lock.",
-    ),
-    "delete-without-preconditions": (
-        ("{call} deletes by name, with {text}: an object recreated under that name since the read is deleted instead."),
-        "Pass client.Preconditions{UID: &uid}.",
-    ),
-    "json-patch-index-without-test": (
-        (
-            "{call}: {text} and no test operation comes first: after another writer's insert or "
-            "delete it hits a different element."
-        ),
-        'Put {{"op": "test"}} on the element or on /metadata/resourceVersion before it.',
-    ),
-    "status-update-then-read-cache": (
-        "{call}: {text}; the cache may still hold the version before it.",
-        "Use the object that the write returned.",
-    ),
-    "side-effect-before-plan-persisted": (
-        "{text}: a crash in between leaves the effect without the plan that explains it.",
-        "Persist the plan first, act on the next reconcile.",
-    ),
-    "status-read-modify-write-unguarded": (
-        "{call}: {text}, so every field that another writer changed since the read is put back.",
-        "Send only the fields that change, or send the resourceVersion that was read.",
-    ),
-    "list-merge-patch-without-lock": (
-        ("{call}: {text}; a merge patch replaces the list whole, so an element added since the read is dropped."),
-        "Send the resourceVersion that was read, or use server-side apply.",
-    ),
-    "kopf-return-writes-status": ("{text}.", "Return nothing, and write status where the reader expects it."),
-    "kopf-patch-and-client-patch-mixed": (
-        "{call}: {text}.",
-        "Use one of the two; kopf sends `patch` only after the handler has returned.",
-    ),
-    "status-on-main-resource": ("{call}: {text}.", "Write to the status subresource."),
-}
 
 
 def _call(site: Site) -> str:

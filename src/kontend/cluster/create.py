@@ -18,7 +18,7 @@ from kontend.kube.errors import AlreadyExists, ApiError, already_exists, invalid
 from kontend.kube.managed_fields import ManagedFields
 from kontend.kube.name_rules import path_segment
 from kontend.kube.names import Key, kind_of
-from kontend.kube.object_meta import dedup_owner_references, validate_object_meta
+from kontend.kube.object_meta import dedup_owner_references, unqualified_finalizers, validate_object_meta
 from kontend.kube.schema import MISSING
 
 _GENERATED_NAME_ATTEMPTS: Final = 8
@@ -89,6 +89,7 @@ def _prepare_and_validate(target: Target, obj: dict[str, Any]) -> None:
     errors = []
     if strategy.checks_metadata:
         errors += validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=strategy.name_rule)
+        errors += unqualified_finalizers(metadata)
     errors += strategy.validate(obj)
     if not errors:
         errors += validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=path_segment)

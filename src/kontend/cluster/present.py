@@ -71,7 +71,7 @@ def _shown(state: State, target: Target, include_object: str, form: Form, body: 
         table = tables.table(
             target.resource.group,
             target.resource.kind,
-            body.get("items", [body]),
+            _objects(target, body, include_object),
             columns=target.resource.custom.printer_columns if target.resource.custom is not None else None,
             now=rfc3339(state.now),
             include_object=include_object or "Metadata",
@@ -87,6 +87,16 @@ def _shown(state: State, target: Target, include_object: str, form: Form, body: 
         go_type = "unstructured.UnstructuredList" if target.resource.custom is not None else _go_type(target)
         raise NotAcceptable(f"you requested PartialObjectMetadata, but the requested object is a list (*{go_type})")
     return tables.partial_metadata(body)
+
+
+def _objects(target: Target, body: dict[str, Any], include_object: str) -> list[dict[str, Any]]:
+    """The objects of the rows; a whole object says what it is, which in a list it need not."""
+    items = body.get("items")
+    if items is None:
+        return [body]
+    if include_object != "Object":
+        return items  # type: ignore[no-any-return]
+    return [{"kind": target.resource.kind, "apiVersion": target.resource.api_version, **item} for item in items]
 
 
 def _go_type(target: Target) -> str:

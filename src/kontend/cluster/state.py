@@ -44,7 +44,8 @@ class Version:
     settled: ClassVar[bool] = True
 
     def __init__(self, body: bytes, managed: ManagedFields, resource_version: int) -> None:
-        self.body = body
+        # The encoder hands out bytes in a buffer of several KiB; a copy is as large as it needs to be.
+        self.body = bytes(memoryview(body))
         self.managed = managed
         self.resource_version = resource_version
         self._digest: bytes | None = None

@@ -31,7 +31,12 @@ from kontend.kube.field_errors import invalid as invalid_field
 from kontend.kube.managed_fields import ManagedFields
 from kontend.kube.name_rules import path_segment
 from kontend.kube.names import kind_of
-from kontend.kube.object_meta import dedup_owner_references, validate_object_meta, validate_object_meta_update
+from kontend.kube.object_meta import (
+    dedup_owner_references,
+    unqualified_finalizers,
+    validate_object_meta,
+    validate_object_meta_update,
+)
 from kontend.kube.schema import MISSING
 
 #: From the stored object (fresh, may be kept; None when there is none) to the new one and its managed fields.
@@ -172,10 +177,10 @@ def _prepare_and_validate(target: Target, obj: dict[str, Any], old: dict[str, An
         whole = validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=path_segment)
         change = validate_object_meta_update(metadata, old_metadata)
         errors += whole + change
-        if strategy.rechecks_metadata:
+        if strategy.rechecks_metadata and not subresource:
             errors += validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=strategy.name_rule)
         if strategy.rechecks_metadata_update:
-            errors += change
+            errors += change + unqualified_finalizers(metadata)
     errors += strategy.validate_changes(subresource, obj, old)
     if errors:
         kind = kind_of(obj)  # of the object: a custom resource may say that it is something else

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kontend.kube.field_errors import Verbatim, go_json
+from kontend.kube.openapi_node import clean_node
 from kontend.kube.structural import as_mapping
 
 _SHARED: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
@@ -47,17 +48,14 @@ class InternalSpec:
 
 def internal_spec(spec: Mapping[str, Any]) -> InternalSpec:
     """Take out of the versions what they share."""
-    versions = [dict(as_mapping(version)) for version in spec.get("versions") or ()]
+    versions = [_version(version) for version in spec.get("versions") or ()]
     shared: dict[str, Any] = {}
-    if versions:
-        for name in _SHARED:
-            first = versions[0].get(name) or None if name != "schema" else versions[0].get(name)
-            if all(
-                (version.get(name) or None if name != "schema" else version.get(name)) == first for version in versions
-            ):
-                shared[name] = first
-                for version in versions:
-                    version.pop(name, None)
+    for name in _SHARED:
+        first = versions[0].get(name) if versions else None
+        if all(version.get(name) == first for version in versions):
+            shared[name] = first
+            for version in versions:
+                version.pop(name, None)
     return InternalSpec(
         spec,
         versions,
@@ -66,6 +64,16 @@ def internal_spec(spec: Mapping[str, Any]) -> InternalSpec:
         list(shared.get("additionalPrinterColumns") or ()),
         list(shared.get("selectableFields") or ()),
     )
+
+
+def _version(raw: Any) -> dict[str, Any]:
+    """One version, its schema cleaned and its empty lists left out."""
+    version = {key: value for key, value in as_mapping(raw).items() if value is not None and value != []}
+    schema = version.get("schema")
+    if schema is not None:
+        node = as_mapping(schema).get("openAPIV3Schema")
+        version["schema"] = {} if node is None else {"openAPIV3Schema": clean_node(node)}
+    return version
 
 
 # How Go prints it. A field is its Go name, its JSON name and how it is shown: nothing for a scalar with its zero value,

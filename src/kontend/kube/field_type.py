@@ -229,8 +229,10 @@ def _empty(schema: Schema) -> dict[str, Any]:
             continue
         if child.type == "object" and child.properties and not child.pointer:
             out[name] = _empty(child)
+        elif child.go_type in _NULL_TIMES and not child.pointer:
+            out[name] = None  # a struct to Go, and so never left out
         elif not child.omit_empty:
-            out[name] = None if child.pointer or child.go_type in _NULL_TIMES else _ZERO.get(child.type)
+            out[name] = None if child.pointer else _ZERO.get(child.type)
     return out
 
 

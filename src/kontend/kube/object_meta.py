@@ -152,8 +152,8 @@ def _validate_owners(owners: Sequence[Meta], field: str) -> list[FieldError]:
     errors: list[FieldError] = []
     controller = ""
     for owner in owners:
-        version = split_api_version(owner.get("apiVersion") or "")[1]
-        if not version:
+        written = owner.get("apiVersion") or ""
+        if not split_api_version(written)[1] or written.count("/") > 1:
             errors.append(invalid(f"{field}.apiVersion", owner.get("apiVersion") or "", "version must not be empty"))
         for key in ("kind", "name", "uid"):
             if not owner.get(key):
@@ -212,6 +212,16 @@ def validate_field_manager(manager: str, field: str = "fieldManager") -> list[Fi
             errors.append(invalid(field, manager, f"invalid character U+{ord(char):04X} (at position {position})"))
         position += _size(char)
     return errors
+
+
+def unqualified_finalizers(meta: Meta, field: str = "metadata") -> list[FieldError]:
+    """Built-in kinds refuse the finalizers that custom resources are only warned about."""
+    why = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(f"{field}.finalizers[{index}]", each, why)
+        for index, each in enumerate(meta.get("finalizers") or ())
+        if "/" not in each and each not in _STANDARD_FINALIZERS
+    ]
 
 
 def finalizer_warnings(finalizers: Sequence[str], field: str = "metadata.finalizers") -> list[str]:

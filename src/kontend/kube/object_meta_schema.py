@@ -26,7 +26,8 @@ OWNER_REFERENCE: Final = Schema(
         "apiVersion": _string(omit_empty=False),
         "kind": _string(omit_empty=False),
         "name": _string(omit_empty=False),
-        "uid": _string("UID", omit_empty=False),
+        # The key of the list: one that is left out counts as empty.
+        "uid": Schema("string", go_type="UID", omit_empty=False, default=""),
         "controller": Schema("boolean", go_type="bool", pointer=True),
         "blockOwnerDeletion": Schema("boolean", go_type="bool", pointer=True),
     },

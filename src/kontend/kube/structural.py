@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kontend.kube.openapi_node import clean_node
 from kontend.kube.schema import MISSING, ListType, Schema
 
 #: The fields of every object: never pruned or defaulted with the schema of a kind.
@@ -27,7 +28,7 @@ def structural_schema(openapi_v3: Mapping[str, Any]) -> Schema:
     >>> sorted(root.properties)
     ['apiVersion', 'kind', 'metadata', 'spec']
     """
-    root = _build(openapi_v3)
+    root = _build(clean_node(openapi_v3))
     root.properties.update(_implied())
     _prune_defaults(root)
     return root
@@ -35,7 +36,7 @@ def structural_schema(openapi_v3: Mapping[str, Any]) -> Schema:
 
 def structural_node(openapi_v3: Mapping[str, Any]) -> Schema:
     """The tree for a schema that is not the root of an object."""
-    schema = _build(openapi_v3)
+    schema = _build(clean_node(openapi_v3))
     _prune_defaults(schema)
     return schema
 

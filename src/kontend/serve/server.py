@@ -85,6 +85,11 @@ class Server:
         """How many watches are open."""
         return len(self._hub)
 
+    @property
+    def waiting(self) -> int:
+        """How many reads wait for a version that is not there yet."""
+        return len(self._waiting)
+
     # Life
 
     async def start(self, address: str, port: int, *, tls: ssl.SSLContext | None = None) -> None:

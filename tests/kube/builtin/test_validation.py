@@ -1,8 +1,8 @@
 """What is wrong with objects, compared with what kube-apiserver's own code says.
 
 ``objects.json`` holds valid objects of every kind; ``verdicts.json`` holds single changes of them (a field set to an
-odd value, or removed) with all that the validation code of kube-apiserver 1.35 found wrong with the result, on a create,
-on an update of the valid object and on an update of its status.
+odd value, or removed) with all that the validation code of kube-apiserver 1.35 found wrong with the result, on a
+create, on an update of the valid object and on an update of its status.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def hazards(
             Fact("status-write-of-list-item", line(write.call), f"{text(write.object)} is an element of a list")
         )
     if status:
-        facts += _read_after(workspace, write)
+        facts += _read_after(write)
         facts += _effects_before(workspace, write, changed)
     if write.verb is Verb.DELETE and lock is Lock.NONE and write.method == "Delete":
         facts.append(Fact("delete-without-preconditions", line(write.call), "no uid or resourceVersion precondition"))
@@ -170,9 +170,9 @@ def _last_sync(workspace: Workspace, write: Write, outer: Node, name: str, befor
         called = syntax.callee(call)[1]
         if called == "Get" and len(args) >= 3 and syntax.root_identifier(args[2]) == name:
             last = call.end_byte
-        elif called in ("Update", "Patch", "Create") and len(args) >= 2 and syntax.root_identifier(args[1]) == name:
-            if recognise(workspace, write.file, call) is not None:
-                last = call.end_byte
+        written = called in ("Update", "Patch", "Create") and len(args) >= 2 and syntax.root_identifier(args[1]) == name
+        if written and recognise(workspace, write.file, call) is not None:
+            last = call.end_byte
     return last
 
 
@@ -266,7 +266,7 @@ def _literal_text(workspace: Workspace, file: GoFile, node: Node) -> str:
     return source
 
 
-def _read_after(workspace: Workspace, write: Write) -> list[Fact]:
+def _read_after(write: Write) -> list[Fact]:
     """A cached read of the same object after its status was written: it may return the version before the write."""
     outer = outermost_function(write.call)
     parts = syntax.selector(write.object)

@@ -108,19 +108,14 @@ class GoFile:
             receiver = text(syntax.field(declaration, "name"))
             receiver_type = _bare_name(syntax.field(declaration, "type"))
         result = syntax.field(node, "result")
-        results = (
-            [kind for each in syntax.children(result) if (kind := syntax.field(each, "type") or each) is not None]
-            if result is not None and result.type == "parameter_list"
-            else [result]
-            if result is not None
-            else []
-        )
-        generics = {
-            text(name): kind
-            for declaration in syntax.children(syntax.field(node, "type_parameters"))
-            for name in declaration.children_by_field_name("name")
-            if (kind := syntax.field(declaration, "type")) is not None
-        }
+        results = [] if result is None else [result]
+        if result is not None and result.type == "parameter_list":
+            results = [syntax.field(each, "type") or each for each in syntax.children(result)]
+        generics: dict[str, Node] = {}
+        for declaration in syntax.children(syntax.field(node, "type_parameters")):
+            constraint = syntax.field(declaration, "type")
+            if constraint is not None:
+                generics |= {text(name): constraint for name in declaration.children_by_field_name("name")}
         name = text(syntax.field(node, "name"))
         return GoFunction(self, node, name, receiver, receiver_type, parameters(node), results, generics)
 

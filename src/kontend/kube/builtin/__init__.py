@@ -24,8 +24,8 @@ from kontend.kube.builtin import (
 from kontend.kube.strategy import Strategy
 
 _AREAS: Final = (
-    access, autoscaling, batch, config, coordination, definitions, networking, nodes, pods, policy, registration, services, storage,
-    workloads,
+    access, autoscaling, batch, config, coordination, definitions, networking, nodes, pods, policy, registration,
+    services, storage, workloads,
 )  # fmt: skip
 STRATEGIES: Final[Mapping[tuple[str, str], Strategy]] = {
     key: strategy for area in _AREAS for key, strategy in area.STRATEGIES.items()

@@ -177,6 +177,15 @@ class _Parser:
                 self._error(f"no viable alternative at input '{self._text_from(token)}'")
                 self._stop(f"mismatched input {self.token.shown} expecting {_expecting(_START)}")
             self._stop(f"extraneous input {self.token.shown} expecting {_expecting(_START)}")
+        # Signs of the other kind cannot follow, except the minus of a number.
+        if token.kind == "-" and self.token.kind == "!":
+            self._stop(f"no viable alternative at input '{self._text_from(token)}'")
+        if self.token.kind == "-" and self._ahead() not in ("NUM_INT", "NUM_FLOAT"):
+            minus = self._next()
+            self._error(f"no viable alternative at input '{self._text_from(minus)}'")
+            if self.token.kind in _START:
+                raise _Stop
+            self._stop(f"mismatched input {self.token.shown} expecting {_expecting(_START)}")
         inner = self._member()
         return Call("!_" if token.kind == "!" else "-_", [inner], at=token.at) if count % 2 else inner
 

@@ -70,7 +70,7 @@ def not_more_than(status: Mapping[str, Any], fields: tuple[str, ...]) -> list[Fi
     """Parts of the replicas are not more than the replicas."""
     replicas = status.get("replicas") or 0
     why = "cannot be greater than status.replicas"
-    return [invalid(f"status.{f}", status[f], why) for f in fields if (status.get(f) or 0) > replicas]
+    return [invalid(f"status.{f}", status.get(f) or 0, why) for f in fields if (status.get(f) or 0) > replicas]
 
 
 def validate_replica_set(obj: Json) -> list[FieldError]:

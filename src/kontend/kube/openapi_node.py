@@ -1,0 +1,78 @@
+"""Schema nodes that can be relied on: every keyword has a value of its type, and nothing else is there.
+
+The server decodes a definition into Go types before it looks at it, and refuses what does not fit them. Whoever reads
+a schema here may have it from elsewhere, so what has the wrong type is taken as not said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_TEXTS: Final = ("id", "$schema", "$ref", "description", "type", "format", "title", "pattern", "x-kubernetes-list-type",
+                 "x-kubernetes-map-type")  # fmt: skip
+_FLAGS: Final = (
+    "nullable", "exclusiveMaximum", "exclusiveMinimum", "uniqueItems", "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string",
+)  # fmt: skip
+_COUNTS: Final = ("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties")
+_NUMBERS: Final = ("maximum", "minimum", "multipleOf")
+_TEXT_LISTS: Final = ("required", "x-kubernetes-list-map-keys")
+_NODES: Final = ("not",)
+_NODE_LISTS: Final = ("allOf", "anyOf", "oneOf")
+_NODE_MAPS: Final = ("properties", "patternProperties", "definitions")
+_RULE: Final[dict[str, type]] = {
+    "rule": str, "message": str, "messageExpression": str, "reason": str, "fieldPath": str, "optionalOldSelf": bool,
+}  # fmt: skip
+
+
+def clean_node(raw: Any) -> dict[str, Any]:
+    """A copy of a schema with only what fits.
+
+    >>> clean_node({"type": "string", "maxLength": "5", "properties": {"a": 1}, "foo": 1})
+    {'type': 'string', 'properties': {'a': {}}}
+    """
+    if not isinstance(raw, Mapping):
+        return {}
+    found: dict[str, Any] = {}
+    for key, value in raw.items():
+        cleaned = _clean(key, value)
+        if cleaned is not None:
+            found[key] = cleaned
+    return found
+
+
+def _clean(key: Any, value: Any) -> Any:
+    """The value of one keyword, or nothing when it does not fit."""
+    if value is None:
+        return None
+    if key in _TEXTS:
+        return value if isinstance(value, str) else None
+    if key in _FLAGS:
+        return value if isinstance(value, bool) else None
+    if key in _COUNTS or key in _NUMBERS:
+        number = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+        return (int(value) if key in _COUNTS else value) if number and abs(value) < 2**63 else None
+    if key in _NODES:
+        return clean_node(value) if isinstance(value, Mapping) else None
+    if key in _NODE_MAPS:
+        return {str(name): clean_node(each) for name, each in value.items()} if isinstance(value, Mapping) else None
+    if key in _TEXT_LISTS:
+        return [each for each in value if isinstance(each, str)] if isinstance(value, list) else None
+    if key in _NODE_LISTS:
+        return [clean_node(each) for each in value] if isinstance(value, list) else None
+    if key == "enum":
+        return value if isinstance(value, list) else None
+    if key in ("additionalProperties", "additionalItems"):
+        return value if isinstance(value, bool) else clean_node(value) if isinstance(value, Mapping) else None
+    if key == "items":
+        return [clean_node(each) for each in value] if isinstance(value, list) else clean_node(value)
+    if key == "x-kubernetes-validations":
+        return [_clean_rule(each) for each in value] if isinstance(value, list) else None
+    return value if key in ("default", "example", "externalDocs", "dependencies") else None
+
+
+def _clean_rule(raw: Any) -> dict[str, Any]:
+    if not isinstance(raw, Mapping):
+        return {}
+    return {key: value for key, value in raw.items() if key in _RULE and isinstance(value, _RULE[key])}

@@ -1,0 +1,62 @@
+"""Real clients against ``kontend serve``: a server of its own process, and a namespace for each test."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CRDS = Path(__file__).parent / "crds.yaml"
+_serials = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that runs."""
+
+    url: str
+    kubeconfig: Path
+
+    def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
+        """Ask it something without any client."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": content_type} if data is not None else {}
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return json.load(response)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """``kontend serve`` as a user starts it, with a few definitions."""
+    kubeconfig = tmp_path_factory.mktemp("server") / "kubeconfig"
+    ready, tell = os.pipe()
+    options = ["--port", "0", "--kubeconfig", str(kubeconfig), "--crds", str(CRDS), "--ready-fd", str(tell)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kontend.cli", "serve", *options], stdout=subprocess.DEVNULL, pass_fds=[tell]
+    )
+    os.close(tell)
+    with os.fdopen(ready) as pipe:
+        url = pipe.read().strip()
+    assert url, "the server did not start"
+    yield Running(url, kubeconfig)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=10) == 0
+
+
+@pytest.fixture
+def namespace(server: Running) -> str:
+    """A namespace that no other test uses."""
+    name = f"test-{next(_serials)}"
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    return name
