@@ -8,7 +8,8 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -140,3 +141,10 @@ def process(*options: str) -> Iterator[Process]:
             yield Process(popen, url)
         finally:
             popen.kill()
+
+
+def until(condition: Callable[[], object], *, seconds: float = 10.0) -> None:
+    """Ask until it is so."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to that"

@@ -15,11 +15,12 @@ from kontend.cluster.decoding import check_size, decode_object, parse_body
 from kontend.cluster.delete import delete, delete_collection
 from kontend.cluster.options import delete_options, list_options, write_options
 from kontend.cluster.patch import check_patch_type, patch
-from kontend.cluster.pods import bind_pod, evict_pod
+from kontend.cluster.pods import CONNECTIONS, bind_named_pod, bind_pod, evict_pod, no_kubelet
 from kontend.cluster.read import get, list_objects
 from kontend.cluster.request import APPLY_PATCH, PageNotFound, Request, Response, Target, route
 from kontend.cluster.scale import get_scale, patch_scale, update_scale
 from kontend.cluster.state import State
+from kontend.cluster.tokens import request_token
 from kontend.cluster.update import update
 from kontend.cluster.watch import watch
 from kontend.kube.errors import ApiError, BadRequest
@@ -60,6 +61,8 @@ def _watch(state: State, target: Target, request: Request) -> Response:
 def _get(state: State, target: Target, request: Request) -> Outcome:
     if target.subresource == "scale":
         return state, get_scale(state, target), 200
+    if target.subresource in CONNECTIONS:
+        raise no_kubelet(target)
     return state, get(state, target, request.first("resourceVersion")), 200
 
 
@@ -71,9 +74,17 @@ def _create(state: State, target: Target, request: Request) -> Outcome:
     check_size(request.body)
     target.options = write_options(request.query, kind="CreateOptions", user_agent=request.user_agent)
     if target.subresource in ("binding", "eviction"):
-        body = _plain_body(target, request)
+        body = _plain_body(target.resource.subresources[target.subresource].kind, request)
         act = bind_pod if target.subresource == "binding" else evict_pod
         state, answer = act(state, target, body)
+        return state, answer, 201
+    if target.subresource == "token":
+        kind = target.resource.subresources["token"].kind
+        return state, request_token(state, target, _plain_body(kind, request)), 201
+    if target.subresource:
+        raise no_kubelet(target)
+    if target.resource.key == "bindings":
+        state, answer = bind_named_pod(state, target, _plain_body("Binding", request))
         return state, answer, 201
     state, obj = create(state, target, decode_object(target, request))
     return state, obj, 201
@@ -83,7 +94,7 @@ def _update(state: State, target: Target, request: Request) -> Outcome:
     check_size(request.body)
     target.options = write_options(request.query, kind="UpdateOptions", user_agent=request.user_agent)
     if target.subresource == "scale":
-        scale = _plain_body(target, request)
+        scale = _plain_body("Scale", request)
         if (scale.get("apiVersion"), scale.get("kind")) != (
             "autoscaling/v1",
             "Scale",
@@ -130,9 +141,8 @@ def _options_body(request: Request) -> Any:
         raise BadRequest(f"couldn't get version/kind; json parse error: {error.message}") from None
 
 
-def _plain_body(target: Target, request: Request) -> dict[str, Any]:
+def _plain_body(kind: str, request: Request) -> dict[str, Any]:
     """The body of a subresource that is a kind of its own."""
-    kind = target.resource.subresources[target.subresource].kind
     try:
         body = parse_body(request)[0]
     except (MalformedJSON, MalformedYAML) as error:

@@ -135,6 +135,10 @@ def _normalize(target: Target, obj: Any, problems: list[str], strategic: str = "
     shown = strategic or (go_json(fields) if validation == "Strict" else "")
     fields["apiVersion"] = fields.get("apiVersion") or resource.api_version
     fields["kind"] = fields.get("kind") or resource.kind
+    if resource.custom is None and (fields["apiVersion"], fields["kind"]) != (resource.api_version, resource.kind):
+        ours = f"{(resource.group or 'core').partition('.')[0]}.{resource.kind}"
+        theirs = f"{str(fields['apiVersion']).rpartition('/')[2]}.{fields['kind']}"
+        raise _bad_patch(shown or go_json(obj), f"converting ({theirs}) to ({ours}): unknown conversion")
     try:
         fields, unknown = resource.normalized(fields, from_maps=bool(strategic))
     except BadRequest as error:

@@ -22,6 +22,9 @@ from kontend.kube.names import GroupVersionKind
 
 _BUDGETS: Final = "poddisruptionbudgets.policy"
 _BUDGET_KIND: Final = GroupVersionKind("policy", "v1", "PodDisruptionBudget")
+_POD_KIND: Final = GroupVersionKind("", "v1", "Pod")
+#: Subresources that a real server would pass on to a kubelet or a pod.
+CONNECTIONS: Final = ("attach", "exec", "log", "portforward", "proxy")
 _DISRUPTED: Final = {
     "type": "DisruptionTarget",
     "status": "True",
@@ -50,6 +53,20 @@ def bind_pod(state: State, target: Target, binding: Mapping[str, Any]) -> tuple[
     if not target.options.dry_run:  # nobody owns what a binding sets
         state, _ = store(state, target, target.key, pod, version.managed, version)
     return state, dict(_SUCCESS)
+
+
+def bind_named_pod(state: State, target: Target, binding: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
+    """The same through the ``bindings`` resource: the pod is the one that the binding names."""
+    pods = state.registry.of_kind(_POD_KIND)
+    assert pods is not None  # it is built in
+    metadata = binding.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    return bind_pod(state, replace(target, resource=pods, name=str(name or ""), subresource="binding"), binding)
+
+
+def no_kubelet(target: Target) -> BadRequest:
+    """There is nothing behind a pod or node that could be talked to."""
+    return BadRequest(f"{target.resource.singular} {target.name} does not have a host assigned")
 
 
 def evict_pod(state: State, target: Target, eviction: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:

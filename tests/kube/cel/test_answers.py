@@ -18,9 +18,7 @@ from kontend.kube.cel.values import Duration, EvalError, Optional, Timestamp, Ty
 
 GROUPS = json.loads((Path(__file__).parent / "answers.json").read_text())
 CASES = [
-    pytest.param(group, source, answer, id=source)
-    for group in GROUPS
-    for source, answer in group["answers"].items()
+    pytest.param(group, source, answer, id=source) for group in GROUPS for source, answer in group["answers"].items()
 ]
 
 

@@ -10,7 +10,29 @@ from kontend.kube.cel.ast import Call, Comprehension, Literal
 from kontend.kube.cel.issues import CompileError
 from kontend.kube.cel.parser import parse
 
-PIECES = ["self", ".", "a", "(", ")", "[", "]", "{", "}", "1", "'x'", "&&", "||", "?", ":", ",", "-", "!", "in", "@", " "]
+PIECES = [
+    "self",
+    ".",
+    "a",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "1",
+    "'x'",
+    "&&",
+    "||",
+    "?",
+    ":",
+    ",",
+    "-",
+    "!",
+    "in",
+    "@",
+    " ",
+]
 
 
 def test_multiplication_binds_tighter_than_addition() -> None:

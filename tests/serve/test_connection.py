@@ -1,0 +1,236 @@
+"""HTTP as it comes over the wire: in pieces, in rows, malformed, slow, and never as it should."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kontend import Cluster
+from kontend.serve import server as server_module
+from kontend.serve.background import BackgroundServer
+from serve.objects import widgets
+from serve.wire import CONFIG_MAPS, Client, exchange, until
+
+GET = b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[BackgroundServer]:
+    """One server that survives all of this."""
+    with BackgroundServer(Cluster(crds=[widgets()]).state) as server:
+        yield server
+
+
+def codes(received: bytes) -> list[int]:
+    """The status codes in what a server sent."""
+    return [int(code) for code in re.findall(rb"HTTP/1\.1 (\d{3}) ", received)]
+
+
+def test_requests_in_a_row_are_answered_in_order(running: BackgroundServer) -> None:
+    """Though nobody waited for the answers."""
+    sent = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + b"GET /none HTTP/1.1\r\nHost: x\r\n\r\n" + GET
+    assert codes(exchange(running.url, sent * 30)) == [200, 404, 200] * 30
+
+
+def test_a_request_may_come_byte_by_byte(running: BackgroundServer) -> None:
+    """It is answered when it is complete."""
+    host = urlsplit(running.url)
+    body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bytes"}}'
+    head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection((host.hostname, host.port), timeout=20) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in head.encode() + body:
+            connection.sendall(bytes([byte]))
+        assert codes(connection.recv(65536)) == [201]
+
+
+def test_a_body_may_come_in_chunks(running: BackgroundServer) -> None:
+    """As Go sends what it does not know the length of."""
+    body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"chunks"}}'
+    head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+    parts = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:9], body[9:]))
+    assert codes(exchange(running.url, head + parts + b"0\r\n\r\n")) == [201]
+
+
+def test_a_client_may_ask_whether_to_go_on(running: BackgroundServer) -> None:
+    """As curl does before a large body."""
+    head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n".encode()
+    assert codes(exchange(running.url, head + b"{}")) == [100, 422]
+
+
+def test_an_upgrade_is_not_taken_but_the_request_is_answered(running: BackgroundServer) -> None:
+    """And so is the next."""
+    sent = b"GET /version HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    assert codes(exchange(running.url, sent + GET)) == [200, 200]
+
+
+def test_a_whole_url_is_taken_for_its_path(running: BackgroundServer) -> None:
+    """As clients behind a proxy send it."""
+    assert codes(exchange(running.url, b"GET http://x/version HTTP/1.1\r\nHost: x\r\n\r\n")) == [200]
+
+
+def test_the_connection_closes_when_the_client_wants_it(running: BackgroundServer) -> None:
+    """HTTP/1.0 wants it unless it says otherwise."""
+    for sent in (b"GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"GET /version HTTP/1.0\r\n\r\n"):
+        received = exchange(running.url, sent, half_close=False)
+        assert codes(received) == [200]
+        assert b"Connection: close\r\n" in received
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+        b"GET / HTTP/1.1\r\nBad Header: x\r\n\r\n",
+        b"\x00" * 1000,
+    ],
+)
+def test_what_is_not_http_is_refused(running: BackgroundServer, sent: bytes) -> None:
+    """With 400 and the end of the connection."""
+    received = exchange(running.url, sent, half_close=False)
+    assert codes(received) == [400]
+    assert received.endswith(b"400 Bad Request")
+
+
+def test_endless_headers_are_refused(running: BackgroundServer) -> None:
+    """When they are more than a megabyte."""
+    received = exchange(running.url, b"GET / HTTP/1.1\r\nX: " + b"x" * (2 << 20), half_close=False)
+    assert codes(received) in ([431], [])  # the answer may be lost when the client is still sending
+
+
+def test_a_slow_client_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it sends nothing, half a head or half a body."""
+    monkeypatch.setattr(server_module, "_SWEEP_EVERY", 0.02)
+    monkeypatch.setattr(server_module, "_REQUEST_TIME", 0.1)
+    monkeypatch.setattr(server_module, "_IDLE_TIME", 0.2)
+    with BackgroundServer(Cluster().state) as running:
+        assert exchange(running.url, b"", half_close=False) == b""
+        assert codes(exchange(running.url, b"GET / HT", half_close=False)) == [408]
+        half = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf".encode()
+        assert codes(exchange(running.url, half, half_close=False)) == [408]
+        assert codes(exchange(running.url, GET, half_close=False)) == [200]
+        until(lambda: running.call(lambda: running.server.connections) == 0)
+
+
+def test_many_connections_are_served_and_forgotten(running: BackgroundServer) -> None:
+    """All of them answered; nothing of them stays."""
+    before = running.call(lambda: running.server.connections)
+    clients = [Client(running.url) for _ in range(300)]
+    try:
+        assert {client.get("/healthz").code for client in clients} == {200}
+    finally:
+        for client in clients:
+            client.close()
+    until(lambda: running.call(lambda: running.server.connections) == before)
+
+
+TOKEN = st.binary(max_size=30)
+PATHS = st.sampled_from(
+    [
+        b"/api/v1/namespaces/default/configmaps",
+        b"/apis/example.com/v1/namespaces/default/widgets",
+        b"/apis/example.com/v1/widgets/w/status",
+        b"/api/v1/namespaces/default/pods/p/eviction",
+        b"/openapi/v3",
+        b"/apis",
+        b"/healthz",
+    ]
+)
+
+
+@given(
+    st.lists(st.one_of(TOKEN, st.sampled_from([b"GET ", b"/", b" HTTP/1.1\r\n", b"Host: x\r\n", b"\r\n", b"0\r\n"])))
+)
+@settings(derandomize=True, deadline=None, max_examples=80)
+@example([b"GET ", b"/", b" HTTP/1.1\r\n", b"\xff: \x00\r\n", b"\r\n"])
+def test_no_bytes_break_the_server(running: BackgroundServer, parts: list[bytes]) -> None:
+    """Whatever it is sent, it answers as HTTP or hangs up, and is there for the next."""
+    received = exchange(running.url, b"".join(parts))
+    assert received == b"" or received.startswith(b"HTTP/1.1 ")
+    assert all(code < 500 for code in codes(received))
+    assert codes(exchange(running.url, GET)) == [200]
+
+
+METHODS = st.sampled_from([b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS"])
+MEDIA_TYPES = st.sampled_from(
+    [
+        b"application/json",
+        b"application/yaml",
+        b"application/merge-patch+json",
+        b"application/json-patch+json",
+        b"application/strategic-merge-patch+json",
+        b"application/apply-patch+yaml",
+        b"application/vnd.kubernetes.protobuf",
+        b"text/html",
+        b"*/*",
+        b"application/json;as=Table;v=v1;g=meta.k8s.io",
+        b";;;,,,=",
+    ]
+)
+BODIES = st.one_of(
+    st.binary(max_size=60),
+    st.sampled_from(
+        [
+            b"{}",
+            b"[]",
+            b"null",
+            b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"f"}}',
+            b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":1}}',
+            b'{"metadata":[],"status":{"phase":3}}',
+            b'[{"op":"replace","path":"/metadata","value":null}]',
+            b"k8s\x00\x0a\x02\x08",
+            b"[" * 100_000,
+            b'{"a":' * 20_000,
+            b"a: &a [*a]",
+            b"9" * 5000,
+        ]
+    ),
+)
+QUERIES = st.lists(
+    st.sampled_from(
+        [
+            b"fieldManager=m",
+            b"force=maybe",
+            b"dryRun=All",
+            b"dryRun=Some",
+            b"limit=-1",
+            b"limit=99999999999999999999",
+            b"continue=%00",
+            b"resourceVersion=x",
+            b"resourceVersion=-1",
+            b"labelSelector=a+in+(",
+            b"fieldSelector=metadata.name",
+            b"fieldValidation=Strict",
+            b"pretty=%zz",
+            b"a;b",
+            b"=&&=",
+            b"%ff=%fe",
+        ]
+    ),
+    max_size=3,
+)
+
+
+@given(METHODS, PATHS, QUERIES, MEDIA_TYPES, MEDIA_TYPES, BODIES)
+@settings(derandomize=True, deadline=None, max_examples=250)
+def test_no_request_breaks_the_server(
+    running: BackgroundServer, method: bytes, path: bytes, query: list[bytes], sends: bytes, takes: bytes, body: bytes
+) -> None:
+    """Wrong methods, queries, media types and bodies are all the client's mistakes: no answer is a 500 of ours."""
+    target = path + (b"?" + b"&".join(query) if query else b"")
+    head = b"%b %b HTTP/1.1\r\nHost: x\r\nContent-Type: %b\r\nAccept: %b\r\nContent-Length: %d\r\n\r\n"
+    received = exchange(running.url, head % (method, target, sends, takes, len(body)) + body)
+    assert len(codes(received)) == 1
+    assert codes(received)[0] != 500 or b"panic" not in received
