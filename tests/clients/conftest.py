@@ -9,10 +9,11 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -34,6 +35,25 @@ class Running:
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         with urllib.request.urlopen(request, timeout=30) as response:
             return json.load(response)
+
+    def wait_for(self, path: str, name: str, happened: Callable[[str, Any], bool], since: str = "") -> Any:
+        """Watch one object, or any if it has no name, until something has happened to it, and return it."""
+        query = {"watch": "1", "timeoutSeconds": "30", "resourceVersion": since}
+        if name:
+            query["fieldSelector"] = f"metadata.name={name}"
+        with urllib.request.urlopen(f"{self.url}{path}?{urlencode(query)}", timeout=40) as stream:
+            for line in stream:
+                event = json.loads(line)
+                if happened(event["type"], event["object"]):
+                    return event["object"]
+        raise AssertionError(f"it did not happen to {path}/{name}")
+
+    def wait_until_gone(self, path: str, name: str) -> None:
+        """Wait until an object is no more."""
+        found = self.request("GET", path)
+        if name in [each["metadata"]["name"] for each in found["items"]]:
+            version = found["metadata"]["resourceVersion"]
+            self.wait_for(path, name, lambda kind, _: kind == "DELETED", since=version)
 
 
 @pytest.fixture(scope="session")

@@ -89,7 +89,9 @@ def test_a_watch_tells_what_happens_from_a_version_on(api: Any, namespace: str) 
     core.delete_namespaced_config_map("a", namespace)
     seen = []
     stream = watch.Watch()
-    for event in stream.stream(core.list_namespaced_config_map, namespace, resource_version=version, timeout_seconds=20):
+    for event in stream.stream(
+        core.list_namespaced_config_map, namespace, resource_version=version, timeout_seconds=20
+    ):
         seen.append((event["type"], event["object"].data["x"]))
         if event["type"] == "DELETED":
             stream.stop()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from custom_objects import VALUES
 from hypothesis import given, settings
 
 from kontend.kube.correlation import same_json, unchanged
+from kube.custom_objects import VALUES
 
 ANY: dict[str, Any] = {}
 MAP_LIST = {

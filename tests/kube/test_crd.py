@@ -21,21 +21,15 @@ from kontend.kube.crd import (
 )
 
 ANSWERS = json.loads((Path(__file__).parent / "crd_answers.json").read_text())
+KEYWORDS = [
+    "type", "properties", "items", "additionalProperties", "anyOf", "not", "default", "pattern", "required", "a",
+    "rule", "x-kubernetes-validations", "x-kubernetes-list-type", "x-kubernetes-list-map-keys",
+]  # fmt: skip
 NODES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),
-    lambda inner: (
-        st.lists(inner, max_size=2)
-        | st.dictionaries(
-            st.sampled_from(
-                ["type", "properties", "items", "additionalProperties", "anyOf", "not", "default", "pattern", "required",
-                 "x-kubernetes-validations", "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "rule", "a"]
-            ),
-            inner,
-            max_size=4,
-        )
-    ),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYWORDS), inner, max_size=4),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 def definition(**spec: Any) -> dict[str, Any]:

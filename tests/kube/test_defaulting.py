@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from custom_objects import SCHEMAS, objects
 from hypothesis import given, settings
 
 from kontend.kube.defaulting import apply_defaults, fill_defaults
 from kontend.kube.openapi_validation import validate
 from kontend.kube.prune import prune
 from kontend.kube.structural import structural_schema
+from kube.custom_objects import SCHEMAS, objects
 
 ONE = {"type": "integer", "default": 1}
 

@@ -43,7 +43,9 @@ def test_what_is_no_url_is_refused_in_the_words_of_go(text: str, complaint: str)
 @given(st.text(alphabet="ahtps:/?#[]@%.0 é\x00", max_size=15))
 @settings(derandomize=True, deadline=None, max_examples=200)
 def test_any_text_is_a_url_or_refused(text: str) -> None:
+    said = ""
     try:
         parse_request_uri(text)
     except UrlError as error:
-        assert str(error).startswith("parse ")
+        said = str(error)
+    assert said == "" or said.startswith("parse ")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from custom_objects import SCHEMAS, objects
 from hypothesis import given, settings
 
 from kontend.kube.prune import prune
 from kontend.kube.structural import structural_schema
+from kube.custom_objects import SCHEMAS, objects
 
 
 def pruned(obj: dict[str, Any], **properties: Any) -> tuple[dict[str, Any], list[str]]:

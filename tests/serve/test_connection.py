@@ -234,3 +234,11 @@ def test_no_request_breaks_the_server(
     received = exchange(running.url, head % (method, target, sends, takes, len(body)) + body)
     assert len(codes(received)) == 1
     assert codes(received)[0] != 500 or b"panic" not in received
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"a":' * 100_000, b"- " * 100_000 + b"a", b"? " * 100_000])
+def test_a_body_that_is_nested_too_deep_is_refused(running: BackgroundServer, body: bytes) -> None:
+    """The server's stack is not the client's to use up."""
+    for media_type in ("application/yaml", "application/json"):
+        with Client(running.url) as client:
+            assert client.send("POST", CONFIG_MAPS, body, Content_Type=media_type).code == 400

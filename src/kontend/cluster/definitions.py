@@ -47,8 +47,15 @@ def _registry(state: State) -> Registry:
     definitions = [version.content() for version in state.objects(DEFINITIONS).values()]
     # Uids are handed out in order, so this is the order in which they were created.
     for definition in sorted(definitions, key=lambda each: str(each["metadata"]["uid"])):
-        resources += _resources_of(definition)
+        if _is_established(definition):
+            resources += _resources_of(definition)
     return Registry(resources)
+
+
+def _is_established(definition: dict[str, Any]) -> bool:
+    """Whether its names were accepted; one whose names are taken by another is stored, but not served."""
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
 
 
 _cache: dict[bytes, list[Resource]] = {}
@@ -74,7 +81,9 @@ def _settle(state: State, change: Change) -> State:
         return state
     target = _target(state, change.key)
     live, definition = version.versioned(), version.versioned()
-    definition["status"] = crd_status(definition, now=rfc3339(state.now))
+    others = [each.content() for key, each in state.objects(DEFINITIONS).items() if key != change.key]
+    taken = [each for each in others if each["spec"]["group"] == definition["spec"]["group"]]
+    definition["status"] = crd_status(definition, now=rfc3339(state.now), taken=taken)
     managed = owners_after_update(state, target, live, definition, version.managed)
     body = encoded(target.resource, definition)
     if body == version.body:

@@ -20,6 +20,7 @@ from kontend.kube.builtin import strategy_for
 from kontend.kube.custom import CustomDefinition, CustomStrategy
 from kontend.kube.decode import decode
 from kontend.kube.defaulting import apply_defaults, fill_defaults
+from kontend.kube.embedded_resources import coerce_embedded, has_embedded
 from kontend.kube.errors import ApiError, BadRequest
 from kontend.kube.field_set import FieldSet
 from kontend.kube.kinds import SubresourceInfo
@@ -99,8 +100,14 @@ class Resource:
         metadata, unknown = object_meta.coerce_object_meta(obj.get("metadata"))
         obj["metadata"] = metadata
         unknown += prune(obj, self.schema)
+        if self._has_embedded:
+            unknown += coerce_embedded(obj, self.schema)
         apply_defaults(obj, self.schema)
         return obj, unknown
+
+    @cached_property
+    def _has_embedded(self) -> bool:
+        return has_embedded(self.schema)
 
     @cached_property
     def null_lists(self) -> tuple[str, ...]:

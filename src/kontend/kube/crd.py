@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kontend.kube.crd_internal import internal_spec
 from kontend.kube.crd_names import names_errors
-from kontend.kube.crd_spec import Strictness, new_strictness, spec_errors, update_strictness
+from kontend.kube.crd_spec import Strictness, all_nodes, new_strictness, spec_errors, update_strictness
 from kontend.kube.field_errors import FieldError, go_quote, invalid, required
 from kontend.kube.go_url import UrlError, parse_request_uri
 from kontend.kube.name_rules import dns1123_subdomain
 from kontend.kube.object_meta import validate_object_meta, validate_object_meta_update
+from kontend.kube.string_formats import format_check
 from kontend.kube.structural import as_mapping
 
 Json = dict[str, Any]
@@ -195,6 +197,23 @@ def validate_crd_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[
     """Why a change of a definition is refused; what was accepted before is not refused now."""
     errors = validate_object_meta_update(as_mapping(new.get("metadata")), as_mapping(old.get("metadata")))
     return errors + _errors(new, old, update_strictness(new, old))
+
+
+def crd_warnings(new: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[str]:
+    """What the server says about formats that it does not know and that are new.
+
+    >>> node = {"type": "object", "properties": {"a": {"type": "string", "format": "nope"}}}
+    >>> crd_warnings({"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": node}}]}})
+    ['unrecognized format "nope"']
+    """
+    known = set(_unknown_formats(old)) if old is not None else set()
+    return [f"unrecognized format {go_quote(each)}" for each in _unknown_formats(new) if each not in known]
+
+
+def _unknown_formats(crd: Mapping[str, Any]) -> list[str]:
+    spec = internal_spec(as_mapping(crd.get("spec")))
+    nodes = [each for _, node in spec.schemas() for each in all_nodes(node) if each.get("type") == "string"]
+    return [each["format"] for each in nodes if each.get("format") and format_check(each["format"]) is None]
 
 
 def _errors(crd: Mapping[str, Any], old: Mapping[str, Any] | None, strictness: Strictness) -> list[FieldError]:

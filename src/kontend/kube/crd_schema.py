@@ -21,7 +21,8 @@ from kontend.kube.structural import as_mapping
 
 Node = Mapping[str, Any]
 
-_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+#: The types of OpenAPI that a schema may name.
+TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _META: Final = frozenset({"metadata", "kind", "apiVersion"})
 _UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
@@ -111,8 +112,8 @@ def _check(node: Node, place: _Place, options: Options, costs: Costs | None) -> 
 def _own_errors(node: Node, place: _Place, options: Options) -> list[FieldError]:
     path, kind = place.path, node.get("type") or ""
     errors: list[FieldError] = []
-    if options.valid_types and kind and kind not in _TYPES:
-        errors.append(not_supported(f"{path}.type", kind, _TYPES))
+    if options.valid_types and kind and kind not in TYPES:
+        errors.append(not_supported(f"{path}.type", kind, TYPES))
     if node.get("default") is not None and place.no_defaults is not None:
         errors.append(forbidden(f"{path}.default", f"must not be set {place.no_defaults}"))
     for name in _UNSUPPORTED:

@@ -56,7 +56,7 @@ def update_strictness(new: Node, old: Node) -> Strictness:
     """What is asked of an update, given what the old definition gets away with."""
     before, after = internal_spec(as_mapping(old.get("spec"))), internal_spec(as_mapping(new.get("spec")))
     nodes = [node for _, node in before.schemas()]
-    inner = [each for node in nodes for each in _all_nodes(node)]
+    inner = [each for node in nodes for each in all_nodes(node)]
     conditions = as_mapping(old.get("status")).get("conditions") or ()
     versions = list(
         as_mapping(as_mapping(before.spec.get("conversion")).get("webhook")).get("conversionReviewVersions") or ()
@@ -70,7 +70,7 @@ def update_strictness(new: Node, old: Node) -> Strictness:
         structural=not any(conversion_problem(node) or structural_errors(node, "") for node in nodes),
         pruned_defaults=all(_defaults_are_pruned(node) for node in nodes),
         options=Options(
-            valid_types=all(not each.get("type") or each["type"] in crd_schema._TYPES for each in inner),
+            valid_types=all(not each.get("type") or each["type"] in crd_schema.TYPES for each in inner),
             atomic_sets=not any(_has_loose_set(each) for each in inner),
             map_keys=not any(crd_schema.map_key_errors(each, "") for each in inner),
         ),
@@ -85,16 +85,20 @@ def update_strictness(new: Node, old: Node) -> Strictness:
     )
 
 
-def _all_nodes(node: Node) -> Iterator[Node]:
+def all_nodes(node: Node) -> Iterator[Node]:
+    """A schema and all the schemas in it."""
     yield node
+    if isinstance(node.get("items"), Mapping):
+        yield from all_nodes(node["items"])
     for name in ("allOf", "anyOf", "oneOf"):
         for each in node.get(name) or ():
-            yield from _all_nodes(as_mapping(each))
-    for name in ("items", "additionalProperties", "not"):
-        if isinstance(node.get(name), Mapping):
-            yield from _all_nodes(node[name])
+            yield from all_nodes(as_mapping(each))
+    if isinstance(node.get("not"), Mapping):
+        yield from all_nodes(node["not"])
     for child in as_mapping(node.get("properties")).values():
-        yield from _all_nodes(as_mapping(child))
+        yield from all_nodes(as_mapping(child))
+    if isinstance(node.get("additionalProperties"), Mapping):
+        yield from all_nodes(node["additionalProperties"])
 
 
 def _all_have_schemas(spec: InternalSpec) -> bool:
@@ -104,7 +108,7 @@ def _all_have_schemas(spec: InternalSpec) -> bool:
 
 
 def _defaults_are_pruned(node: Node) -> bool:
-    for each in _all_nodes(node):
+    for each in all_nodes(node):
         value = each.get("default")
         if isinstance(value, (dict, list)) and not same_json(prune_copy(value, structural_node(each)), value):
             return False
@@ -131,7 +135,7 @@ def spec_errors(raw: Node, strictness: Strictness) -> list[FieldError]:
     elif scope not in ("Cluster", "Namespaced"):
         errors.append(not_supported("spec.scope", scope, ("Cluster", "Namespaced")))
     errors += _missing_schemas(spec, strictness, preserving)
-    nodes = [each for _, node in spec.schemas() for each in _all_nodes(node)]
+    nodes = [each for _, node in spec.schemas() for each in all_nodes(node)]
     if any(each.get("default") is not None for each in nodes):
         strictness = replace(strictness, structural=True)
         if preserving:

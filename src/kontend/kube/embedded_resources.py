@@ -10,6 +10,7 @@ from typing import Any
 
 from kontend.kube.field_errors import FieldError, invalid, required
 from kontend.kube.name_rules import dns1035_label, path_segment
+from kontend.kube.object_meta import coerce_object_meta
 from kontend.kube.schema import Schema
 
 EmbeddedCheck = Callable[[Any, str, list[FieldError]], None]
@@ -42,6 +43,31 @@ def compile_embedded(schema: Schema, *, resource: bool = False) -> EmbeddedCheck
                 items(item, f"{path}[{index}]", errors)
 
     return check
+
+
+def has_embedded(schema: Schema) -> bool:
+    """Whether there are embedded resources below a node."""
+    return schema.embedded or any(has_embedded(child) for _, child in schema.children() if child.node is not None)
+
+
+def coerce_embedded(value: Any, schema: Schema, path: str = "") -> list[str]:
+    """Bring the metadata of all embedded resources into the form the server keeps, in place; the fields it dropped."""
+    if type(value) is list:
+        found = [] if schema.items is None else [
+            each for i, item in enumerate(value) for each in coerce_embedded(item, schema.items, f"{path}[{i}]")
+        ]  # fmt: skip
+        return found
+    if type(value) is not dict:
+        return []
+    dropped: list[str] = []
+    if schema.embedded and type(value.get("metadata")) is dict:
+        value["metadata"], unknown = coerce_object_meta(value["metadata"])
+        dropped += [f"{path}.{each}" for each in unknown]
+    for key, child in value.items():
+        below = schema.properties.get(key) or schema.additional
+        if below is not None and below.node is not None:
+            dropped += coerce_embedded(child, below, f"{path}.{key}" if path else key)
+    return dropped
 
 
 def resource_errors(obj: dict[str, Any], prefix: str) -> list[FieldError]:

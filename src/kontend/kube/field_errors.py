@@ -124,7 +124,18 @@ def go_float(value: float) -> str:
 def go_json(value: Any) -> str:
     """JSON as Go's encoder writes it: keys of maps sorted, ``<``, ``>`` and ``&`` escaped."""
     text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    if ".0" in text:
+        text = orjson.dumps(_whole_numbers(value), option=orjson.OPT_SORT_KEYS).decode()
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _whole_numbers(value: Any) -> Any:
+    """Go writes 2.0 as 2."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _whole_numbers(each) for key, each in value.items()}
+    return [_whole_numbers(each) for each in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)

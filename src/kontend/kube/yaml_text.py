@@ -37,6 +37,10 @@ _WORDS: Final[dict[str, Any]] = {
 }
 
 
+#: How deep the server reads.
+_DEEPEST: Final = 10_000
+
+
 class MalformedYAML(BadRequest):
     """A text that is not YAML, or YAML that cannot become JSON; the message is the server's."""
 
@@ -61,6 +65,8 @@ def parse_yaml(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise MalformedYAML("yaml: invalid leading UTF-8 octet") from None
+    if _is_too_deep(text):
+        raise MalformedYAML(f"yaml: exceeded max depth of {_DEEPEST}")
     loader: Any = None
     try:
         loader = _Loader(text)
@@ -84,6 +90,24 @@ def parse_yaml(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[
     if find_duplicates and reader.duplicates:
         return value, ["yaml: unmarshal errors:\n  " + "\n  ".join(reader.duplicates)]
     return value, []
+
+
+def _is_too_deep(text: str) -> bool:
+    """Whether a text is nested deeper than the server reads; the C parser would overflow the stack."""
+    if sum(text.count(mark) for mark in "[{-?:") <= _DEEPEST:
+        return False
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=_Loader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > _DEEPEST:
+                    return True
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    except yaml.YAMLError:  # it will be found again, and told in the server's words
+        pass
+    return False
 
 
 def _place(error: yaml.MarkedYAMLError) -> str:

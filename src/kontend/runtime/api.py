@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kontend.cluster.request import APPLY_PATCH
-from kontend.kube.errors import BadRequest
+from kontend.kube.errors import BadRequest, not_found
 from kontend.kube.json_text import canonical
 from kontend.kube.names import Key, key_of, kind_of, parse_kind
 from kontend.runtime.call import Backend, Call
@@ -37,6 +37,9 @@ class Reader:
         obj: Object = await self._backend.call(
             Call("get", kind, *where, subresource=subresource, cached=self._cached, at_least=at_least)
         )
+        if self._waits and self._writes.is_deleted(obj):
+            named = parse_kind(kind)
+            raise not_found(named.group, named.kind.lower(), where.name)
         return obj
 
     async def list(
@@ -65,6 +68,8 @@ class Reader:
         )
         answer = await self._backend.call(call)
         items: list[Object] = answer["items"]
+        if self._waits:
+            items = [item for item in items if not self._writes.is_deleted(item)]
         named = parse_kind(kind)
         for item in items:  # lists of built-in kinds leave these out
             item["apiVersion"], item["kind"] = named.api_version, named.kind
@@ -124,13 +129,27 @@ class Api(Reader):
         """A fresh uuid; use this and not ``uuid.uuid4``, so that a reconcile can be replayed."""
         return self._backend.uuid()
 
+    def is_namespaced(self, kind: str) -> bool:
+        """Whether objects of a kind live in namespaces. Raises ``NotFound`` for a kind that is not served."""
+        return self._backend.is_namespaced(kind)
+
+    def acting_as(self, manager: str) -> Api:
+        """The same api, whose writes are those of another field manager."""
+        return Api(self._backend, manager=manager, guards=self.guards, writes=self._writes)
+
     async def create(self, obj: Object) -> None:
         """Create an object."""
         await self._write("create", obj, body=canonical(obj))
 
-    async def update(self, obj: Object) -> None:
-        """Replace an object; its resourceVersion is the lock."""
-        await self._write("update", obj, body=canonical(obj))
+    async def create_subresource(self, obj: Object, subresource: str, body: Object) -> None:
+        """Post ``body`` to a subresource of an object, such as a ``Binding`` to ``binding``; ``obj`` is not changed."""
+        kind, key = self._address(obj)
+        query = (("fieldManager", self.manager),)
+        await self._backend.call(Call("create", kind, *key, subresource=subresource, body=canonical(body), query=query))
+
+    async def update(self, obj: Object, *, subresource: str = "") -> None:
+        """Replace an object, or what a subresource writes of it; its resourceVersion is the lock."""
+        await self._write("update", obj, subresource=subresource, body=canonical(obj))
 
     async def patch(self, obj: Object, patch: Patch) -> None:
         """Patch an object."""
@@ -160,7 +179,18 @@ class Api(Reader):
         if propagation is not None:
             options["propagationPolicy"] = propagation
         kind, key = self._address(obj)
-        await self._backend.call(Call("delete", kind, *key, body=canonical(options) if options else b""))
+        answer = await self._backend.call(Call("delete", kind, *key, body=canonical(options) if options else b""))
+        self._record_delete(kind, answer)
+
+    def _record_delete(self, kind: str, answer: Object) -> None:
+        """Remember what a delete did: the object is gone, or it waits for its finalizers or for its grace period."""
+        metadata = answer.get("metadata") or {}
+        if (answer.get("apiVersion"), answer.get("kind")) == ("v1", "Status"):
+            self._writes.record_delete((answer.get("details") or {}).get("uid") or "")
+        elif metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"):
+            self._writes.record(kind, key_of(answer), int(metadata.get("resourceVersion") or 0))
+        else:
+            self._writes.record_delete(metadata.get("uid") or "")
 
     async def delete_all_of(
         self, kind: str, *, namespace: str, labels: str | Mapping[str, str] = "", propagation: str | None = None

@@ -8,9 +8,10 @@ order it or look up what was answered to the same call before.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+from urllib.parse import quote
 
-from kontend.kube.names import Key
+from kontend.kube.names import Key, parse_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,35 @@ class Call:
         where = f"{self.kind} {self.key}" if self.name else f"{self.kind} in {self.namespace or 'all namespaces'}"
         path = f"{where}/{self.subresource}" if self.subresource else where
         return f"{'cached ' if self.cached else ''}{self.verb} {path}"
+
+
+METHODS: Final = {
+    "get": "GET",
+    "list": "GET",
+    "create": "POST",
+    "update": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+    "deletecollection": "DELETE",
+}
+
+
+def path_of(call: Call, plural: str, *, namespaced: bool) -> str:
+    """Where a call goes.
+
+    >>> path_of(Call("update", "Deployment.apps/v1", "default", "web", "status"), "deployments", namespaced=True)
+    '/apis/apps/v1/namespaces/default/deployments/web/status'
+    >>> path_of(Call("list", "Node/v1", "default"), "nodes", namespaced=False)
+    '/api/v1/nodes'
+    """
+    kind = parse_kind(call.kind)
+    path = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+    if call.namespace and namespaced:
+        path += f"/namespaces/{quote(call.namespace, safe='')}"
+    path += f"/{plural}"
+    if call.name:
+        path += f"/{quote(call.name, safe='')}"
+    return f"{path}/{call.subresource}" if call.subresource else path
 
 
 class Backend(Protocol):

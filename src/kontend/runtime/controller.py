@@ -112,8 +112,8 @@ def check(controller: Controller) -> None:
             parse_kind(kind)
         except (BadName, AttributeError, TypeError) as error:
             raise BadController(f"{name}: {error}") from None
-    for kind in (*controller.predicates, *controller.indexes):
-        if kind in controller.predicates and kind not in controller.kinds:
+    for kind in controller.predicates:
+        if kind not in controller.kinds:
             raise BadController(f"{name}.predicates: {kind} is not its kind and neither owned nor watched")
     if not inspect.iscoroutinefunction(controller.reconcile) or type(controller).reconcile is Controller.reconcile:
         raise BadController(f"{name}: write 'async def reconcile(self, request, api)'")

@@ -5,7 +5,9 @@ Each guard prevents one kind of bug and can be switched off, to show the bug or 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kontend.kube.names import Key
 
@@ -28,9 +30,11 @@ class Guards:
 
 @dataclass(slots=True)
 class OwnWrites:
-    """The versions that this process's own writes made, by kind and object."""
+    """The versions that this process's own writes made, by kind and object, and the uids that it deleted."""
 
     versions: dict[tuple[str, Key], int] = field(default_factory=dict)
+    #: Objects that are gone for good, although a cache may still have them: a uid never comes back.
+    deleted: dict[str, None] = field(default_factory=dict)
 
     def record(self, kind: str, key: Key, version: int) -> None:
         """Remember a write."""
@@ -55,3 +59,16 @@ class OwnWrites:
         seen = [entry for entry, written in self.versions.items() if entry[0] == kind and written <= version]
         for entry in seen:
             del self.versions[entry]
+
+    def record_delete(self, uid: str) -> None:
+        """Remember that an object is gone."""
+        if uid:
+            self.deleted[uid] = None
+
+    def is_deleted(self, obj: Mapping[str, Any]) -> bool:
+        """Whether this process deleted the very object that was read."""
+        return bool(self.deleted) and (obj.get("metadata") or {}).get("uid") in self.deleted
+
+    def forget_delete(self, uid: str) -> None:
+        """The cache has seen that the object is gone."""
+        self.deleted.pop(uid, None)

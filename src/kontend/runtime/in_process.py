@@ -13,7 +13,9 @@ from kontend.cluster.seed import resource_of
 from kontend.cluster.state import State
 from kontend.kube.errors import BadRequest, from_status
 from kontend.kube.names import parse_kind
-from kontend.runtime.call import Call
+from kontend.runtime.cache import OWNER, Indexer, owner_uids
+from kontend.runtime.call import METHODS, Call, path_of
+from kontend.runtime.patches import Object
 
 
 class InProcess:
@@ -24,6 +26,8 @@ class InProcess:
         self.agent = agent
         #: What the cache has seen, by kind, where it lags; kinds that are not here are read as they are.
         self.views: dict[str, State] = {}
+        #: Functions from an object to the values it is found under, by kind and by the name of the index.
+        self.indexes: dict[str, dict[str, Indexer]] = {}
         self._uuids = 0
 
     async def call(self, call: Call) -> Any:
@@ -40,19 +44,11 @@ class InProcess:
                 view = self.views[call.kind] = cluster.state
             if view is not None:
                 cluster = Cluster(state=view)
-        path = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
-        if call.namespace and resource.namespaced:
-            path += f"/namespaces/{call.namespace}"
-        path += f"/{resource.plural}"
-        if call.name:
-            path += f"/{call.name}"
-        if call.subresource:
-            path += f"/{call.subresource}"
         response = cluster.request(
             Request(
-                _METHODS[call.verb],
-                path,
-                {name: (value,) for name, value in call.query},
+                METHODS[call.verb],
+                path_of(call, resource.plural, namespaced=resource.namespaced),
+                {name: (value,) for name, value in call.query if name != "index"},
                 call.body,
                 content_type=call.content_type,
                 user_agent=self.agent,
@@ -60,7 +56,17 @@ class InProcess:
         )
         if response.code >= 400:
             raise from_status(response.body) if isinstance(response.body, dict) else BadRequest(str(response.body))
+        index = dict(call.query).get("index")
+        if index is not None:
+            response.body["items"] = self._indexed(call.kind, index, response.body["items"])
         return response.body
+
+    def _indexed(self, kind: str, index: str, items: list[Object]) -> list[Object]:
+        name, _, value = index.partition("=")
+        indexers = {OWNER: owner_uids} | self.indexes.get(kind, {})
+        if name not in indexers:
+            raise BadRequest(f"{kind} has no index {name!r}; there are: {', '.join(sorted(indexers))}")
+        return [item for item in items if value in indexers[name](item)]
 
     def lag(self, kind: str, state: State | None = None) -> None:
         """Let the cache of a kind stay at a state (now, unless given) until it is told to catch up."""
@@ -85,14 +91,3 @@ class InProcess:
         """A uuid that is always the same for the same number of uuids before it."""
         self._uuids += 1
         return f"00000000-0000-4000-a000-{self._uuids:012x}"
-
-
-_METHODS = {
-    "get": "GET",
-    "list": "GET",
-    "create": "POST",
-    "update": "PUT",
-    "patch": "PATCH",
-    "delete": "DELETE",
-    "deletecollection": "DELETE",
-}

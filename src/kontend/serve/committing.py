@@ -36,6 +36,11 @@ class Commits:
         #: Why the last save failed.
         self.failure: Exception | None = None
 
+    @property
+    def waiting(self) -> int:
+        """How many writes are not on disk yet."""
+        return len(self._waiting)
+
     def tick(self, now: int) -> None:
         """Time has passed."""
         if now > self.newest.now:

@@ -90,6 +90,11 @@ class Server:
         """How many reads wait for a version that is not there yet."""
         return len(self._waiting)
 
+    @property
+    def unacknowledged(self) -> int:
+        """How many writes are on their way to the disk."""
+        return self._commits.waiting
+
     # Life
 
     async def start(self, address: str, port: int, *, tls: ssl.SSLContext | None = None) -> None:

@@ -112,6 +112,11 @@ class Store:
             "DELETE FROM versions WHERE body IS NULL AND resource_version > ? AND resource_version <= ?", passed
         )
 
+    def count(self) -> int:
+        """How many versions are kept."""
+        found: int = self._db.execute("SELECT count(*) FROM versions").fetchone()[0]
+        return found
+
     def close(self) -> None:
         """Let go of the directory."""
         self._db.close()

@@ -44,6 +44,10 @@ class CustomResourceDefinitions(Strategy):
         """What is wrong with a new definition, its name included."""
         return crd.validate_crd(obj)
 
+    def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:
+        """Formats that the server does not know, and so does not check."""
+        return crd.crd_warnings(new, old)
+
     def canonicalize(self, obj: Json) -> None:
         """Go writes these even when they are empty."""
         status = obj.setdefault("status", {})

@@ -1,0 +1,29 @@
+"""Tokens stand for users, and stay secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from kontend.serve.identity import ADMIN, BadToken, Tokens
+
+
+def test_without_tokens_everyone_is_the_admin() -> None:
+    """Whatever they send."""
+    assert Tokens().user_of("Bearer anything") == Tokens().user_of("") == ADMIN
+
+
+@pytest.mark.parametrize("text", ["s3cret", "=s3cret", "s3cret=", "", "ann=s3 cret", "ann=s3\ncret", "ann=s\u00e9cret"])
+def test_a_malformed_token_is_refused_without_being_shown(text: str) -> None:
+    """It may be a secret that lacks its name."""
+    with pytest.raises(BadToken) as refused:
+        Tokens.parse([text])
+    assert "cret" not in str(refused.value).replace("ann=s3cret", "").replace("name=secret", "").replace(
+        "the secret of", ""
+    )
+
+
+def test_names_and_secrets_must_be_one_to_one() -> None:
+    """Else it is not known who asks."""
+    for texts in (["a=1", "a=2"], ["a=1", "b=1"]):
+        with pytest.raises(BadToken):
+            Tokens.parse(texts)

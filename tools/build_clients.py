@@ -1,0 +1,89 @@
+"""Build the Go clients of the tests from the module proxy: a current kubectl, and the controller in tests/clients/go.
+
+Distributions ship an old kubectl. It is a module with a command to be embedded, so a main function of a few lines is
+enough. Both are built once into the user's cache, where the tests look for them:
+
+    python tools/build_clients.py
+
+It takes some minutes and about a gigabyte of Go's caches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import subprocess
+import tempfile
+from pathlib import Path
+
+CACHE = Path.home() / ".cache" / "kontend"
+CONTROLLER = Path(__file__).parent.parent / "tests" / "clients" / "go"
+
+MAIN = """\
+package main
+
+import (
+	"k8s.io/component-base/cli"
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+func main() {
+	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
+		util.CheckErr(err)
+	}
+}
+"""
+MODULE = """\
+module kontend.invalid/kubectl
+
+go 1.25.0
+
+require (
+	k8s.io/component-base {version}
+	k8s.io/kubectl {version}
+)
+"""
+
+
+def main() -> None:
+    """Build what is not there yet, and print where it is."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--release", default="1.35.0", help="of kubectl, such as 1.35.0")
+    release = parser.parse_args().release
+    CACHE.mkdir(parents=True, exist_ok=True)
+    kubectl = CACHE / f"kubectl-{release}"
+    if not kubectl.exists():
+        build_kubectl(release, kubectl)
+    controller = CACHE / f"gardener-{controller_hash()}"
+    if not controller.exists():
+        run("go", "build", "-o", str(controller), ".", directory=CONTROLLER)
+    print(kubectl, controller, sep="\n")
+
+
+def controller_hash() -> str:
+    """What the binary of the controller is called: another one for other sources."""
+    sources = sorted(path for path in CONTROLLER.iterdir() if path.name.startswith("go.") or path.suffix == ".go")
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+
+
+def build_kubectl(release: str, target: Path) -> None:
+    """Build kubectl of a release of Kubernetes."""
+    major, minor, _ = release.split(".")
+    package = "k8s.io/component-base/version"
+    values = {"gitVersion": f"v{release}", "gitMajor": major, "gitMinor": minor}
+    flags = " ".join(["-s", "-w", *(f"-X {package}.{name}={value}" for name, value in values.items())])
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory, "main.go").write_text(MAIN)
+        Path(directory, "go.mod").write_text(MODULE.format(version="v0" + release[1:]))
+        run("go", "mod", "tidy", directory=directory)
+        run("go", "build", "-ldflags", flags, "-o", str(target), ".", directory=directory)
+
+
+def run(*command: str, directory: str | Path) -> None:
+    """Run a command, or stop."""
+    subprocess.run(command, cwd=directory, check=True)
+
+
+if __name__ == "__main__":
+    main()
