@@ -10,6 +10,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from urllib.parse import urlencode
 
 import pytest
 
+#: The operator runs in a process of its own, where kopf is installed.
+collect_ignore = ["kopf_operator.py"]
 CRDS = Path(__file__).parent / "crds.yaml"
 _serials = itertools.count(1)
 
@@ -56,22 +59,30 @@ class Running:
             self.wait_for(path, name, lambda kind, _: kind == "DELETED", since=version)
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+@contextmanager
+def serving(kubeconfig: Path, *options: str) -> Iterator[Running]:
     """``kontend serve`` as a user starts it, with a few definitions."""
-    kubeconfig = tmp_path_factory.mktemp("server") / "kubeconfig"
     ready, tell = os.pipe()
-    options = ["--port", "0", "--kubeconfig", str(kubeconfig), "--crds", str(CRDS), "--ready-fd", str(tell)]
+    always = ["--port", "0", "--kubeconfig", str(kubeconfig), "--crds", str(CRDS), "--ready-fd", str(tell)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "kontend.cli", "serve", *options], stdout=subprocess.DEVNULL, pass_fds=[tell]
+        [sys.executable, "-m", "kontend.cli", "serve", *always, *options], stdout=subprocess.DEVNULL, pass_fds=[tell]
     )
     os.close(tell)
     with os.fdopen(ready) as pipe:
         url = pipe.read().strip()
-    assert url, "the server did not start"
-    yield Running(url, kubeconfig)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=10) == 0
+    try:
+        assert url, "the server did not start"
+        yield Running(url, kubeconfig)
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 0
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server without any security."""
+    with serving(tmp_path_factory.mktemp("server") / "kubeconfig") as running:
+        yield running
 
 
 @pytest.fixture

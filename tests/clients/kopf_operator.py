@@ -7,7 +7,11 @@ from typing import Any
 import kopf
 from kubernetes import client, config
 
-config.load_kube_config()
+
+@kopf.on.startup()
+def configure(**_: Any) -> None:
+    """Find the server."""
+    config.load_kube_config()
 
 
 @kopf.on.create("clients.kontend.dev", "v1", "gardens")

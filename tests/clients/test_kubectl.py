@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from clients.conftest import Running
+from clients.conftest import CRDS, Running
 
 CURRENT = Path(os.environ.get("KONTEND_KUBECTL") or Path.home() / ".cache/kontend/kubectl-1.35.0")
 WEB = """
@@ -48,7 +48,8 @@ spec: {plant: rose, paths: [{name: main, length: 3}]}
 class Kubectl:
     """One binary, with one server and one namespace."""
 
-    def __init__(self, binary: str, server: Running, namespace: str, cache: Path) -> None:
+    def __init__(self, kind: str, binary: str, server: Running, namespace: str, cache: Path) -> None:
+        self.kind, self.namespace = kind, namespace
         self.command = [binary, "--namespace", namespace, "--cache-dir", str(cache)]
         self.environment = {**os.environ, "KUBECONFIG": str(server.kubeconfig), "HOME": str(cache)}
 
@@ -99,7 +100,7 @@ def kubectl(request: pytest.FixtureRequest, server: Running, namespace: str, tmp
         binary = str(CURRENT)
         if not CURRENT.exists():
             pytest.skip("no current kubectl: build one with tools/build_clients.py, or name it with KONTEND_KUBECTL")
-    return Kubectl(binary, server, namespace, tmp_path)
+    return Kubectl(request.param, binary, server, namespace, tmp_path)
 
 
 @pytest.fixture
@@ -337,7 +338,9 @@ def test_rollout_restart_pause_and_resume(web: Kubectl) -> None:
     ids=["condition", "jsonpath", "delete"],
 )
 def test_wait_ends_when_it_happens(web: Kubectl, condition: str, happen: Callable[[Kubectl], None]) -> None:
-    waiting = web.start("wait", "deployment/web", f"--for={condition}", "--timeout=30s")
+    waiting = web.start("-v=6", "wait", "deployment/web", f"--for={condition}", "--timeout=30s")
+    assert waiting.stdout is not None
+    assert any("watch=true" in line for line in waiting.stdout)
     happen(web)
     said, _ = waiting.communicate(timeout=40)
     assert waiting.returncode == 0, said
@@ -400,5 +403,17 @@ def test_create_and_expose_by_command(web: Kubectl) -> None:
 
 def test_events_and_namespaces(kubectl: Kubectl) -> None:
     assert "No events found" in kubectl.run("events").stderr
-    kubectl("create", "namespace", "short-lived-" + kubectl.command[2])
-    assert "Active" in kubectl("get", "namespace", "short-lived-" + kubectl.command[2])
+    kubectl("create", "namespace", "short-lived-" + kubectl.namespace)
+    assert "Active" in kubectl("get", "namespace", "short-lived-" + kubectl.namespace)
+
+
+def test_a_new_definition_is_served_and_explained_at_once(kubectl: Kubectl) -> None:
+    group = f"{kubectl.namespace}.{kubectl.kind}.example.com"
+    definition = CRDS.read_text().replace("clients.kontend.dev", group)
+    kubectl("apply", "-f", "-", stdin=definition)
+    kubectl("wait", "--for=condition=Established", f"crd/gardens.{group}", "--timeout=20s")
+    kubectl("apply", "-f", "-", stdin=GARDEN.replace("clients.kontend.dev", group))
+    assert kubectl("get", f"gardens.{group}", "-o", "name") == f"garden.{group}/rose\n"
+    assert "What grows there." in kubectl("explain", f"gardens.{group}.spec.plant")
+    assert "deleted" in kubectl("delete", "crd", f"gardens.{group}")
+    assert "the server doesn't have a resource type" in kubectl.fails("get", f"gardens.{group}")

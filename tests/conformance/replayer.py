@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 HERE = Path(__file__).parent
 PATCH_TYPES = {
@@ -48,6 +48,14 @@ class Server(Protocol):
         """The status code and the parsed body (text where it is not JSON)."""
 
 
+@runtime_checkable
+class Patient(Protocol):
+    """A server with controllers, which need time."""
+
+    def sleep(self, seconds: float) -> None:
+        """Let controllers work for so long."""
+
+
 def load(name: str) -> list[dict[str, Any]]:
     """The cases of one file."""
     cases: list[dict[str, Any]] = json.loads((HERE / "cases" / f"{name}.json").read_text())
@@ -72,6 +80,8 @@ def play(server: Server, case: Mapping[str, Any]) -> list[Any]:
     for recorded in case["steps"]:
         step = _fill(recorded, namespace, raw)
         if "sleep" in step:
+            if isinstance(server, Patient):
+                server.sleep(step["sleep"])
             raw.append(None)
             answers.append(None)
             continue

@@ -97,7 +97,7 @@ def classify_sources(sources: Sources, tell: Callable[[str], None] = lambda _: N
                 )
             )
         else:
-            sites += scan_go(sources.go, sources.roles, tell)
+            sites += scan_go(sources.go, sources.roles, sources.problems, tell)
     if sources.python:
         from kontend.audit.python.scan import scan as scan_python
 

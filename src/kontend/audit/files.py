@@ -90,11 +90,11 @@ def _walk(given: str, problems: list[Problem]) -> Iterator[str]:
             try:
                 if entry.is_dir():
                     if entry.name not in _SKIPPED_DIRECTORIES:
-                        below.append(entry.path)
+                        below.append(os.path.normpath(entry.path))
                 elif entry.name.endswith((".go", ".py", ".yaml", ".yml")):
-                    yield entry.path
+                    yield os.path.normpath(entry.path)
             except OSError as error:
-                problems.append(Problem(entry.path, _said(error)))
+                problems.append(Problem(os.path.normpath(entry.path), _said(error)))
         stack.extend(reversed(below))
 
 

@@ -90,6 +90,8 @@ def _status_patch(site: Site, policy: Policy) -> Finding | None:
         return None
     if site.patch_type is PatchType.STRATEGIC and severity is Severity.ERROR and policy.name != "strict":
         severity = Severity.WARNING  # built-in kinds only: lists are merged by key, scalars are still overwritten
+    if site.lock is Lock.MIXED and site.base.origin is BaseOrigin.HELPER and severity is Severity.ERROR:
+        severity = Severity.WARNING  # a helper that locks on request: which it does here cannot be told
     also = ("list-merge-patch-without-lock",) if site.lists else ()
     if any(fact.rule == "list-merge-patch-without-lock" for fact in site.facts) and partial:
         return None  # the stronger finding speaks for this site

@@ -178,8 +178,8 @@ def _first_state(options: argparse.Namespace, store: Store | None) -> State:
             kept = snapshot.load(options.snapshot)
         except snapshot.BadSnapshot as error:
             raise Failure(str(error)) from None
-    state = empty_state() if kept is None else kept
-    state = state.replace(now=max(state.now, int(time.time())))
+    now = int(time.time())
+    state = empty_state(now) if kept is None else kept.replace(now=max(kept.now, now))
     definitions = manifests.read_definitions(options.crds)
     state, _ = manifests.store_all(state, [*definitions, *manifests.read(options.objects)], manager=_MANAGER)
     if store is not None and (kept is None or state.resource_version > kept.resource_version):
@@ -208,19 +208,21 @@ async def _until_stopped(
         if error.errno == errno.EADDRINUSE:
             raise Failure(f"port {options.port} is taken; --port 0 picks a free one") from None
         raise Failure(f"cannot listen on {options.address} port {options.port}: {error.strerror or error}") from None
-    url = _url(options.address, server.port, secure=options.tls)
-    path = _kubeconfig_path(options, cleanup)
     try:
-        content = kubeconfig(url, secrets=tokens.secrets(), ca=certificates.ca if certificates else None)
-        write_private(path, content)
-    except OSError as error:
-        raise Failure(f"--kubeconfig {path}: {error.strerror}") from None
-    sys.stdout.write(f"kontend: serving Kubernetes 1.35 semantics on {url}\nexport KUBECONFIG={path}\n")
-    sys.stdout.flush()
-    if options.ready_fd is not None:
-        _tell_ready(options.ready_fd, url)
-    await stopped.wait()
-    await server.stop()
+        url = _url(options.address, server.port, secure=options.tls)
+        path = _kubeconfig_path(options, cleanup)
+        try:
+            content = kubeconfig(url, secrets=tokens.secrets(), ca=certificates.ca if certificates else None)
+            write_private(path, content)
+        except OSError as error:
+            raise Failure(f"--kubeconfig {path}: {error.strerror}") from None
+        sys.stdout.write(f"kontend: serving Kubernetes 1.35 semantics on {url}\nexport KUBECONFIG={path}\n")
+        sys.stdout.flush()
+        if options.ready_fd is not None:
+            _tell_ready(options.ready_fd, url)
+        await stopped.wait()
+    finally:
+        await server.stop()
 
 
 def _url(address: str, port: int, *, secure: bool) -> str:

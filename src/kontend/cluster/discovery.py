@@ -164,11 +164,14 @@ def _aggregated(registry: Registry, *, core: bool) -> Response:
             {
                 "version": each["version"],
                 "freshness": "Current",
-                "resources": [_aggregated_entry(one) for one in _in_order(versions[each["version"]])],
+                "resources": [
+                    _aggregated_entry(one)
+                    for one in sorted(versions[each["version"]], key=lambda resource: resource.plural)
+                ],
             }
             for each in _versions(group, versions)
         ]
-        metadata = {"name": group, "creationTimestamp": None} if group else {"creationTimestamp": None}
+        metadata = {"name": group} if group else {}
         items.append({"metadata": metadata, "versions": entries})
     body = {
         "kind": "APIGroupDiscoveryList",
@@ -182,7 +185,7 @@ def _aggregated(registry: Registry, *, core: bool) -> Response:
 def _aggregated_entry(resource: Resource) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "resource": resource.plural,
-        "responseKind": _response_kind(resource.group, resource.version, resource.kind),
+        "responseKind": _response_kind(resource, resource.group, resource.version, resource.kind),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
         "verbs": list(resource.verbs),
@@ -195,7 +198,7 @@ def _aggregated_entry(resource: Resource) -> dict[str, Any]:
         entry["subresources"] = [
             {
                 "subresource": name,
-                "responseKind": _response_kind(info.group, info.version, info.kind),
+                "responseKind": _response_kind(resource, info.group, info.version, info.kind),
                 "verbs": list(info.verbs),
             }
             for name, info in resource.subresources.items()
@@ -203,6 +206,8 @@ def _aggregated_entry(resource: Resource) -> dict[str, Any]:
     return entry
 
 
-def _response_kind(group: str, version: str, kind: str) -> dict[str, str]:
-    # kube-apiserver leaves the version of the core group out, and clients know it.
-    return {"group": group, "version": version if group else "", "kind": kind}
+def _response_kind(resource: Resource, group: str, version: str, kind: str) -> dict[str, str]:
+    # kube-apiserver leaves out what goes without saying, except for custom resources, and clients know it.
+    if resource.custom is None and (group, version) == (resource.group, resource.version):
+        group = version = ""
+    return {"group": group, "version": version, "kind": kind}

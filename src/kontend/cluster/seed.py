@@ -20,7 +20,7 @@ from kontend.cluster.options import WriteOptions
 from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import Request, Target
 from kontend.cluster.resources import Registry, Resource
-from kontend.cluster.state import State
+from kontend.cluster.state import EPOCH, State
 from kontend.cluster.storage import encoded
 from kontend.kube.errors import BadRequest, NotFound
 from kontend.kube.json_text import canonical
@@ -35,9 +35,9 @@ class UnknownKind(NotFound):
 
 
 @cache
-def empty_state() -> State:
-    """A cluster with nothing in it but the namespaces that every cluster has."""
-    state = State(kinds=HashTrieMap(), registry=Registry(), hooks=Hooks())
+def empty_state(now: int = EPOCH) -> State:
+    """A cluster that was made just ``now``: nothing is in it but the namespaces that every cluster has."""
+    state = State(kinds=HashTrieMap(), registry=Registry(), hooks=Hooks(), now=now)
     for name in _NAMESPACES:
         state = seed(state, _namespace(name), manager="kube-apiserver")
     # Nobody has watched so far: history begins here.

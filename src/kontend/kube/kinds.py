@@ -143,6 +143,12 @@ def type_names() -> list[str]:
     return [*_table()["types"], *(name for name in _OPAQUE if name not in _table()["types"])]
 
 
+def type_row(name: str) -> dict[str, str] | str | None:
+    """What the table says about a type: its fields in the order of the Go struct, or what another type it is."""
+    row: dict[str, str] | str | None = _table()["types"].get(name)
+    return row
+
+
 def _build(name: str) -> Schema:
     package, _, go_type = name.rpartition(".")
     go_name = f"{package.rpartition('/')[2]}.{go_type}"

@@ -187,10 +187,10 @@ class Api(Reader):
         metadata = answer.get("metadata") or {}
         if (answer.get("apiVersion"), answer.get("kind")) == ("v1", "Status"):
             self._writes.record_delete((answer.get("details") or {}).get("uid") or "")
-        elif metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"):
-            self._writes.record(kind, key_of(answer), int(metadata.get("resourceVersion") or 0))
-        else:
+        elif _is_gone(metadata):
             self._writes.record_delete(metadata.get("uid") or "")
+        else:
+            self._writes.record(kind, key_of(answer), int(metadata.get("resourceVersion") or 0))
 
     async def delete_all_of(
         self, kind: str, *, namespace: str, labels: str | Mapping[str, str] = "", propagation: str | None = None
@@ -242,8 +242,10 @@ class Api(Reader):
         answer = await self._backend.call(Call(verb, kind, key.namespace, name, subresource, body, content_type, query))
         obj.clear()
         obj.update(answer)
-        version = (answer.get("metadata") or {}).get("resourceVersion") or "0"
-        self._writes.record(kind, key_of(answer), int(version))
+        metadata = answer.get("metadata") or {}
+        self._writes.record(kind, key_of(answer), int(metadata.get("resourceVersion") or 0))
+        if metadata.get("deletionTimestamp") and _is_gone(metadata):  # its last finalizer was taken away
+            self._writes.record_delete(metadata.get("uid") or "")
 
     def _address(self, obj: Object) -> tuple[str, Key]:
         """The kind and the key of an object; without a namespace, ``default``."""
@@ -264,6 +266,11 @@ def as_key(key: Key | str) -> Key:
         namespace, _, name = key.rpartition("/")
         return Key(namespace, name)
     return Key(key.namespace, key.name)
+
+
+def _is_gone(metadata: Mapping[str, Any]) -> bool:
+    """Whether an object that was deleted is gone, and does not wait for finalizers or for its grace period."""
+    return not metadata.get("finalizers") and not metadata.get("deletionGracePeriodSeconds")
 
 
 def _selector(labels: str | Mapping[str, str]) -> str:

@@ -23,6 +23,7 @@ from kontend.runtime.call import Call
 from kontend.runtime.patches import Object
 from kontend.runtime.predicates import Event
 
+#: From an object to the values under which an index finds it.
 Indexer = Callable[[Object], Iterable[str]]
 Handler = Callable[[Event], None]
 

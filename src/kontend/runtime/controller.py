@@ -10,20 +10,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from kontend.kube.names import BadName, Key, parse_kind, split_api_version
 from kontend.runtime.api import Api, as_key
+from kontend.runtime.cache import Cache, Indexer
 from kontend.runtime.patches import Object
 from kontend.runtime.predicates import Event, Predicate
 
-if TYPE_CHECKING:
-    from kontend.runtime.cache import Cache
+__all__ = ["BadController", "Controller", "Indexer", "Mapper", "Request", "Result", "check", "requests_for"]
 
 #: From an object of a watched kind to the requests it is about. The cache may be asked for other objects.
-Mapper = Callable[[Object, "Cache"], Iterable[Key | str]]
-#: From an object to the values under which an index finds it.
-Indexer = Callable[[Object], Iterable[str]]
+Mapper = Callable[[Object, Cache], Iterable[Key | str]]
 
 
 class BadController(TypeError):

@@ -93,13 +93,19 @@ class Loop:
             delay = self.queue.retry(request)
             self.metrics.reconciles.add(controller=name, result="error")
             self.metrics.errors.add(controller=name)
-            about = fields(controller=name, request=str(request), error=str(failure), retry_in=round(delay, 3))
+            about = fields(
+                controller=name,
+                request=str(request),
+                error=str(failure),
+                error_type=type(failure).__name__,
+                retry_in=round(delay, 3),
+            )
             if isinstance(failure, Conflict):  # somebody was faster: that is the lock at work, not a fault
-                self.logger.info("conflict, will look again", extra=about)
+                self.logger.info("reconcile of %s %s met a conflict and will look again", name, request, extra=about)
             else:
                 # What the server refused says all in one line; what broke in Python needs the place.
                 trace = None if isinstance(failure, ApiError) else failure
-                self.logger.error("reconcile failed", extra=about, exc_info=trace)
+                self.logger.error("reconcile of %s %s failed: %s", name, request, failure, extra=about, exc_info=trace)
         elif result.requeue_after is not None:
             self.queue.forget(request)
             self.queue.add_after(request, result.requeue_after)

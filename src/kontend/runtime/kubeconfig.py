@@ -67,7 +67,7 @@ def load(
     env: Mapping[str, str] = os.environ,
     service_account: Path = _SERVICE_ACCOUNT,
 ) -> Config:
-    """What kubectl would use: the given file, else ``$KUBECONFIG``, else a pod's service account, else ``~/.kube/config``."""
+    """What kubectl would use: the given file, ``$KUBECONFIG``, a pod's service account or ``~/.kube/config``."""
     if path is not None:
         return from_files([Path(path)], context=context)
     if env.get("KUBECONFIG"):

@@ -69,11 +69,11 @@ class Credentials:
             self._pair = (str(certificate), str(key)) if certificate and key else None
             self._until = _expiry(status)
 
-    def tls(self) -> ssl.SSLContext | bool:
-        """How to check the server's certificate and which one to show."""
+    def tls(self) -> ssl.SSLContext | None:
+        """How to check the server's certificate and which one to show; None without TLS."""
         config = self.config
         if not config.server.startswith("https://"):
-            return True
+            return None
         if config.exec is not None:
             self._renew()
         try:

@@ -1,8 +1,8 @@
 """Unit tests of controllers: a cluster, the controllers, and nothing else to set up.
 
-    cluster = Cluster(crds=[WIDGETS], objects=[widget])
-    settle(cluster, [Widgets()])
-    assert cluster.get("Widget.example.com/v1", "a")["status"]["phase"] == "Ready"
+cluster = Cluster(crds=[WIDGETS], objects=[widget])
+settle(cluster, [Widgets()])
+assert cluster.get("Widget.example.com/v1", "a")["status"]["phase"] == "Ready"
 """
 
 from __future__ import annotations

@@ -170,6 +170,8 @@ class Connection(asyncio.Protocol):
         if gone is not None:
             gone()
         self._app.disconnected(self)
+        # The parser refers to its connection: without it a connection is freed as soon as nobody holds it.
+        del self._parser
 
     def pause_writing(self) -> None:
         """The client is slow."""

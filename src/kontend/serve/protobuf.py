@@ -22,7 +22,8 @@ from kontend.kube.json_text import summary
 from kontend.kube.names import GroupVersionKind, api_version, split_api_version
 from kontend.kube.schema import Schema
 from kontend.serve.protobuf_kinds import message_of
-from kontend.serve.protobuf_wire import BYTES, Malformed, skip, span, varint
+from kontend.serve.protobuf_message import Message, nested, one
+from kontend.serve.protobuf_wire import BYTES, Malformed
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 MAGIC: Final = b"k8s\x00"
@@ -103,44 +104,29 @@ def _open(body: bytes, default: GroupVersionKind) -> tuple[GroupVersionKind, byt
         )
     if len(body) == len(MAGIC):
         raise Malformed("empty body")
-    fields = _byte_fields(body, len(MAGIC), len(body), "Unknown", _UNKNOWN)
-    start, end = fields.get(1, (0, 0))
-    names = {
-        number: body[at:stop].decode("utf-8", "replace")
-        for number, (at, stop) in _byte_fields(body, start, end, "TypeMeta", _TYPE_META).items()
-    }
-    written = names.get(1, "")
+    envelope = _UNKNOWN.value(body, len(MAGIC), len(body))
+    names = envelope.get("typeMeta", {})
+    written = names.get("apiVersion", "")
     # What is no apiVersion at all counts as none.
     group, version = split_api_version(written) if written.count("/") < 2 else ("", "")
     if not version:
         group, version = default.group, default.version
-    start, end = fields.get(2, (0, 0))
-    return GroupVersionKind(group, version, names.get(2) or default.kind), body[start:end]
+    return GroupVersionKind(group, version, names.get("kind") or default.kind), envelope.get("raw", b"")
 
 
-_UNKNOWN: Final = {1: "TypeMeta", 2: "Raw", 3: "ContentEncoding", 4: "ContentType"}
-_TYPE_META: Final = {1: "APIVersion", 2: "Kind"}
+def _describe_type_meta(message: Message) -> None:
+    message.add(1, "APIVersion", {BYTES: "apiVersion"})
+    message.add(2, "Kind", {BYTES: "kind"})
 
 
-def _byte_fields(data: bytes, pos: int, end: int, name: str, known: dict[int, str]) -> dict[int, tuple[int, int]]:
-    """Where the fields of a message that holds only strings and messages lie."""
-    found: dict[int, tuple[int, int]] = {}
-    while pos < end:
-        start = pos
-        tag, pos = varint(data, pos, end)
-        number, wire = tag >> 3, tag & 7
-        if wire == 4:
-            raise Malformed(f"proto: {name}: wiretype end group for non-group")
-        if not 0 < number < 1 << 31:
-            raise Malformed(f"proto: {name}: illegal tag {number} (wire type {tag})")
-        if number not in known:
-            pos = skip(data, start, end)
-        elif wire != BYTES:
-            raise Malformed(f"proto: wrong wireType = {wire} for field {known[number]}")
-        else:
-            found[number] = span(data, pos, end)
-            pos = found[number][1]
-    return found
+def _describe_unknown(message: Message) -> None:
+    message.add(1, "TypeMeta", {BYTES: nested("typeMeta", Message("TypeMeta", _describe_type_meta))})
+    message.add(2, "Raw", {BYTES: one("raw", lambda data, pos, stop: data[pos:stop])})
+    message.add(3, "ContentEncoding", {BYTES: "contentEncoding"})
+    message.add(4, "ContentType", {BYTES: "contentType"})
+
+
+_UNKNOWN: Final = Message("Unknown", _describe_unknown)
 
 
 def _read(kind: GroupVersionKind, raw: bytes) -> dict[str, Any]:

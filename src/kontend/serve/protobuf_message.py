@@ -139,19 +139,31 @@ def repeated(name: str, value: Value) -> Reader:
 
 def mapping(name: str, value: Value) -> Reader:
     """Reads a map: one field for each entry, which is a message with the key as field 1 and the value as field 2."""
-    entry = Message("MapEntry", lambda _: None)
-    entry.add(1, "Mapkey", {BYTES: "key"})
-    entry.add(2, "Mapvalue", {BYTES: one("value", value)})
 
     def read(out: dict[str, Any], data: bytes, pos: int, stop: int) -> None:
-        found = entry.value(data, pos, stop)
+        key, found = "", _NOTHING
+        while pos < stop:
+            start = pos
+            tag, pos = varint(data, pos, stop)
+            # Go does not look at the wire type here.
+            if tag >> 3 not in (1, 2):
+                pos = skip(data, start, stop)
+                continue
+            begin, pos = span(data, pos, stop)
+            if tag >> 3 == 1:
+                key = text(data, begin, pos)
+            else:
+                found = value(data, begin, pos)
         entries = out.get(name)
         if entries is None:
             entries = out[name] = {}
         # An entry without a value has the zero value, which is what an empty one reads as.
-        entries[found.get("key", "")] = found["value"] if "value" in found else value(b"", 0, 0)
+        entries[key] = value(b"", 0, 0) if found is _NOTHING else found
 
     return read
+
+
+_NOTHING: Any = object()
 
 
 def number(name: str, narrow: Callable[[int], int | bool]) -> dict[int, Reader]:

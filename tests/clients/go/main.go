@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,21 +83,26 @@ func (r *reconciler) report(ctx context.Context, garden *Garden, deployment *app
 
 func main() {
 	namespace := flag.String("namespace", "default", "the namespace to look after")
+	exercises := flag.Bool("exercise", false, "do not look after anything, but try the clients of client-go")
 	flag.Parse()
 	ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
-	if err := run(*namespace); err != nil {
-		ctrl.Log.Error(err, "the manager ended")
+	do := run
+	if *exercises {
+		do = exercise
+	}
+	if err := do(ctrl.GetConfigOrDie(), *namespace); err != nil {
+		ctrl.Log.Error(err, "failed")
 		os.Exit(1)
 	}
 }
 
-func run(namespace string) error {
+func run(config *rest.Config, namespace string) error {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return err
 	}
 	addToScheme(scheme)
-	manager, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
+	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
 		Metrics:                       server.Options{BindAddress: "0"},
 		Cache:                         cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},

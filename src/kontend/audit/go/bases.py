@@ -142,8 +142,9 @@ def _from_selector(workspace: Workspace, file: GoFile, node: Node, hops: int, de
     operand, name = syntax.field(node, "operand"), text(syntax.field(node, "field"))
     if name == "Apply" and operand is not None and text(operand) in file.imports:
         return [Made(Lock.OWNED, PatchType.APPLY, BaseOrigin.INLINE, file, node, hops=hops)]
-    if name in ("Merge", "MergePatch") and operand is not None and text(operand) in file.imports:
-        return [Made(Lock.UNLOCKED, PatchType.MERGE, BaseOrigin.INLINE, file, node, hops=hops)]
+    if name == "Merge" and operand is not None and text(operand) in file.imports:
+        # `client.Merge` sends the object as it is, with the resourceVersion it was read at
+        return [Made(Lock.LOCKED, PatchType.MERGE, BaseOrigin.INLINE, file, node, hops=hops)]
     found: list[Made] = []
     for each in workspace.package(file.directory).files:
         if name.encode() not in each.source or b"MergeFrom" not in each.source:

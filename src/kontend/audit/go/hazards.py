@@ -13,7 +13,7 @@ from kontend.audit.go import syntax
 from kontend.audit.go.bases import Made
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.package import GoFile, GoFunction
-from kontend.audit.go.scope import How, definitions, may_reach, outermost_function, resolve_function, runs_in
+from kontend.audit.go.scope import How, definitions, may_reach, outermost_function, resolve_function
 from kontend.audit.go.syntax import Node, line, text
 from kontend.audit.go.workspace import Workspace
 from kontend.audit.go.writes import Write, recognise
@@ -102,10 +102,7 @@ def _late_base(workspace: Workspace, write: Write, made: list[Made], changed: li
         return []
     start = _last_sync(workspace, write, outer, name, taken[0])
     early = mutations(workspace, write.file, outer, name, before=taken[0], after=start)
-    lost = [
-        each for each in early
-        if (each.target is wanted or wanted is None) and syntax.inside(write.call, runs_in(each.node))
-    ]  # fmt: skip
+    lost = [each for each in early if wanted in (None, each.target) and may_reach(each.node, write.call)]
     if not lost:
         return []
     where = line(lost[-1].node)

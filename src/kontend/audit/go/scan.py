@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from kontend.audit.files import Problem
+from kontend.audit.go import syntax
 from kontend.audit.go.classify import Classified, classify
 from kontend.audit.go.controllers import note_controllers
 from kontend.audit.go.helpers import helper_calls
@@ -15,9 +17,16 @@ from kontend.audit.go.writes import PREFILTER, find_writes
 from kontend.audit.site import Lock, Role, Site, Verb
 
 
-def scan(sources: dict[str, bytes], roles: dict[str, Role], tell: Callable[[str], None] = lambda _: None) -> list[Site]:
-    """Return the write sites of Go sources by path. Only files that hold a writing word are parsed, and what they
-    lean on."""
+def scan(
+    sources: dict[str, bytes],
+    roles: dict[str, Role],
+    problems: list[Problem],
+    tell: Callable[[str], None] = lambda _: None,
+) -> list[Site]:
+    """Return the write sites of Go sources by path.
+
+    Only files that hold a writing word are parsed, and what they lean on.
+    """
     files = {path: GoFile(path, source, str(Path(path).parent)) for path, source in sources.items()}
     workspace = Workspace(files)
     found: list[Classified] = []
@@ -26,8 +35,14 @@ def scan(sources: dict[str, bytes], roles: dict[str, Role], tell: Callable[[str]
         if not PREFILTER.search(file.source) or not (b"k8s.io/" in file.source or b"Status()." in file.source):
             continue
         tell(path)
-        for write in find_writes(workspace, file):
-            found.append(classify(workspace, write, roles.get(path, Role.PRODUCTION)))
+        broken = syntax.first_error(file.root)
+        if broken:
+            problems.append(Problem(path, f"line {broken}: does not parse as Go; what does was audited"))
+        role = roles.get(path, Role.PRODUCTION)
+        try:
+            found += [classify(workspace, write, role) for write in find_writes(workspace, file)]
+        except RecursionError:
+            problems.append(Problem(path, "nested too deeply to be analysed; skipped"))
     sites = _patch_libraries([each.site for each in found])
     sites += helper_calls(workspace, found, roles)
     return note_controllers(files, sites)

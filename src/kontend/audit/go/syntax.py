@@ -53,6 +53,20 @@ def captures(node: Node, query: str, name: str) -> list[Node]:
     return sorted(found, key=lambda each: each.start_byte)
 
 
+def first_error(root: Node) -> int:
+    """Return the line of the first syntax error, or 0.
+
+    `new(value)` is valid since Go 1.26, which the grammar does not know yet, so errors around it do not count.
+    """
+    if not root.has_error:
+        return 0
+    lines = (root.text or b"").split(b"\n")
+    for node in captures(root, "(ERROR) @error", "error"):
+        if not any(b"new(" in each for each in lines[max(0, line(node) - 4) : node.end_point[0] + 1]):
+            return line(node)
+    return 0 if any(b"new(" in each for each in lines) else len(lines)
+
+
 def text(node: Node | None) -> str:
     """Return the source text of a node, or nothing."""
     if node is None or node.text is None:

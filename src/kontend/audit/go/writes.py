@@ -38,6 +38,10 @@ _VERBS = {
 _OPTIONS = re.compile(r"\b(\w+)\.(?:Update|Patch|Create|Delete|Apply)Options\b")
 _TYPED_CHAIN = re.compile(r"\.[A-Z]\w*V\d+\w*\(\)\s*\.\s*[A-Z]\w*\(", re.DOTALL)
 _CLIENT_NAME = re.compile(r"client|^(c|cl|kc|k8s|kube|k|w|writer)$|kube(?!let)", re.IGNORECASE)
+_OTHER_CLIENT = re.compile(
+    r"http|rest|s3|redis|aws|gcp|azure|docker|grpc|helm|registry|sql|vault|etcd|oauth|github|slack|rpc|storage|cache",
+    re.IGNORECASE,
+)
 _CONTEXT = re.compile(r"\bctx\b|ctx$|Ctx$|^context\.|\.Context\b|[cC]ontext(\(\))?$|^t?c$")
 _API_PACKAGE = re.compile(r"^k8s\.io/|/apis?(/|$)|/v\d+\w*$|sigs\.k8s\.io|unstructured")
 
@@ -213,7 +217,12 @@ def is_client(workspace: Workspace, file: GoFile, receiver: Node | None, args: l
         known = is_client_type(workspace, file, kind)
         if known is not None:
             return known
+        named = re.search(r"k8s|kube|controller|client|openshift", f"{kind.package}.{kind.name}", re.IGNORECASE)
+        if not kind.package.startswith("dir:") and not named:
+            return False
     parts = syntax.selector(receiver) or [syntax.callee(receiver)[1] if receiver.type == "call_expression" else ""]
+    if text(receiver) in file.imports or _OTHER_CLIENT.search(parts[-1]):
+        return False  # a function of a package, or some other service's client
     if not _CLIENT_NAME.search(parts[-1]) and not (kind and _CLIENT_NAME.search(kind.name)):
         return False
     return _looks_like_object(workspace, file, args[1])

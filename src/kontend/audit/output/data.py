@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,7 +17,6 @@ from kontend.audit.site import Site
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-_HOME = "https://github.com/kontend/kontend"
 
 
 def as_json(report: Report) -> str:
@@ -49,8 +49,7 @@ def sarif(report: Report) -> str:
         "tool": {
             "driver": {
                 "name": "kontend audit",
-                "informationUri": _HOME,
-                "semanticVersion": "0.1.0",
+                "semanticVersion": _version(),
                 "rules": [_rule(RULES[name]) for name in used],
             }
         },
@@ -66,6 +65,13 @@ def sarif(report: Report) -> str:
         "results": [_result(finding, index) for finding in report.findings],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+
+
+def _version() -> str:
+    try:
+        return metadata.version("kontend")
+    except metadata.PackageNotFoundError:
+        return "0.0.0"
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

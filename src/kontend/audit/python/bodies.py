@@ -115,7 +115,7 @@ def _comprehended(module: Module, node: ast.DictComp, prefix: str, body: Body, u
     body.known = True
     for generator in node.generators:
         root = dotted(generator.iter).split(".")[0]
-        for path, value, where in _changes(module, root, use):
+        for path, value, where in changes(module, root, use):
             if path.startswith(prefix + "."):
                 _leaf(module, value, path, body, where)
     if not any(path.startswith(prefix + ".") for path in body.fields):
@@ -151,7 +151,7 @@ def _name(module: Module, node: ast.Name, prefix: str, body: Body, use: ast.AST,
         if not prefix and not isinstance(unwrapped(value), ast.Dict | ast.List) and is_read(module, value, value):
             body.from_read, body.known = True, True
         _value(module, value, prefix, body, value, depth + 1)
-    for path, value, where in _changes(module, node.id, use):
+    for path, value, where in changes(module, node.id, use):
         full = f"{prefix}.{path}" if prefix and path else path or prefix
         if path == "<operations>":
             _operations(module, value, body)
@@ -170,7 +170,7 @@ def _name(module: Module, node: ast.Name, prefix: str, body: Body, use: ast.AST,
         body.stripped = True
 
 
-def _changes(module: Module, name: str, use: ast.AST) -> Iterator[tuple[str, ast.expr, ast.AST]]:
+def changes(module: Module, name: str, use: ast.AST) -> Iterator[tuple[str, ast.expr, ast.AST]]:
     """Yield what is put into the dictionary called `name` before a use: `x["status"]["phase"] = v`,
     `x.update({...})`, `x.append({...})`."""
     scope: ast.AST = module.function_of(use) or module.tree

@@ -6,11 +6,11 @@ import ast
 import re
 from dataclasses import replace
 
-from kontend.audit.python.bodies import Body, read_body
+from kontend.audit.python.bodies import Body, changes, read_body
 from kontend.audit.python.clients import Call
 from kontend.audit.python.flow import error_use, provenance, retry_around
 from kontend.audit.python.kopf import Handler, PatchWrite
-from kontend.audit.python.module import Function, Module
+from kontend.audit.python.module import Function, Module, bindings
 from kontend.audit.site import Base, BaseOrigin, ErrorUse, Fact, Lock, PatchType, Provenance, Role, Site, Target, Verb
 
 _INDEXED = re.compile(r"/\d+(?=/|$|['\"])|/\{\w*(i|idx|index|n|pos|position)\w*\}")
@@ -33,7 +33,7 @@ def classify_call(
         call = replace(call, patch_type=PatchType.JSON)  # the clients send a list of operations as a JSON patch
     targets = _targets(call, given)
     lock = call.lock or _lock(call, given)
-    facts = _facts(call, given, lock, place)
+    facts = [*_facts(call, given, lock, place), *_late_base(module, call)]
     function = module.function_of(place)
     return Site(
         language="python",
@@ -143,6 +143,26 @@ def _facts(call: Call, body: Body, lock: Lock, place: ast.AST) -> list[Fact]:
     if call.verb is Verb.DELETE and lock is Lock.NONE:
         found.append(Fact("delete-without-preconditions", line, "no uid or resourceVersion precondition"))
     return found
+
+
+def _late_base(module: Module, call: Call) -> list[Fact]:
+    """`base = copy(widget)` after the change of `widget`: the diff that kontend's runtime sends is empty."""
+    if call.library != "kontend" or call.verb is not Verb.PATCH or len(call.node.args) < 2:
+        return []
+    target, patch = call.node.args[0], call.node.args[1]
+    if isinstance(patch, ast.Name):
+        patch = next(iter(reversed(bindings(module, patch.id, call.node))), patch)
+    if not isinstance(patch, ast.Call) or not patch.args or not isinstance(patch.args[0], ast.Name):
+        return []
+    copies = bindings(module, patch.args[0].id, call.node)
+    if not isinstance(target, ast.Name) or not copies:
+        return []
+    taken = copies[-1].lineno
+    lines = [getattr(where, "lineno", 0) for path, _, where in changes(module, target.id, call.node) if path]
+    if not lines or max(lines) > taken:
+        return []
+    said = f"{target.id} is changed at :{lines[-1]}, before the base is taken at :{taken}"
+    return [Fact("base-after-mutation", lines[-1], said)]
 
 
 def _list_facts(body: Body, line: int) -> list[Fact]:

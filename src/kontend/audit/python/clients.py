@@ -207,15 +207,14 @@ def _object_patch(module: Module, node: ast.Call, func: ast.Attribute) -> Call |
         found = bindings(module, given.id, node)
         given = found[-1] if found else given
     looks = isinstance(given, ast.Dict) and any(
-        constant(key) in ("status", "metadata", "spec", "data") for key in given.keys if key
+        constant(key) in ("status", "metadata", "spec", "data") and not isinstance(value, ast.Constant)
+        for key, value in zip(given.keys, given.values, strict=True)
+        if key is not None
     )
-    if not (looks or subresource or (dynamic and module.uses("kubernetes", "openshift"))):
-        return None
-    if (
-        not module.uses("kr8s", "pykube", "kubernetes", "kubernetes_asyncio", "kopf", "openshift", "lightkube")
-        and not subresource
-        and not looks
-    ):
+    if isinstance(given, ast.List):
+        looks = any(isinstance(each, ast.Dict) and "op" in map(constant, each.keys) for each in given.elts)
+    near = any(re.search(r"kube|k8s|kopf|kr8s|openshift", origin) for origin in module.imports.values())
+    if not (subresource or (looks and near) or (dynamic and module.uses("kubernetes", "openshift"))):
         return None
     if module.uses("requests", "httpx", "aiohttp") and "url" in names:
         return None

@@ -47,7 +47,10 @@ def scan(
     sites: list[Site] = []
     helpers: list[_Helper] = []
     for module in modules:
-        sites += _module_sites(module, roles.get(module.path, Role.PRODUCTION), helpers)
+        try:
+            sites += _module_sites(module, roles.get(module.path, Role.PRODUCTION), helpers)
+        except RecursionError:
+            problems.append(Problem(module.path, "nested too deeply to be analysed; skipped"))
     sites += _helper_sites(modules, helpers, sources, roles)
     return _note_main_resource(sites, manifests)
 

@@ -1,0 +1,215 @@
+"""How fast controllers work, and that they stop when there is nothing left to do.
+
+    python -m benchmarks.runtime [--against URL [--token TOKEN]]
+
+A thousand objects get one owned child each, and a status that says so, over HTTP against ``kontend serve``. Then a
+second manager starts and looks at all of them again: nothing may be written. At last a hundred thousand reconciles run
+in process, and memory must not grow with them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import gc
+import sys
+import time
+import tracemalloc
+from typing import Any
+
+import orjson
+
+from benchmarks.objects import WIDGETS as CLOSED
+from benchmarks.objects import widget
+from benchmarks.serve import serving
+from benchmarks.table import row
+from kontend.cluster.cluster import Cluster
+from kontend.kube.errors import AlreadyExists, ApiError, NotFound
+from kontend.runtime.api import Api
+from kontend.runtime.children import sync_child
+from kontend.runtime.controller import Controller, Request, Result
+from kontend.runtime.http import HttpBackend
+from kontend.runtime.kubeconfig import Config
+from kontend.runtime.manager import Manager
+from kontend.runtime.manager_in_process import InProcessManager
+from kontend.runtime.scope import StatusScope
+
+OBJECTS, WANTED_SECONDS = 1_000, 15
+RECONCILES, WANTED_GROWTH = 100_000, 2.0
+KIND = "Widget.bench.example.com/v1"
+
+
+def _open_status() -> dict[str, Any]:
+    """The definition, with a status that may hold anything."""
+    crd: dict[str, Any] = orjson.loads(orjson.dumps(CLOSED))
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["status"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return crd
+
+
+WIDGETS = _open_status()
+
+
+class Widgets(Controller):
+    """Each widget has a ConfigMap of its own, tracked in its status."""
+
+    kind = KIND
+    owns = ("ConfigMap/v1",)
+    max_concurrent = 16
+
+    async def reconcile(self, request: Request, api: Api) -> Result | None:
+        """Make the ConfigMap and say so."""
+        try:
+            widget = await api.get(self.kind, request)
+        except NotFound:
+            return None
+        child = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": request.name},
+            "data": {"size": str(widget["spec"].get("size", ""))},
+        }
+        async with StatusScope(api, widget) as scope:
+            synced = await sync_child(api, scope, child)
+            scope.status["phase"] = "Ready"
+        return synced.result
+
+
+async def _create(config: Config, number: int) -> HttpBackend:
+    http = HttpBackend(config)
+    api = Api(http)
+    with contextlib.suppress(AlreadyExists):
+        await api.create(orjson.loads(orjson.dumps(WIDGETS)))
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            await http.served(KIND)
+            await api.live.list(KIND)
+            break
+        except ApiError:
+            if time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(0.1)
+
+    async def make(index: int) -> None:
+        with contextlib.suppress(AlreadyExists):
+            await api.create(_widget(index))
+
+    for begin in range(0, number, 50):
+        await asyncio.gather(*(make(index) for index in range(begin, min(number, begin + 50))))
+    return http
+
+
+def _widget(index: int) -> dict[str, Any]:
+    obj = widget()
+    obj["metadata"] = {"name": f"w{index}", "namespace": "default"}
+    return obj
+
+
+async def _versions(http: HttpBackend) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for kind in (KIND, "ConfigMap/v1"):
+        items, _ = await http.list(kind, {})
+        found |= {f"{kind} {item['metadata']['name']}": item["metadata"]["resourceVersion"] for item in items}
+    return found
+
+
+async def _steady(http: HttpBackend, manager: Manager, *, reconciles: int) -> None:
+    """Until everything was looked at, all is ready and nothing is queued."""
+    while manager.metrics.reconciles.get(controller="widgets", result="success") < reconciles or manager.busy:
+        await asyncio.sleep(0.02)
+    items, _ = await http.list(KIND, {})
+    assert all((item.get("status") or {}).get("phase") == "Ready" for item in items)
+
+
+async def _throughput(config: Config) -> tuple[float, int, int]:
+    """Seconds to the steady state, what changed when all was looked at again, and the number of requests."""
+    http = await _create(config, OBJECTS)
+    first = Manager(Widgets(), config=config, status_address=None)
+    begun = time.perf_counter()
+    await first.start()
+    await _steady(http, first, reconciles=OBJECTS)
+    seconds = time.perf_counter() - begun
+    requests = int(sum(first.metrics.requests.values.values()))
+    await asyncio.sleep(1)
+    before = await _versions(http)
+    await first.stop()
+    second = Manager(Widgets(), config=config, status_address=None)
+    await second.start()
+    await _steady(http, second, reconciles=OBJECTS)
+    await second.stop()
+    after = await _versions(http)
+    http.close()
+    changed = sum(after.get(name) != version for name, version in before.items()) + len(after) - len(before)
+    return seconds, changed, requests
+
+
+class Ticker(Controller):
+    """Looks at its object again and again."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> Result | None:
+        """Write every tenth time."""
+        obj = await api.get(self.kind, request)
+        count = (obj.get("status") or {}).get("replicas", 0) + 1
+        if self.runs % 10 == 0:
+            obj["status"] = {"replicas": count}
+            await api.status.update(obj)
+        self.runs += 1
+        return Result(requeue_after=1)
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+
+def _memory() -> tuple[float, float]:
+    """How much memory grew between the first tenth and the end of many reconciles, in MB, and reconciles a second."""
+    manager = InProcessManager(Cluster(crds=[WIDGETS], objects=[_widget(index) for index in range(20)]), [Ticker()])
+
+    def work(number: int) -> None:
+        until = manager.reconciles + number
+        while manager.reconciles < until:
+            if manager.step() is None:
+                manager.advance((manager.next_due() or 0) - manager.clock())
+
+    # The history of the cluster is kept on purpose and has a bound: fill it first.
+    begun = time.perf_counter()
+    work(RECONCILES)
+    speed = RECONCILES / (time.perf_counter() - begun)
+    gc.collect()
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    work(RECONCILES // 10)
+    gc.collect()
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return (after - before) / 1e6, speed
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.runtime")
+    parser.add_argument("--against", metavar="URL", help="use this server")
+    parser.add_argument("--token", default="", help="the bearer token of that server")
+    options = parser.parse_args([] if argv is None else argv)
+    print("controllers")
+    if options.against:
+        results = asyncio.run(_throughput(Config(options.against, token=options.token, insecure=True)))
+    else:
+        with serving() as target:
+            results = asyncio.run(_throughput(Config(target.url)))
+    seconds, changed, requests = results
+    what = f"{OBJECTS:,} objects with a child each, to steady state over HTTP"
+    row(what, f"{seconds:.1f} s", f"under {WANTED_SECONDS} s", good=seconds < WANTED_SECONDS)
+    row("requests for that", f"{requests:,}", "", good=True)
+    row("writes after the steady state, all looked at again", str(changed), "0", good=changed == 0)
+    growth, speed = _memory()
+    row("reconciles in process", f"{speed:,.0f}/s", "", good=True)
+    what = f"memory after {RECONCILES:,} reconciles: growth over {RECONCILES // 10:,} more"
+    row(what, f"{growth:.1f} MB", f"under {WANTED_GROWTH:.0f} MB", good=growth < WANTED_GROWTH)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

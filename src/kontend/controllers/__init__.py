@@ -1,0 +1,43 @@
+"""The controllers of kube-controller-manager, and what a node does, on the runtime of this project.
+
+:func:`controllers` are those that kube-controller-manager runs: they keep the promises of the API (an owner's children
+go with it, a Deployment has its pods). :func:`pod_controllers` are what a scheduler and the nodes do with pods. They are
+ordinary controllers: they run in a unit test, in ``kontend serve --controllers --pods`` and in the explorer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kontend.controllers.cron_job import CronJobs
+from kontend.controllers.daemon_set import DaemonSets
+from kontend.controllers.deployment import Deployments
+from kontend.controllers.garbage_collector import GarbageCollector
+from kontend.controllers.job import Jobs
+from kontend.controllers.namespace import Namespaces
+from kontend.controllers.replica_set import ReplicaSets
+from kontend.controllers.stateful_set import StatefulSets
+from kontend.runtime.controller import Controller
+
+
+def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list[Controller]:
+    """What kube-controller-manager runs.
+
+    The garbage collector and the namespace controller look at all kinds: those of Kubernetes and the ``custom`` ones,
+    or ``only`` those that are named.
+    """
+    return [
+        GarbageCollector(only=only, custom=custom),
+        Namespaces(only=only, custom=custom),
+        Deployments(),
+        ReplicaSets(),
+        StatefulSets(),
+        DaemonSets(),
+        Jobs(),
+        CronJobs(),
+    ]
+
+
+def pod_controllers() -> list[Controller]:
+    """What schedules pods and makes them run."""
+    return []

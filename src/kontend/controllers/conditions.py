@@ -1,0 +1,45 @@
+"""Conditions of built-in kinds: one of each type, with a time of the last change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def new_condition(kind: str, status: str, reason: str, message: str, now: str, **more: str) -> dict[str, Any]:
+    """A condition that became what it is just now."""
+    return {
+        "type": kind,
+        "status": status,
+        "lastTransitionTime": now,
+        "reason": reason,
+        "message": message,
+        **more,
+    }
+
+
+def get_condition(status: dict[str, Any], kind: str) -> dict[str, Any] | None:
+    """The condition of a type."""
+    return next((each for each in status.get("conditions") or () if each.get("type") == kind), None)
+
+
+def put_condition(status: dict[str, Any], new: dict[str, Any]) -> None:
+    """Put a condition at the end, in place of the one of its type; nothing happens when status and reason are the same.
+
+    A condition that stays True (or False) keeps the time since when it is.
+    """
+    old = get_condition(status, new["type"])
+    if old is not None and old["status"] == new["status"]:
+        if old.get("reason") == new["reason"]:
+            return
+        new = {**new, "lastTransitionTime": old.get("lastTransitionTime") or new["lastTransitionTime"]}
+    others = [each for each in status.get("conditions") or () if each.get("type") != new["type"]]
+    status["conditions"] = [*others, new]
+
+
+def remove_condition(status: dict[str, Any], kind: str) -> None:
+    """Take a condition away."""
+    left = [each for each in status.get("conditions") or () if each.get("type") != kind]
+    if left:
+        status["conditions"] = left
+    else:
+        status.pop("conditions", None)

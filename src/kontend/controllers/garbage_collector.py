@@ -1,0 +1,261 @@
+"""The garbage collector: an object goes when all of its owners are gone, and an owner waits where it is told to.
+
+An event queues the object, the owners that wait for it, and, when the object is gone, everything that named it as an
+owner. Each of these is then looked at by itself, from the server and not from the cache:
+
+- An owner that exists (that very uid, not a namesake) keeps its dependents. References to owners that do not are removed
+  when another owner is left; when none is left, the object is deleted.
+- An owner that is deleted *foreground* waits for the dependents that say ``blockOwnerDeletion``: they are deleted first.
+- An owner that is deleted *orphan* takes itself out of its dependents before it goes.
+
+A delete names the uid and the version of the object whose owners were looked at: when somebody gave it a new owner
+meanwhile, the delete is refused and the object is looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final, NamedTuple
+
+from kontend.controllers.built_in import EveryKind, OfEveryKind
+from kontend.controllers.owners import finalizers_of, is_deleting, owner_references, uid_of
+from kontend.kube.errors import Conflict, NotFound, UnsupportedMediaType
+from kontend.kube.names import GroupVersionKind, Key, key_of, kind_of, split_api_version
+from kontend.runtime.api import Api
+from kontend.runtime.cache import OWNER, Cache
+from kontend.runtime.controller import Mapper, Request, Result
+from kontend.runtime.patches import Object, merge_patch, strategic_merge_patch
+from kontend.runtime.predicates import Event, Predicate, Where
+
+ORPHAN: Final = "orphan"
+FOREGROUND: Final = "foregroundDeletion"
+#: Seconds until a reference to a kind that is not served is looked at again: it may be defined by then.
+_UNKNOWN_KIND: Final = 30.0
+
+
+class Identity(NamedTuple):
+    """Which object, of any kind, and which of all that ever had its name."""
+
+    kind: str
+    key: Key
+    uid: str
+
+    @classmethod
+    def of(cls, obj: Mapping[str, Any]) -> Identity:
+        """The identity of an object."""
+        return cls(str(kind_of(obj)), key_of(obj), uid_of(obj))
+
+    @classmethod
+    def referred(cls, reference: Mapping[str, Any], namespace: str) -> Identity:
+        """The identity of an owner of an object in a namespace, if it lives in namespaces."""
+        group, version = split_api_version(str(reference.get("apiVersion") or ""))
+        kind = str(GroupVersionKind(group, version, str(reference.get("kind") or "")))
+        return cls(kind, Key(namespace, str(reference.get("name") or "")), str(reference.get("uid") or ""))
+
+    def request(self) -> Request:
+        """A request for it: a request has no room for a kind, so the name says it all.
+
+        >>> Identity("Pod/v1", Key("default", "web"), "7").request()
+        Request(namespace='default', name='web Pod/v1 7')
+        """
+        return Request(self.key.namespace, f"{self.key.name} {self.kind} {self.uid}")
+
+    @classmethod
+    def requested(cls, request: Key) -> Identity | None:
+        """What a request is for."""
+        name, *rest = request.name.split(" ")
+        return cls(rest[0], Key(request.namespace, name), rest[1]) if len(rest) == 2 else None
+
+
+class Owners(NamedTuple):
+    """The owner references of an object, by what became of the owners."""
+
+    solid: list[dict[str, Any]]
+    dangling: list[dict[str, Any]]
+    #: Owners that are deleted foreground and wait for this object.
+    waiting: list[dict[str, Any]]
+
+
+def concerned(obj: Object, cache: Cache) -> Iterator[Key]:
+    """Who must be looked at because of an event of an object."""
+    identity = Identity.of(obj)
+    yield identity.request()
+    for reference in owner_references(obj):
+        if reference.get("blockOwnerDeletion"):
+            yield Identity.referred(reference, identity.key.namespace).request()
+    if not _is_known(cache, identity):
+        for view in list(cache.views.values()):
+            for dependent in view.list(index=(OWNER, identity.uid)):
+                yield Identity.of(dependent).request()
+
+
+def _is_known(cache: Cache, identity: Identity) -> bool:
+    try:
+        return uid_of(cache.get(identity.kind, identity.key)) == identity.uid
+    except NotFound:
+        return False
+
+
+def matters(event: Event) -> bool:
+    """Whether an event changes anything about owners or deletion."""
+    if event.new is None:
+        return True
+    if event.old is None:
+        return bool(owner_references(event.new)) or is_deleting(event.new)
+    return _about(event.old) != _about(event.new)
+
+
+def _about(obj: Mapping[str, Any]) -> tuple[object, ...]:
+    return uid_of(obj), owner_references(obj), is_deleting(obj), finalizers_of(obj)
+
+
+class GarbageCollector(OfEveryKind):
+    """Deletes what nobody owns any more."""
+
+    watches: ClassVar[Mapping[str, Mapper]] = EveryKind(concerned)
+    predicates: ClassVar[Mapping[str, Predicate]] = EveryKind(Where(matters))
+
+    async def sync(self, request: Request, api: Api) -> Result | None:
+        """Look at one object: is it deleted, and is there an owner left?"""
+        identity = Identity.requested(request)
+        if identity is None:
+            return None
+        try:
+            obj = await api.live.get(identity.kind, identity.key)
+        except NotFound:
+            return None
+        if uid_of(obj) != identity.uid:
+            return None
+        if is_deleting(obj):
+            if ORPHAN in finalizers_of(obj):
+                await self._orphan_dependents(api, obj)
+            elif FOREGROUND in finalizers_of(obj):
+                await self._delete_dependents_first(api, obj)
+            return None
+        if not owner_references(obj):
+            return None
+        return await self._collect(api, obj)
+
+    async def _collect(self, api: Api, obj: Object) -> Result | None:
+        namespace = key_of(obj).namespace
+        for reference in owner_references(obj):
+            kind = Identity.referred(reference, namespace).kind
+            try:
+                namespaced = api.is_namespaced(kind)
+            except NotFound:
+                return Result(requeue_after=_UNKNOWN_KIND)
+            if namespaced and not namespace:
+                return None  # an owner in a namespace cannot own what is in none, and looking again will not help
+        owners = await self._owners(api, obj, namespace)
+        if owners.solid:
+            gone = [str(reference["uid"]) for reference in (*owners.dangling, *owners.waiting)]
+            if gone:
+                await _remove_owners(api, obj, gone)
+        elif owners.waiting and (dependents := await self._dependents(api, obj)):
+            if any(is_deleting(each) and FOREGROUND in finalizers_of(each) for each in dependents):
+                await _unblock_owners(api, obj)  # a circle: two objects would wait for each other for ever
+            await _delete(api, obj, "Foreground")
+        else:
+            finalizers = finalizers_of(obj)
+            kept = "Orphan" if ORPHAN in finalizers else "Foreground" if FOREGROUND in finalizers else "Background"
+            await _delete(api, obj, kept)
+        return None
+
+    async def _owners(self, api: Api, obj: Object, namespace: str) -> Owners:
+        owners = Owners([], [], [])
+        for reference in owner_references(obj):
+            identity = Identity.referred(reference, namespace)
+            try:
+                owner = await api.live.get(identity.kind, identity.key)
+            except NotFound:
+                owners.dangling.append(reference)
+                continue
+            if uid_of(owner) != identity.uid:
+                owners.dangling.append(reference)
+            elif is_deleting(owner) and FOREGROUND in finalizers_of(owner):
+                owners.waiting.append(reference)
+            else:
+                owners.solid.append(reference)
+        return owners
+
+    async def _dependents(self, api: Api, owner: Object) -> list[Object]:
+        """The objects that name an owner, as the caches know them."""
+        found: list[Object] = []
+        for kind in await self.served_kinds(api):
+            found += await api.list(kind, namespace=key_of(owner).namespace, index=(OWNER, uid_of(owner)))
+        return found
+
+    async def _delete_dependents_first(self, api: Api, owner: Object) -> None:
+        blocking = [each for each in await self._dependents(api, owner) if _blocks(each, owner)]
+        if not blocking:
+            await _remove_finalizer(api, owner, FOREGROUND)
+        for dependent in blocking:
+            if not is_deleting(dependent):
+                await self.sync(Identity.of(dependent).request(), api)
+
+    async def _orphan_dependents(self, api: Api, owner: Object) -> None:
+        for dependent in await self._dependents(api, owner):
+            try:
+                await _remove_owners(api, dependent, [uid_of(owner)])
+            except NotFound:
+                continue
+        await _remove_finalizer(api, owner, ORPHAN)
+
+
+def _blocks(dependent: Object, owner: Object) -> bool:
+    return any(
+        reference.get("uid") == uid_of(owner) and reference.get("blockOwnerDeletion")
+        for reference in owner_references(dependent)
+    )
+
+
+async def _delete(api: Api, obj: Object, propagation: str) -> None:
+    try:
+        await api.delete(
+            obj, uid=uid_of(obj), resource_version=obj["metadata"]["resourceVersion"], propagation=propagation
+        )
+    except NotFound:
+        return
+    except Conflict:
+        # Somebody wrote it, perhaps only its status: what counts is whether it still has the same owners.
+        try:
+            fresh = await api.live.get(str(kind_of(obj)), key_of(obj))
+        except NotFound:
+            return
+        if uid_of(fresh) != uid_of(obj) or owner_references(fresh) != owner_references(obj):
+            raise
+        await api.delete(obj, uid=uid_of(obj), resource_version="", propagation=propagation)
+
+
+async def _remove_owners(api: Api, obj: Object, uids: Iterable[str]) -> None:
+    removed = list(uids)
+    left = [reference for reference in owner_references(obj) if reference.get("uid") not in removed]
+    patches = [{"$patch": "delete", "uid": uid} for uid in removed]
+    await _patch_owners(api, obj, patches, left)
+
+
+async def _unblock_owners(api: Api, obj: Object) -> None:
+    free = [{**reference, "blockOwnerDeletion": False} for reference in owner_references(obj)]
+    blocking = [each for each, old in zip(free, owner_references(obj), strict=True) if old.get("blockOwnerDeletion")]
+    await _patch_owners(api, obj, blocking, free)
+
+
+async def _patch_owners(api: Api, obj: Object, patches: list[dict[str, Any]], whole: list[dict[str, Any]]) -> None:
+    """Change owner references one by one, or where the kind does not support that, replace them under a lock."""
+    version = obj["metadata"]["resourceVersion"]
+    try:
+        await api.patch(obj, strategic_merge_patch({"metadata": {"ownerReferences": patches, "uid": uid_of(obj)}}))
+    except UnsupportedMediaType:
+        await api.patch(obj, merge_patch({"metadata": {"resourceVersion": version, "ownerReferences": whole or None}}))
+
+
+async def _remove_finalizer(api: Api, obj: Object, finalizer: str) -> None:
+    metadata = obj["metadata"]
+    left = [each for each in finalizers_of(obj) if each != finalizer]
+    try:
+        await api.patch(
+            obj,
+            merge_patch({"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": left or None}}),
+        )
+    except NotFound:
+        return

@@ -1,0 +1,205 @@
+"""What a controller does, as a tree of conversations.
+
+What a reconcile does next depends only on the answers it got so far. So its behaviour is a tree: a call in each node, the
+answers on the edges. User code runs once for each new edge and is looked up ever after; a reconcile in flight is just a
+node, which is why a world can be stored, forked and resumed.
+
+Versions and uuids differ from world to world without mattering, so the code sees tokens in their place, numbered in the
+order in which the conversation met them. Whoever makes the call puts the real ones back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+
+from kontend.kube.errors import ApiError, from_status
+from kontend.kube.names import Key
+from kontend.runtime.api import Api
+from kontend.runtime.call import Call
+from kontend.runtime.controller import Controller, Request, Result
+from kontend.runtime.guards import Guards
+
+_VERSION: Final = "7770000000"
+_VERSIONS: Final = re.compile(rb"7770000000(\d{8})")
+_UUID: Final = "77700000-0000-4000-8000-"
+_UUIDS: Final = re.compile(rb"77700000-0000-4000-8000-(\d{12})")
+
+
+class Nondeterminism(Exception):
+    """A reconcile that did something else when it got the same answers again."""
+
+
+def version_token(index: int) -> str:
+    """What the code sees instead of the resourceVersion it met as number ``index`` (from 0)."""
+    return f"{_VERSION}{index:08d}"
+
+
+def bind(data: bytes, versions: tuple[int, ...], uuids: tuple[str, ...]) -> bytes:
+    """Put real versions and uuids in the place of tokens."""
+    if _VERSION.encode() in data:
+        data = _VERSIONS.sub(lambda match: str(versions[int(match[1])]).encode(), data)
+    if _UUID.encode() in data:
+        data = _UUIDS.sub(lambda match: uuids[int(match[1])].encode(), data)
+    return data
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a reconcile ended."""
+
+    #: Run again: because of an error, or because it asked for it.
+    again: bool
+    error: str
+    memory: bytes
+
+
+class Node:
+    """A point in a conversation: the next call, or the end."""
+
+    __slots__ = ("answer", "call", "children", "done", "drawn", "id", "parent")
+
+    def __init__(
+        self, id: int, parent: Node | None, answer: bytes, call: Call | None, done: Done | None, drawn: int
+    ) -> None:
+        self.id = id
+        self.parent = parent
+        #: What was answered to the parent's call: JSON, behind ``=`` or, for errors, ``!``.
+        self.answer = answer
+        self.call = call
+        self.done = done
+        #: How many uuids were drawn so far.
+        self.drawn = drawn
+        self.children: dict[Any, Node] = {}
+
+
+class _Suspend:
+    """Hands a call to whoever drives the coroutine, and returns the answer."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+
+    def __await__(self) -> Generator[Call, Any, Any]:
+        answer = yield self.call
+        if isinstance(answer, ApiError):
+            raise answer
+        return answer
+
+
+class _Conversation:
+    """The backend of one run of a reconcile."""
+
+    def __init__(self, namespaced: Callable[[str], bool], now: str) -> None:
+        self._namespaced = namespaced
+        self._now = now
+        self.drawn = 0
+
+    async def call(self, call: Call) -> Any:
+        return await _Suspend(call)
+
+    def is_namespaced(self, kind: str) -> bool:
+        return self._namespaced(kind)
+
+    def now(self) -> str:
+        return self._now
+
+    def uuid(self) -> str:
+        self.drawn += 1
+        return f"{_UUID}{self.drawn - 1:012d}"
+
+
+class Behaviour:
+    """The tree of one controller. All its instances share it."""
+
+    def __init__(self, controller: Controller, guards: Guards, namespaced: Callable[[str], bool]) -> None:
+        self.controller = controller
+        # The explorer knows what each cache has seen, so waiting for own writes is its business.
+        self._guards = replace(guards, read_your_writes=False)
+        self._namespaced = namespaced
+        self._roots: dict[tuple[Key, bytes, str], Node] = {}
+        self.nodes: list[Node] = []
+        self.first_memory = self._memory()
+        #: How often user code ran.
+        self.runs = 0
+
+    def root(self, request: Key, memory: bytes, now: str) -> Node:
+        """Where a reconcile of a request begins."""
+        found = self._roots.get((request, memory, now))
+        if found is None:
+            found = self._roots[(request, memory, now)] = self._grow(None, b"", (request, memory, now))
+        return found
+
+    def next(self, node: Node, key: Any, answer: Callable[[], bytes], start: tuple[Key, bytes, str]) -> Node:
+        """The node after an answer. ``key`` stands for the answer; its JSON is made only when the edge is new."""
+        found = node.children.get(key)
+        if found is None:
+            found = node.children[key] = self._grow(node, answer(), start)
+        return found
+
+    def _grow(self, parent: Node | None, answer: bytes, start: tuple[Key, bytes, str]) -> Node:
+        path: list[tuple[Call, bytes]] = []
+        at, reply = parent, answer
+        while at is not None:
+            assert at.call is not None  # answers are given to calls
+            path.append((at.call, reply))
+            reply = at.answer
+            at = at.parent
+        call, done, drawn = self._run(list(reversed(path)), start)
+        node = Node(len(self.nodes), parent, answer, call, done, drawn)
+        self.nodes.append(node)
+        return node
+
+    def _run(
+        self, path: list[tuple[Call, bytes]], start: tuple[Key, bytes, str]
+    ) -> tuple[Call | None, Done | None, int]:
+        """Run the reconcile up to its next call, giving it the answers on the way."""
+        self.runs += 1
+        request, memory, now = start
+        for name, value in orjson.loads(memory).items():
+            setattr(self.controller, name, value)
+        backend = _Conversation(self._namespaced, now)
+        api = Api(backend, manager=self.controller.name, guards=self._guards)
+        coroutine = self.controller.reconcile(Request(*request), api)
+        try:
+            call = _sent(coroutine, None)
+            for expected, answer in path:
+                if call != expected:
+                    raise Nondeterminism(
+                        f"{self.controller.name} {Key(*request)}: with the same answers it made the call '{expected}' "
+                        f"once and '{call}' another time; use api.now() and api.uuid(), and name in `memory` what it "
+                        "keeps from one run to the next"
+                    )
+                call = _sent(coroutine, _decoded(answer))
+        except StopIteration as stop:
+            result = stop.value if isinstance(stop.value, Result) else Result()
+            again = result.requeue or result.requeue_after is not None
+            return None, Done(again, "", self._memory()), backend.drawn
+        except Nondeterminism:
+            raise
+        except Exception as error:
+            return None, Done(True, f"{type(error).__name__}: {error}", self._memory()), backend.drawn
+        finally:
+            coroutine.close()
+        return call, None, backend.drawn
+
+    def _memory(self) -> bytes:
+        return orjson.dumps(
+            {name: getattr(self.controller, name) for name in self.controller.memory}, option=orjson.OPT_SORT_KEYS
+        )
+
+
+def _sent(coroutine: Any, answer: Any) -> Call:
+    call = coroutine.send(answer)
+    if not isinstance(call, Call):
+        raise Nondeterminism(f"a reconcile waited for {call!r}; it may only await calls of its api")
+    return call
+
+
+def _decoded(answer: bytes) -> Any:
+    if answer[:1] == b"!":
+        return from_status(orjson.loads(answer[1:]))
+    return orjson.loads(answer[1:])

@@ -1,0 +1,495 @@
+"""Moves: what can happen next in a world, and the world after it.
+
+A move starts a reconcile, lets one make its next call, delivers the next event of a kind to a cache, lets a retry come
+due, or takes the user's next action. Triggers come with the delivery of their event and are never dropped. A cache that
+would fall further behind than the bound allows is delivered its oldest event in the same move.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+import xxhash
+from rpds import HashTrieMap
+
+from kontend.cluster.cluster import Cluster
+from kontend.cluster.handle import handle
+from kontend.cluster.request import Request as HttpRequest
+from kontend.cluster.resources import Resource
+from kontend.cluster.seed import resource_of
+from kontend.cluster.state import Change, State, Version
+from kontend.cluster.storage import read_back
+from kontend.cluster.times import rfc3339
+from kontend.explore.behaviour import Behaviour, bind, version_token
+from kontend.explore.scenario import Scenario
+from kontend.explore.world import Flight, Met, Pilot, World, key_of, sum_after, sum_of
+from kontend.kube.errors import ApiError, not_found
+from kontend.kube.names import Key, parse_kind
+from kontend.kube.selectors import parse_selector
+from kontend.runtime.call import Call
+from kontend.runtime.controller import requests_for
+from kontend.runtime.predicates import Event
+
+_METHODS: Final = {
+    "get": "GET",
+    "list": "GET",
+    "create": "POST",
+    "update": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+    "deletecollection": "DELETE",
+}
+
+
+_UUID_PREFIX: Final = "00000000-0000-4000-b000-"
+_DRAWN: Final = re.compile(_UUID_PREFIX.encode() + rb"[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One thing that can happen."""
+
+    #: start, call, deliver, retry or act
+    what: str
+    pilot: int = -1
+    #: The request (start, retry), or the index of the kind (deliver).
+    subject: Key | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A move that was made: the world after it, and what it was in words."""
+
+    world: World
+    text: str
+    #: What it wrote, oldest first.
+    changes: tuple[Change, ...] = ()
+    #: The flight whose call this was, as it was before; None for other moves.
+    flight: Flight | None = None
+    #: How a reconcile that ended with this move failed.
+    error: str = ""
+
+
+class Engine:
+    """Knows how a scenario moves on."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        cluster = scenario.check()
+        self._registry = cluster.state.registry
+        self.lag = scenario.bounds.lag
+        self.names: list[str] = []
+        self.behaviours: list[Behaviour] = []
+        self._kinds: list[tuple[str, ...]] = []
+        resources: list[tuple[str, ...]] = []
+        for controller in scenario.controllers:
+            behaviour = Behaviour(controller, scenario.guards, self._namespaced)
+            for number in range(1, scenario.bounds.concurrent + 1):
+                many = scenario.bounds.concurrent > 1
+                self.names.append(f"{controller.name}#{number}" if many else controller.name)
+                self.behaviours.append(behaviour)
+                self._kinds.append(controller.kinds)
+                resources.append(tuple(self._resource(kind).key for kind in controller.kinds))
+        self.resources = tuple(resources)
+        self._uuids: dict[bytes, tuple[str, ...]] = {}
+        self._first = cluster.state
+
+    def start(self) -> World:
+        """The first world: every cache has listed everything, and every object is queued."""
+        state = self._first
+        pilots = []
+        for index, behaviour in enumerate(self.behaviours):
+            queue: set[Key] = set()
+            for kind in self._kinds[index]:
+                resource = self._resource(kind)
+                for version in state.objects(resource.key).values():
+                    event = Event(kind, None, read_back(resource, version))
+                    queue.update(self._requests(index, event, state))
+            positions = tuple(state.resource_version for _ in self._kinds[index])
+            pilots.append(Pilot(positions, frozenset(queue), frozenset(), None, behaviour.first_memory))
+        return World(state, tuple(pilots), 0, HashTrieMap(), sum_of(state))
+
+    def key(self, world: World) -> bytes:
+        """The 128 bits of a world."""
+        return key_of(world, self.resources)
+
+    def moves(self, world: World) -> list[Move]:
+        """What can happen next, in a fixed order."""
+        moves: list[Move] = []
+        for index, pilot in enumerate(world.pilots):
+            for at, resource in enumerate(self.resources[index]):
+                if world.undelivered(pilot, at, resource):
+                    moves.append(Move("deliver", index, at))
+            if pilot.flight is not None:
+                if not self._waits(world, index, pilot):
+                    moves.append(Move("call", index))
+            else:
+                moves += [Move("start", index, request) for request in sorted(pilot.queue)]
+            moves += [Move("retry", index, request) for request in sorted(pilot.waiting)]
+        if world.acted < len(self.scenario.actions):
+            moves.append(Move("act"))
+        return moves
+
+    def is_settled(self, world: World) -> bool:
+        """Whether nothing is under way and nothing will happen by itself. A retry of an error is not settled."""
+        return world.acted == len(self.scenario.actions) and not self.moves(world)
+
+    def make(self, world: World, move: Move) -> Step:
+        """Carry out a move."""
+        return getattr(self, f"_{move.what}")(world, move)  # type: ignore[no-any-return]
+
+    # The moves
+
+    def _start_reconcile(self, world: World, index: int, request: Key) -> World:
+        pilot = world.pilots[index]
+        node = self.behaviours[index].root(request, pilot.memory, rfc3339(world.state.now))
+        flight = Flight(request, node, pilot.memory, (), ())
+        world = world.with_pilot(index, pilot.but(queue=pilot.queue - {request}, flight=flight))
+        return self._settle_flight(world, index, 0)
+
+    def _deliver(self, world: World, move: Move) -> Step:
+        assert isinstance(move.subject, int)
+        world, text = self._delivered(world, move.pilot, move.subject)
+        return Step(world, text)
+
+    def _retry(self, world: World, move: Move) -> Step:
+        pilot = world.pilots[move.pilot]
+        assert isinstance(move.subject, Key)
+        changed = pilot.but(waiting=pilot.waiting - {move.subject}, queue=pilot.queue | {move.subject})
+        return Step(world.with_pilot(move.pilot, changed), f"{self.names[move.pilot]} will retry {move.subject}")
+
+    def _act(self, world: World, move: Move) -> Step:
+        action = self.scenario.actions[world.acted]
+        cluster = Cluster(state=self._fresh(world, action.kind, None))
+        text = f"the user {action.text}"
+        try:
+            action.perform(cluster)
+        except ApiError as error:
+            text += f": refused ({error.message})"
+            return Step(world.but(acted=world.acted + 1), text)
+        return self._committed(world.but(acted=world.acted + 1), cluster.state, text, -1, None)
+
+    def _call(self, world: World, move: Move) -> Step:
+        index = move.pilot
+        pilot = world.pilots[index]
+        flight = pilot.flight
+        assert flight is not None
+        call = flight.node.call
+        assert call is not None
+        resource = self._resource(call.kind)
+        name = self.names[index]
+        if call.cached:
+            key, answer, met, shown = self._read(world, index, pilot, flight, call, resource)
+            world = self._answered(world, index, key, answer, met)
+            world, error = self._ended(world, index)
+            return Step(world, f"{name}: {call}{shown}", flight=flight, error=error)
+        versions = tuple(each[2] for each in flight.met)
+        body = bind(call.body, versions, flight.uuids)
+        before = self._fresh(world, call.kind, call)
+        after, response = handle(before, self._request(call, resource, body, name))
+        failed = response.code >= 400
+        text = f"{name}: {call}" + (f": {response.code} {response.body.get('reason', '')}" if failed else "")
+        key, answer, met = self._reply(after, flight, call, resource, response)
+        world = self._answered(world, index, key, answer, met)
+        if after.resource_version == world.state.resource_version or failed:
+            world, error = self._ended(world, index)
+            return Step(world, text, flight=flight, error=error)
+        step = self._committed(world, after, text, index, flight)
+        world, error = self._ended(step.world, index)
+        return Step(world, step.text, step.changes, flight, error)
+
+    def _start(self, world: World, move: Move) -> Step:
+        assert isinstance(move.subject, Key)
+        text = f"{self.names[move.pilot]} starts {move.subject}"
+        world = self._start_reconcile(world, move.pilot, move.subject)
+        world, error = self._ended(world, move.pilot)
+        return Step(world, text, error=error)
+
+    # Reads and answers
+
+    def _read(
+        self, world: World, index: int, pilot: Pilot, flight: Flight, call: Call, resource: Resource
+    ) -> tuple[Any, Callable[[], bytes], tuple[Met, ...], str]:
+        """A read of the pilot's cache."""
+        at = self._kinds[index].index(call.kind) if call.kind in self._kinds[index] else -1
+        pending = world.undelivered(pilot, at, resource.key) if at >= 0 else []
+        if call.verb == "get":
+            version = world.state.find(resource.key, call.key)
+            for change in pending:
+                if change.key == call.key:
+                    version = change.old
+                    break
+            stale = " (stale)" if any(change.key == call.key for change in pending) else ""
+            if version is None:
+                error = not_found(resource.group, resource.plural, call.name)
+                return ("404",), lambda: _error(error.status()), flight.met, f": not found{stale}"
+            met, token = _meet(flight.met, (resource.key, call.key, version.resource_version))
+            found = version
+            return (
+                (found.digest, token),
+                lambda: b"=" + orjson.dumps(_tokened(resource, found, token)),
+                met,
+                stale,
+            )
+        objects = world.state.objects(resource.key)
+        for change in reversed(pending):
+            objects = objects.discard(change.key) if change.old is None else objects.insert(change.key, change.old)
+        selected = _selected(objects, call)
+        met = flight.met
+        keys: list[Any] = []
+        for key, version in selected:
+            met, token = _meet(met, (resource.key, key, version.resource_version))
+            keys.append((key, version.digest, token))
+        tokens = [each[2] for each in keys]
+
+        def listed() -> bytes:
+            items = [_tokened(resource, version, token) for (_, version), token in zip(selected, tokens, strict=True)]
+            return b"=" + orjson.dumps({"items": items})
+
+        return tuple(keys), listed, met, " (stale)" if pending else ""
+
+    def _reply(
+        self, state: State, flight: Flight, call: Call, resource: Resource, response: Any
+    ) -> tuple[Any, Callable[[], bytes], tuple[Met, ...]]:
+        """What the server answered, with tokens for versions."""
+        body = response.body
+        if response.code >= 400:
+            text = orjson.dumps(body) if isinstance(body, dict) else b"{}"
+            return ("!", text), lambda: b"!" + text, flight.met
+        metadata = body.get("metadata") or {}
+        if body.get("kind") == "Status" or "items" in body or not metadata.get("resourceVersion"):
+            met, items = flight.met, []
+            for item in body.get("items") or ():
+                key = Key(item["metadata"].get("namespace", ""), item["metadata"]["name"])
+                met, token = _meet(met, (resource.key, key, int(item["metadata"]["resourceVersion"])))
+                item["metadata"]["resourceVersion"] = version_token(token)
+                items.append(item)
+            if "items" in body:
+                body["metadata"]["resourceVersion"] = ""
+            data = b"=" + orjson.dumps(body)
+            return data, lambda: data, met
+        key = Key(metadata.get("namespace", ""), metadata["name"])
+        met, token = _meet(flight.met, (resource.key, key, int(metadata["resourceVersion"])))
+        metadata["resourceVersion"] = version_token(token)
+        data = b"=" + orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+        return xxhash.xxh3_128_digest(data), lambda: data, met
+
+    def _answered(self, world: World, index: int, key: Any, answer: Callable[[], bytes], met: tuple[Met, ...]) -> World:
+        """The flight after an answer."""
+        pilot = world.pilots[index]
+        flight = pilot.flight
+        assert flight is not None
+        start = (flight.request, flight.memory, rfc3339(world.state.now))
+        node = self.behaviours[index].next(flight.node, key, answer, start)
+        moved = Flight(flight.request, node, flight.memory, met, flight.uuids)
+        return self._settle_flight(world.with_pilot(index, pilot.but(flight=moved)), index, flight.node.drawn)
+
+    def _settle_flight(self, world: World, index: int, drawn: int) -> World:
+        """Hand out the uuids that were drawn on the way to the flight's node."""
+        pilot = world.pilots[index]
+        flight = pilot.flight
+        assert flight is not None
+        fresh = flight.node.drawn - drawn
+        if fresh <= 0:
+            return world
+        # One that was drawn and never used may be drawn again: nobody can tell, and the number of worlds stays finite.
+        used = self._uuids_in(world)
+        uuids = list(flight.uuids)
+        number = 0
+        while len(uuids) < len(flight.uuids) + fresh:
+            number += 1
+            uuid = f"{_UUID_PREFIX}{number:012x}"
+            if uuid not in used and uuid not in uuids:
+                uuids.append(uuid)
+        moved = Flight(flight.request, flight.node, flight.memory, flight.met, tuple(uuids))
+        return world.with_pilot(index, pilot.but(flight=moved))
+
+    def _uuids_in(self, world: World) -> set[str]:
+        """The uuids that stand in an object, in an undelivered event or in a reconcile under way."""
+        used: set[str] = set()
+        for pilot in world.pilots:
+            if pilot.flight is not None:
+                used.update(pilot.flight.uuids)
+        oldest = min(position for pilot in world.pilots for position in pilot.positions)
+        versions = [version for kind in world.state.kinds for version in world.state.objects(kind).values()]
+        for change in world.state.changes_since(oldest):
+            versions += [version for version in (change.old, change.new) if version is not None]
+        for version in versions:
+            found = self._uuids.get(version.digest)
+            if found is None:
+                found = self._uuids[version.digest] = tuple(each.decode() for each in _DRAWN.findall(version.body))
+            used.update(found)
+        return used
+
+    def _ended(self, world: World, index: int) -> tuple[World, str]:
+        """Land the flight if its reconcile has returned."""
+        pilot = world.pilots[index]
+        flight = pilot.flight
+        if flight is None or flight.node.done is None:
+            return world, ""
+        done = flight.node.done
+        waiting = pilot.waiting | {flight.request} if done.again else pilot.waiting
+        return world.with_pilot(index, pilot.but(flight=None, waiting=waiting, memory=done.memory)), done.error
+
+    # Writes and deliveries
+
+    def _committed(self, world: World, after: State, text: str, index: int, flight: Flight | None) -> Step:
+        """The world after a write, with caches that would be too far behind brought forward."""
+        changes = after.changes_since(world.state.resource_version)
+        born = world.born
+        for change in changes:
+            if change.old is None:
+                name = (change.resource, change.key)
+                born = born.insert(name, (born.get(name) or 0) + 1)
+        objects = sum_after(world.objects, changes)
+        world = world.but(state=after, objects=objects, born=born)
+        if index >= 0 and self.scenario.guards.read_your_writes:
+            pilot = world.pilots[index]
+            own = [(each.resource, each.key, each.resource_version) for each in changes]
+            world = world.with_pilot(index, pilot.but(own=(*pilot.own, *own)))
+        for other in range(len(world.pilots)):
+            for at, resource in enumerate(self.resources[other]):
+                while len(world.undelivered(world.pilots[other], at, resource)) > self.lag:
+                    world, _ = self._delivered(world, other, at)
+        return Step(self._tidied(world), text, tuple(changes), flight)
+
+    def _delivered(self, world: World, index: int, at: int) -> tuple[World, str]:
+        pilot = world.pilots[index]
+        resource = self.resources[index][at]
+        kind = self._kinds[index][at]
+        pending = world.undelivered(pilot, at, resource)
+        change = pending[0]
+        served = self._resource(kind)
+        event = Event(
+            kind,
+            read_back(served, change.old) if change.old is not None else None,
+            read_back(served, change.new) if change.new is not None else None,
+        )
+        requests = self._requests(index, event, world.state)
+        position = change.resource_version if len(pending) > 1 else world.state.resource_version
+        positions = (*pilot.positions[:at], position, *pilot.positions[at + 1 :])
+        own = tuple(met for met in pilot.own if met[0] != resource or met[2] > position)
+        moved = pilot.but(positions=positions, queue=pilot.queue | set(requests), own=own)
+        text = f"{self.names[index]} sees {change.type} {kind.partition('.')[0].partition('/')[0]} {change.key}"
+        return world.with_pilot(index, moved), text
+
+    def _tidied(self, world: World) -> World:
+        """Bring positions of caches that miss nothing to the front, so that looking back stays short."""
+        newest = world.state.resource_version
+        pilots = list(world.pilots)
+        for index, pilot in enumerate(pilots):
+            positions = tuple(
+                position if world.undelivered(pilot, at, self.resources[index][at]) else newest
+                for at, position in enumerate(pilot.positions)
+            )
+            own = tuple(
+                met
+                for met in pilot.own
+                if met[0] in self.resources[index] and met[2] > positions[self.resources[index].index(met[0])]
+            )
+            if positions != pilot.positions or own != pilot.own:
+                pilots[index] = pilot.but(positions=positions, own=own)
+        return world.but(pilots=tuple(pilots))
+
+    # Small things
+
+    def _waits(self, world: World, index: int, pilot: Pilot) -> bool:
+        """Whether the next call is a cached read that must wait for an own write."""
+        flight = pilot.flight
+        assert flight is not None
+        call = flight.node.call
+        if call is None or not call.cached or not pilot.own:
+            return False
+        resource = self._resource(call.kind).key
+        if call.verb == "get":
+            return any(met[0] == resource and met[1] == call.key for met in pilot.own)
+        return any(met[0] == resource and call.namespace in ("", met[1].namespace) for met in pilot.own)
+
+    def _fresh(self, world: World, kind: str, call: Call | None) -> State:
+        """The state in which a write is made: uids depend on the object and how often it was created, not on when."""
+        if call is not None and not call.writes:
+            return world.state
+        resource = self._resource(kind).key
+        name = b""
+        count = 0
+        if call is not None and call.verb == "create":
+            metadata = orjson.loads(call.body).get("metadata") or {}
+            name = (metadata.get("name") or metadata.get("generateName") or "").encode()
+            key = Key(call.namespace, metadata.get("name") or "")
+            count = world.born.get((resource, key)) or 0
+        if not name:
+            count = sum(each for (other, _), each in world.born.items() if other == resource)
+        seed = xxhash.xxh3_64_intdigest(b"%s\0%s\0%d" % (resource.encode(), name, count)) & 0xFFFFFFF
+        return world.state.replace(serial=seed * 16)
+
+    def _request(self, call: Call, resource: Resource, body: bytes, agent: str) -> HttpRequest:
+        path = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
+        if call.namespace and resource.namespaced:
+            path += f"/namespaces/{call.namespace}"
+        path += f"/{resource.plural}"
+        if call.name:
+            path += f"/{call.name}"
+        if call.subresource:
+            path += f"/{call.subresource}"
+        query = {name: (value,) for name, value in call.query}
+        return HttpRequest(_METHODS[call.verb], path, query, body, content_type=call.content_type, user_agent=agent)
+
+    def _requests(self, index: int, event: Event, state: State) -> list[Key]:
+        behaviour = self.behaviours[index]
+        namespaced = self._namespaced(behaviour.controller.kind)
+        found = requests_for(behaviour.controller, event, _View(Cluster(state=state)), namespaced=namespaced)  # type: ignore[arg-type]
+        return [Key(*request) for request in found]
+
+    def _resource(self, kind: str) -> Resource:
+        return resource_of(self._registry, parse_kind(kind))
+
+    def _namespaced(self, kind: str) -> bool:
+        return self._resource(kind).namespaced
+
+
+class _View:
+    """What a mapping function may ask: the cluster as it is."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def get(self, kind: str, key: Key) -> Any:
+        return self._cluster.get(kind, key.name, namespace=key.namespace)
+
+    def list(self, kind: str, **selection: Any) -> Any:
+        return self._cluster.list(kind, **selection)
+
+
+def _meet(met: tuple[Met, ...], one: Met) -> tuple[tuple[Met, ...], int]:
+    """The number of a version in a conversation; a new one is added."""
+    for index, other in enumerate(met):
+        if other == one:
+            return met, index
+    return (*met, one), len(met)
+
+
+def _tokened(resource: Resource, version: Version, token: int) -> dict[str, Any]:
+    obj = read_back(resource, version)
+    obj["metadata"]["resourceVersion"] = version_token(token)
+    return obj
+
+
+def _selected(objects: Any, call: Call) -> list[tuple[Key, Version]]:
+    query = dict(call.query)
+    selector = parse_selector(query["labelSelector"]) if "labelSelector" in query else None
+    found = []
+    for key, version in sorted(objects.items()):
+        if call.namespace and key.namespace != call.namespace:
+            continue
+        if selector is not None and not selector.matches(version.content()["metadata"].get("labels") or {}):
+            continue
+        found.append((Key(*key), version))
+    return found
+
+
+def _error(status: dict[str, Any]) -> bytes:
+    return b"!" + orjson.dumps(status)

@@ -1,0 +1,59 @@
+"""What came out of a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kontend.cluster.state import State
+from kontend.explore.engine import Move
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Something that does not hold, with the shortest story that shows it."""
+
+    property: str
+    sentence: str
+    #: The story, a line for each move.
+    moves: tuple[str, ...]
+    #: The same, for replaying it.
+    choices: tuple[Move, ...] = ()
+
+    def __str__(self) -> str:
+        story = "\n".join(f"  {number} {text}" for number, text in enumerate(self.moves, 1))
+        return f"{self.property}: violated after {len(self.moves)} moves (shortest)\n  {self.sentence}\n{story}"
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What holds, what does not, and how far the search went."""
+
+    violations: list[Violation] = field(default_factory=list)
+    #: The different ways in which everything can settle.
+    end_states: list[State] = field(default_factory=list)
+    worlds: int = 0
+    moves: int = 0
+    #: Whether the whole space within the bounds was searched.
+    closed: bool = False
+    #: Properties that were never put to the test.
+    untested: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    #: How often user code ran.
+    runs: int = 0
+    bounds: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything holds in the whole bounded space."""
+        return self.closed and not self.violations
+
+    def __str__(self) -> str:
+        lines = [str(violation) for violation in self.violations]
+        many = f"{self.worlds:,} worlds, {self.moves:,} moves"
+        if self.ok:
+            lines.append(f"holds in all {self.worlds:,} worlds ({self.bounds})")
+        elif not self.closed and not self.violations:
+            lines.append(f"not decided: the space did not close within the limits ({self.bounds})")
+        lines += [f"{name}: never put to the test; the scenario may do less than it seems" for name in self.untested]
+        lines.append(f"{many}, {len(self.end_states)} end states, {self.seconds:.1f} s")
+        return "\n".join(lines)

@@ -1,0 +1,82 @@
+"""Whatever is in the tree, the audit ends, with one line for what it could not read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kontend.audit.auditor import audit, classify_sources
+from kontend.audit.config import Settings
+from kontend.audit.files import MAX_BYTES, Sources
+
+from .conftest import GO_HEAD
+from .test_policies import SOURCE
+
+LABELS = Path(__file__).parent / "labels"
+
+
+def test_unreadable_things_are_one_line_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("broken.py").write_text("import kopf\ndef f(:\n")
+    Path("broken.go").write_text("package x\n// k8s.io/\nfunc (r *R) f() { r.Update(ctx, o \n")
+    Path("binary.go").write_bytes(b"package x\x00\x01\x02")
+    Path("deep.py").write_text("import kopf\nx = " + "(" * 5000 + ")" * 5000)
+    Path("latin.py").write_bytes(b"# caf\xe9 kopf\nx = 1\n")
+    Path("dangling.go").symlink_to("nowhere")
+    Path("loop").symlink_to(".")
+    os.mkfifo("pipe.go")
+    with Path("huge.go").open("wb") as file:
+        file.truncate(MAX_BYTES * 40)
+    report = audit(["."], Settings())
+    said = {problem.path: problem.reason for problem in report.problems}
+    assert set(said) == {"broken.py", "broken.go", "binary.go", "deep.py", "dangling.go", "loop", "pipe.go", "huge.go"}
+    assert all("\n" not in reason for reason in said.values())
+    assert "200 MB" in said["huge.go"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "secret.py"
+    path.write_text("import kopf")
+    path.chmod(0)
+    (problem,) = audit([str(tmp_path)], Settings()).problems
+    assert "permission denied" in problem.reason
+
+
+def test_an_unreadable_file_is_a_problem_and_not_a_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "secret.py").write_text("import kopf")
+
+    def refuse(self: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    (problem,) = audit([str(tmp_path)], Settings()).problems
+    assert problem.reason == "permission denied"
+
+
+GO = (
+    GO_HEAD + next(iter(SOURCE.values())) + "".join(path.read_text() for path in sorted(LABELS.glob("*.go.txt")))
+).encode()
+PYTHON = "".join(path.read_text() for path in sorted(LABELS.glob("*.py.txt"))).encode()
+
+
+@settings(derandomize=True, deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_damaged_sources_never_crash_the_audit(data: st.DataObject) -> None:
+    """Cut a piece out of real code, put garbage in its place, and classify what is left."""
+    sources = Sources()
+    for name, text in (("a/a.go", GO), ("a.py", PYTHON)):
+        start = data.draw(st.integers(0, len(text)))
+        cut = data.draw(st.integers(0, 200))
+        junk = data.draw(
+            st.sampled_from([b"", b"}", b"{{", b"func(", b'"', b"\xff\xfe", b"[", b":=", b"\n\n", b"range x"])
+        )
+        damaged = text[:start] + junk + text[start + cut :]
+        (sources.go if name.endswith(".go") else sources.python)[name] = (
+            damaged[:6000] if name.endswith(".go") else damaged
+        )
+    classify_sources(sources)

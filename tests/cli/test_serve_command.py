@@ -1,0 +1,142 @@
+"""``kontend serve`` from the command line: what it prints, what it keeps, what it refuses."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kontend.cli import main
+from serve.objects import WIDGETS_PATH, widget, widgets
+from serve.wire import CONFIG_MAPS, Client, config_map, process, watching
+
+
+def test_it_serves_what_the_files_say_and_tells_how_to_reach_it(tmp_path: Path) -> None:
+    """Two lines: where, and how to point a client there. Ctrl-C stops it, and leaves nothing behind."""
+    (tmp_path / "crds").mkdir()
+    (tmp_path / "crds" / "widgets.yaml").write_text(yaml.safe_dump(widgets()))
+    (tmp_path / "seed.yaml").write_text(yaml.safe_dump(widget(size=4)))
+    options = ("--crds", str(tmp_path / "crds"), "--objects", str(tmp_path / "seed.yaml"))
+    with process(*options) as server, Client(server.url) as client:
+        assert client.get(f"{WIDGETS_PATH}/w").json["spec"] == {"size": 4}
+        with watching(server.url, WIDGETS_PATH) as events:
+            next(events)
+            server.popen.send_signal(signal.SIGINT)
+            assert list(events) == []
+        printed, complained = server.popen.communicate(timeout=20)
+    first, second = printed.splitlines()
+    assert first == f"kontend: serving Kubernetes 1.35 semantics on {server.url}"
+    assert second.startswith("export KUBECONFIG=/")
+    assert not Path(second.partition("=")[2]).exists()
+    assert (complained, server.popen.returncode) == ("", 0)
+
+
+def test_the_kubeconfig_goes_where_it_is_wanted(tmp_path: Path) -> None:
+    """And stays there."""
+    path = tmp_path / "config"
+    with process("--kubeconfig", str(path)) as server:
+        config = yaml.safe_load(path.read_text())
+        assert config["clusters"][0]["cluster"]["server"] == server.url
+        assert config["current-context"] == config["contexts"][0]["name"]
+    assert path.exists()
+
+
+def test_a_snapshot_is_saved_at_the_end_and_loaded_at_the_start(tmp_path: Path) -> None:
+    """With versions and uids."""
+    path = tmp_path / "state.json"
+    with process("--snapshot", str(path)) as server, Client(server.url) as client:
+        created = client.create("c", n="1").json
+        server.popen.terminate()
+        assert server.popen.wait(20) == 0
+    with process("--snapshot", str(path), "--read-only") as server, Client(server.url) as client:
+        assert client.get(f"{CONFIG_MAPS}/c").json == created
+        assert client.patch("c", n="2").code == 403
+
+
+def test_starting_again_with_the_same_files_changes_nothing(tmp_path: Path) -> None:
+    """What is in the data stays as it is."""
+    (tmp_path / "seed.yaml").write_text(yaml.safe_dump(config_map("c", n="seed")))
+    options = ("--data", str(tmp_path / "data"), "--objects", str(tmp_path / "seed.yaml"))
+    with process(*options) as server, Client(server.url) as client:
+        patched = client.patch("c", n="changed").json
+        server.popen.terminate()
+        server.popen.wait(20)
+    with process(*options) as server, Client(server.url) as client:
+        assert client.get(f"{CONFIG_MAPS}/c").json == patched
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--address", "0.0.0.0"], "Add --token NAME=SECRET --tls, or leave out --address"),
+        (["--address", "0.0.0.0", "--tls"], "without --token and --tls"),
+        (["--token", "secret-without-name"], "expected name=secret"),
+        (["--data", "d", "--snapshot", "s"], "choose one"),
+        (["--port", "port"], "'port' is not a port"),
+        (["--nonsense"], "unrecognized arguments"),
+    ],
+)
+def test_wrong_use_is_refused_with_the_way_out(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2; secrets are not repeated."""
+    assert main(["serve", *options]) == 2
+    complained = capsys.readouterr().err
+    assert message in complained
+    assert "secret-without-name" not in complained
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--crds", "none.yaml"], "none.yaml: no such file or directory"),
+        (["--objects", "bad.yaml"], "bad.yaml, document 1: not YAML"),
+        (["--snapshot", "bad.yaml"], "bad.yaml: not a snapshot"),
+        (["--data", "bad.yaml"], "bad.yaml: cannot be used for data"),
+        (["--audit-log", "none/audit.log"], "--audit-log none/audit.log: No such file or directory"),
+        (["--kubeconfig", "none/config"], "none/config: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_used_is_named(
+    options: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Exit code 1."""
+    monkeypatch.chdir(tmp_path)
+    Path("bad.yaml").write_text("a: [")
+    assert main(["serve", "--port", "0", *options]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_told_with_the_way_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert main(["serve", "--port", str(port)]) == 1
+    assert f"port {port} is taken; --port 0 picks a free one" in capsys.readouterr().err
+
+
+def test_a_ready_descriptor_that_is_not_open_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1."""
+    assert main(["serve", "--port", "0", "--ready-fd", "987"]) == 1
+    assert "--ready-fd 987: Bad file descriptor" in capsys.readouterr().err
+
+
+def test_tokens_are_not_printed(tmp_path: Path) -> None:
+    """Neither at the start nor in the audit log."""
+    log = tmp_path / "audit.log"
+    options = ("--token", "ann=s3cret", "--audit-log", str(log))
+    with process(*options) as server, Client(server.url, {"Authorization": "Bearer s3cret"}) as client:
+        assert client.create("c").code == 201
+        server.popen.terminate()
+        printed, complained = server.popen.communicate(timeout=20)
+    assert "s3cret" not in printed + complained + log.read_text()
+    assert '"username":"ann"' in log.read_text()

@@ -1,0 +1,76 @@
+"""Objects and a small controller that the tests of the machinery share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kontend.cluster.cluster import Cluster
+from kontend.kube.errors import NotFound
+from kontend.runtime.api import Api
+from kontend.runtime.controller import Controller, Request, Result
+
+GADGET = "Gadget.example.com/v1"
+CONFIG_MAP = "ConfigMap/v1"
+
+GADGETS: dict[str, Any] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gadgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "gadgets", "kind": "Gadget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+
+
+def gadget(name: str = "g", **spec: Any) -> dict[str, Any]:
+    """A gadget in the default namespace."""
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": metadata, "spec": spec}
+
+
+def config_map(name: str, *, owner: dict[str, Any] | None = None, **data: str) -> dict[str, Any]:
+    """A ConfigMap in the default namespace, controlled by an owner or by nobody."""
+    metadata: dict[str, Any] = {"name": name, "namespace": "default"}
+    if owner is not None:
+        reference = {name: owner[name] for name in ("apiVersion", "kind")}
+        metadata["ownerReferences"] = [
+            {**reference, "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"], "controller": True}
+        ]
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def cluster(*objects: dict[str, Any]) -> Cluster:
+    """A cluster that knows gadgets."""
+    return Cluster(crds=[GADGETS], objects=objects)
+
+
+class Gadgets(Controller):
+    """Each gadget has a ConfigMap of the same name, and a status that says so."""
+
+    kind = GADGET
+    owns = (CONFIG_MAP,)
+
+    async def reconcile(self, request: Request, api: Api) -> Result | None:
+        try:
+            gadget = await api.get(self.kind, request)
+        except NotFound:
+            return None
+        try:
+            await api.get(CONFIG_MAP, request)
+        except NotFound:
+            await api.create(config_map(request.name, owner=gadget))
+        if (gadget.get("status") or {}).get("phase") != "Ready":
+            gadget["status"] = {"phase": "Ready"}
+            await api.status.update(gadget)
+        return None
