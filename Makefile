@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench conformance clean
+.PHONY: demo test lint bench conformance clients clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/double_plan.py
@@ -19,6 +19,11 @@ lint: $(VENV)/.ready
 
 conformance: $(VENV)/.ready
 	$(BIN)/pytest tests/conformance
+
+# Real clients for tests/clients: the Python ones from PyPI, the Go ones built where Go is installed.
+clients: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group clients
+	@if command -v go >/dev/null; then $(BIN)/python tools/build_clients.py; else echo "going without the Go clients: go is not installed"; fi
 
 bench: $(VENV)/.ready
 	@$(BIN)/python -m benchmarks

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import NotFound
@@ -59,7 +60,7 @@ class Gadgets(Controller):
     """Each gadget has a ConfigMap of the same name, and a status that says so."""
 
     kind = GADGET
-    owns = (CONFIG_MAP,)
+    owns: ClassVar[Sequence[str]] = (CONFIG_MAP,)
 
     async def reconcile(self, request: Request, api: Api) -> Result | None:
         try:

@@ -17,7 +17,8 @@ from runtime.samples import CONFIG_MAP, config_map
 
 
 def item(name: str, version: int, **data: str) -> dict[str, Any]:
-    obj = config_map(name, **data)
+    obj = config_map(name)
+    obj["data"] = dict(data)
     obj["metadata"]["resourceVersion"] = str(version)
     return obj
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import pytest
 
 from kontend.kube.names import Key
 from kontend.runtime.api import Api
 from kontend.runtime.cache import Cache
-from kontend.runtime.controller import BadController, Controller, Request, Result, check, requests_for
+from kontend.runtime.controller import BadController, Controller, Mapper, Request, Result, check, requests_for
 from kontend.runtime.patches import Object
-from kontend.runtime.predicates import Event, GenerationChanged
+from kontend.runtime.predicates import Event, GenerationChanged, Predicate
 from runtime.samples import CONFIG_MAP, GADGET, Gadgets, config_map, gadget
 
 
 def test_a_request_is_a_key() -> None:
     request = Request("default", "a")
     assert request == Key("default", "a")
-    assert {request: 1}[Key("default", "a")] == 1
+    assert Key("default", "a") in {request}
     assert str(request) == "default/a"
 
 
@@ -62,8 +62,8 @@ def test_a_mapping_function_may_ask_the_cache() -> None:
                 yield f"default/{each['metadata']['name']}"
 
     class Watching(Gadgets):
-        owns = ()
-        watches = {CONFIG_MAP: users_of}
+        owns: ClassVar[Sequence[str]] = ()
+        watches: ClassVar[Mapping[str, Mapper]] = {CONFIG_MAP: users_of}
 
     cache = Cache()
     items = [gadget("a", config="c"), gadget("b", config="other"), gadget("d", config="c")]
@@ -76,7 +76,7 @@ def test_a_mapping_function_may_ask_the_cache() -> None:
 
 def test_a_predicate_keeps_events_away() -> None:
     class Calm(Gadgets):
-        predicates = {GADGET: GenerationChanged()}
+        predicates: ClassVar[Mapping[str, Predicate]] = {GADGET: GenerationChanged()}
 
     old = gadget("a")
     old["metadata"]["generation"] = 1

@@ -42,7 +42,9 @@ def test_each_predicate_sees_its_own_part_and_no_other(predicate: Predicate, met
     assert not predicate(changed(**others))
 
 
-@pytest.mark.parametrize("predicate", [GenerationChanged(), ResourceVersionChanged(), LabelChanged(), AnnotationChanged()])
+@pytest.mark.parametrize(
+    "predicate", [GenerationChanged(), ResourceVersionChanged(), LabelChanged(), AnnotationChanged()]
+)
 def test_creations_and_deletions_always_count(predicate: Predicate) -> None:
     obj = {"metadata": {"name": "a"}}
     assert predicate(Event("Pod/v1", None, obj))

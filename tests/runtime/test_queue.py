@@ -151,7 +151,7 @@ def test_whatever_happens_no_request_is_held_twice_and_none_is_lost(steps: list[
             if taken is not None:
                 assert taken not in held
                 held.add(taken)
-                owed.discard(taken) if queue.next_due() is None else None
+                owed.discard(taken)
         elif what == "done" and request in held:
             held.discard(request)
             queue.done(request)
@@ -164,4 +164,4 @@ def test_whatever_happens_no_request_is_held_twice_and_none_is_lost(steps: list[
     while (taken := queue.take()) is not None:
         handed.add(taken)
         queue.done(taken)
-    assert owed - handed <= held
+    assert owed <= handed

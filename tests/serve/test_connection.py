@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import socket
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from kontend import Cluster
 from kontend.serve import server as server_module
 from kontend.serve.background import BackgroundServer
+from kontend.serve.connection import Connection
 from serve.objects import widgets
 from serve.wire import CONFIG_MAPS, Client, exchange, until
 
@@ -104,6 +106,26 @@ def test_what_is_not_http_is_refused(running: BackgroundServer, sent: bytes) -> 
     assert received.endswith(b"400 Bad Request")
 
 
+@pytest.mark.parametrize(
+    ("sent", "body"),
+    [
+        (b"GET /version HTTP/1.1\r\n\r\n", b"400 Bad Request: missing required Host header"),
+        (b"GET /api/v1/namespaces/%zz HTTP/1.1\r\nHost: x\r\n\r\n", b"400 Bad Request"),
+    ],
+)
+def test_what_go_does_not_take_is_refused(running: BackgroundServer, sent: bytes, body: bytes) -> None:
+    """Though it is HTTP."""
+    assert exchange(running.url, sent, half_close=False).endswith(b"\r\n\r\n" + body)
+
+
+def test_a_path_is_unescaped_before_it_is_split(running: BackgroundServer) -> None:
+    """And not twice."""
+    with Client(running.url) as client:
+        assert client.get("/api/v1/namespaces/%64efault").code == 200
+        assert client.get("/api/v1/namespaces/a%2Fb").json["details"] == {}
+        assert client.get("/api/v1/namespaces/%2564efault").code == 404
+
+
 def test_endless_headers_are_refused(running: BackgroundServer) -> None:
     """When they are more than a megabyte."""
     received = exchange(running.url, b"GET / HTTP/1.1\r\nX: " + b"x" * (2 << 20), half_close=False)
@@ -134,6 +156,8 @@ def test_many_connections_are_served_and_forgotten(running: BackgroundServer) ->
         for client in clients:
             client.close()
     until(lambda: running.call(lambda: running.server.connections) == before)
+    gc.collect()
+    assert sum(isinstance(each, Connection) for each in gc.get_objects()) == before
 
 
 TOKEN = st.binary(max_size=30)

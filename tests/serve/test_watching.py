@@ -14,7 +14,7 @@ from kontend import Cluster
 from kontend.serve import watching as module
 from kontend.serve.background import BackgroundServer
 from serve.objects import WIDGETS_PATH, widget, widgets
-from serve.wire import CONFIG_MAPS, Client, config_map, until, watching
+from serve.wire import CONFIG_MAPS, Client, config_map, exchange, until, watching
 
 
 def seen(event: dict[str, Any]) -> tuple[str, str]:
@@ -107,6 +107,19 @@ def test_a_watch_ends_when_its_time_is_over_and_the_connection_goes_on(client: C
     client.create("a")
     answer = client.get(f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1")
     assert answer.raw.count(b"\n") == 1
+    assert client.get("/version").code == 200
+
+
+def test_a_watch_on_a_connection_that_is_to_close_closes_it(kontend_server: BackgroundServer) -> None:
+    """When it ends."""
+    request = f"GET {CONFIG_MAPS}?watch=1&timeoutSeconds=-1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    assert exchange(kontend_server.url, request.encode(), half_close=False).endswith(b"\r\n\r\n0\r\n\r\n")
+
+
+@pytest.mark.kontend(crds=[widgets()])
+def test_the_head_of_a_watch_is_all_that_head_gets(client: Client) -> None:
+    """Where HEAD is served at all."""
+    assert client.send("HEAD", f"{WIDGETS_PATH}?watch=1").raw == b""
     assert client.get("/version").code == 200
 
 

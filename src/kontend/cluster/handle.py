@@ -18,6 +18,7 @@ from kontend.cluster.patch import check_patch_type, patch
 from kontend.cluster.pods import CONNECTIONS, bind_named_pod, bind_pod, evict_pod, no_kubelet
 from kontend.cluster.read import get, list_objects
 from kontend.cluster.request import APPLY_PATCH, PageNotFound, Request, Response, Target, route
+from kontend.cluster.reviews import answer, is_review
 from kontend.cluster.scale import get_scale, patch_scale, update_scale
 from kontend.cluster.state import State
 from kontend.cluster.tokens import request_token
@@ -76,16 +77,18 @@ def _create(state: State, target: Target, request: Request) -> Outcome:
     if target.subresource in ("binding", "eviction"):
         body = _plain_body(target.resource.subresources[target.subresource].kind, request)
         act = bind_pod if target.subresource == "binding" else evict_pod
-        state, answer = act(state, target, body)
-        return state, answer, 201
+        state, status = act(state, target, body)
+        return state, status, 201
     if target.subresource == "token":
         kind = target.resource.subresources["token"].kind
         return state, request_token(state, target, _plain_body(kind, request)), 201
     if target.subresource:
         raise no_kubelet(target)
+    if is_review(target):
+        return state, answer(target, _plain_body(target.resource.kind, request)), 201
     if target.resource.key == "bindings":
-        state, answer = bind_named_pod(state, target, _plain_body("Binding", request))
-        return state, answer, 201
+        state, status = bind_named_pod(state, target, _plain_body("Binding", request))
+        return state, status, 201
     state, obj = create(state, target, decode_object(target, request))
     return state, obj, 201
 

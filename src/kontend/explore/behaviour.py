@@ -1,8 +1,8 @@
 """What a controller does, as a tree of conversations.
 
-What a reconcile does next depends only on the answers it got so far. So its behaviour is a tree: a call in each node, the
-answers on the edges. User code runs once for each new edge and is looked up ever after; a reconcile in flight is just a
-node, which is why a world can be stored, forked and resumed.
+What a reconcile does next depends only on the answers it got so far. So its behaviour is a tree: a call in each node,
+the answers on the edges. User code runs once for each new edge and is looked up ever after; a reconcile in flight is
+just a node, which is why a world can be stored, forked and resumed.
 
 Versions and uuids differ from world to world without mattering, so the code sees tokens in their place, numbered in the
 order in which the conversation met them. Whoever makes the call puts the real ones back.

@@ -125,7 +125,7 @@ class Engine:
                 if world.undelivered(pilot, at, resource):
                     moves.append(Move("deliver", index, at))
             if pilot.flight is not None:
-                if not self._waits(world, index, pilot):
+                if not self._waits(pilot):
                     moves.append(Move("call", index))
             else:
                 moves += [Move("start", index, request) for request in sorted(pilot.queue)]
@@ -162,7 +162,7 @@ class Engine:
         changed = pilot.but(waiting=pilot.waiting - {move.subject}, queue=pilot.queue | {move.subject})
         return Step(world.with_pilot(move.pilot, changed), f"{self.names[move.pilot]} will retry {move.subject}")
 
-    def _act(self, world: World, move: Move) -> Step:
+    def _act(self, world: World, _: Move) -> Step:
         action = self.scenario.actions[world.acted]
         cluster = Cluster(state=self._fresh(world, action.kind, None))
         text = f"the user {action.text}"
@@ -193,7 +193,7 @@ class Engine:
         after, response = handle(before, self._request(call, resource, body, name))
         failed = response.code >= 400
         text = f"{name}: {call}" + (f": {response.code} {response.body.get('reason', '')}" if failed else "")
-        key, answer, met = self._reply(after, flight, call, resource, response)
+        key, answer, met = self._reply(flight, resource, response)
         world = self._answered(world, index, key, answer, met)
         if after.resource_version == world.state.resource_version or failed:
             world, error = self._ended(world, index)
@@ -253,7 +253,7 @@ class Engine:
         return tuple(keys), listed, met, " (stale)" if pending else ""
 
     def _reply(
-        self, state: State, flight: Flight, call: Call, resource: Resource, response: Any
+        self, flight: Flight, resource: Resource, response: Any
     ) -> tuple[Any, Callable[[], bytes], tuple[Met, ...]]:
         """What the server answered, with tokens for versions."""
         body = response.body
@@ -397,7 +397,7 @@ class Engine:
 
     # Small things
 
-    def _waits(self, world: World, index: int, pilot: Pilot) -> bool:
+    def _waits(self, pilot: Pilot) -> bool:
         """Whether the next call is a cached read that must wait for an own write."""
         flight = pilot.flight
         assert flight is not None

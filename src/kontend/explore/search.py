@@ -74,7 +74,7 @@ class Search:
     def _explore(self) -> bool:
         engine, bounds, verdict = self.engine, self.scenario.bounds, self.verdict
         first = engine.start()
-        self._add(engine.key(first), _Entry(-1, None, 0, 0), first)
+        self._add(engine.key(first), _Entry(-1, None, 0, 0))
         self._check_world(0, first.state)
         heap: list[tuple[int, int, int, World, int]] = [(0, 0, 0, first, -1)]
         while heap:
@@ -95,7 +95,7 @@ class Search:
                 known = self._ids.get(key)
                 entry = _Entry(number, move, spent, depth + 1)
                 if known is None:
-                    known = self._add(key, entry, step.world)
+                    known = self._add(key, entry)
                     self._check_world(known, step.world.state)
                     heapq.heappush(heap, (spent, depth + 1, known, step.world, move.pilot))
                 elif spent < self._entries[known].cost:
@@ -108,7 +108,7 @@ class Search:
                 return False
         return True
 
-    def _add(self, key: bytes, entry: _Entry, world: World) -> int:
+    def _add(self, key: bytes, entry: _Entry) -> int:
         number = len(self._entries)
         self._ids[key] = number
         self._entries.append(entry)

@@ -186,9 +186,9 @@ class Api(Reader):
         """Remember what a delete did: the object is gone, or it waits for its finalizers or for its grace period."""
         metadata = answer.get("metadata") or {}
         if (answer.get("apiVersion"), answer.get("kind")) == ("v1", "Status"):
-            self._writes.record_delete((answer.get("details") or {}).get("uid") or "")
+            self._writes.record_delete(kind, (answer.get("details") or {}).get("uid") or "")
         elif _is_gone(metadata):
-            self._writes.record_delete(metadata.get("uid") or "")
+            self._writes.record_delete(kind, metadata.get("uid") or "")
         else:
             self._writes.record(kind, key_of(answer), int(metadata.get("resourceVersion") or 0))
 
@@ -245,7 +245,7 @@ class Api(Reader):
         metadata = answer.get("metadata") or {}
         self._writes.record(kind, key_of(answer), int(metadata.get("resourceVersion") or 0))
         if metadata.get("deletionTimestamp") and _is_gone(metadata):  # its last finalizer was taken away
-            self._writes.record_delete(metadata.get("uid") or "")
+            self._writes.record_delete(kind, metadata.get("uid") or "")
 
     def _address(self, obj: Object) -> tuple[str, Key]:
         """The kind and the key of an object; without a namespace, ``default``."""

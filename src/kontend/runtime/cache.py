@@ -211,14 +211,15 @@ class Cache:
         return view
 
     def on_event(self, kind: str, handler: Handler) -> None:
-        """Call ``handler`` for each change of a kind, after the view has it."""
+        """Call ``handler`` for each change of a kind (of all, when it is empty), after the view has it."""
         self._handlers.setdefault(kind, []).append(handler)
 
     def deliver(self, events: Iterable[Event]) -> None:
         """Tell the handlers."""
         for event in events:
-            for handler in self._handlers.get(event.kind, ()):
-                handler(event)
+            for kind in ("", event.kind):
+                for handler in self._handlers.get(kind, ()):
+                    handler(event)
 
     @property
     def has_synced(self) -> bool:

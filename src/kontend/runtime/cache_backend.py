@@ -39,8 +39,9 @@ class CachedBackend:
         self.http = http
         self.guards = guards
         self.metrics = metrics
-        self.writes = OwnWrites()
         self.cache = Cache(monotonic=guards.monotonic_views)
+        self.cache.on_event("", self._forget_delete)
+        self.writes = OwnWrites(followed=self.cache.views)
         #: Set by the manager when it leads.
         self.fence: Fence | None = None
         self._patience = patience
@@ -86,7 +87,6 @@ class CachedBackend:
             served = await self.http.served(kind)
             if kind not in self._informers:  # nobody else did meanwhile
                 self.cache.view(kind, plural=served.plural)
-                self.cache.on_event(kind, self._forget_delete)
                 informer = Informer(
                     self.http,
                     self.cache,

@@ -5,7 +5,7 @@ Each guard prevents one kind of bug and can be switched off, to show the bug or 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,9 +35,13 @@ class OwnWrites:
     versions: dict[tuple[str, Key], int] = field(default_factory=dict)
     #: Objects that are gone for good, although a cache may still have them: a uid never comes back.
     deleted: dict[str, None] = field(default_factory=dict)
+    #: The kinds that a cache follows; what is written of other kinds need not be remembered. None: all.
+    followed: Container[str] | None = None
 
     def record(self, kind: str, key: Key, version: int) -> None:
         """Remember a write."""
+        if self.followed is not None and kind not in self.followed:
+            return
         if version > self.versions.get((kind, key), 0):
             self.versions[(kind, key)] = version
 
@@ -60,9 +64,9 @@ class OwnWrites:
         for entry in seen:
             del self.versions[entry]
 
-    def record_delete(self, uid: str) -> None:
+    def record_delete(self, kind: str, uid: str) -> None:
         """Remember that an object is gone."""
-        if uid:
+        if uid and (self.followed is None or kind in self.followed):
             self.deleted[uid] = None
 
     def is_deleted(self, obj: Mapping[str, Any]) -> bool:

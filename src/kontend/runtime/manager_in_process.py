@@ -43,7 +43,7 @@ class InProcessManager:
         self.cache = Cache(monotonic=self.guards.monotonic_views)
         self.feed = ClusterFeed(cluster, self.cache)
         self.metrics = Metrics()
-        self.writes = OwnWrites()
+        self.writes = OwnWrites(followed=self.cache.views)
         self._elapsed = 0.0
         self._began = cluster.state.now
         self._virtual = clock is None
@@ -57,8 +57,7 @@ class InProcessManager:
         for loop in self.loops:
             for kind in loop.controller.kinds:
                 self.cache.view(kind)
-        for kind in self.cache.views:
-            self.cache.on_event(kind, self._forget)
+        self.cache.on_event("", self._forget)
 
     def _loop(self, controller: Controller) -> Loop:
         check(controller)

@@ -12,12 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-import orjson
-
 from kontend.cluster.request import Request, Response
 from kontend.kube.json_text import MalformedJSON, parse_json
 from kontend.kube.yaml_text import MalformedYAML, parse_yaml
 from kontend.serve.exchange import Exchange
+from kontend.serve.media import JSON_TYPE, encode
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _ALLOWED: Final = {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""}
@@ -41,8 +40,7 @@ class AuditLog:
     def _write(self, exchange: Exchange, response: Response, stage: str) -> None:
         if self._file.closed:
             return
-        line = orjson.dumps(_event(exchange, response, stage), default=str, option=orjson.OPT_APPEND_NEWLINE)
-        self._file.write(line.decode())
+        self._file.write(encode(_event(exchange, response, stage), JSON_TYPE).decode())
         if not self._flushing:
             self._flushing = True
             asyncio.get_running_loop().call_soon(self._flush)

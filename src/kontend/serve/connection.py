@@ -12,6 +12,7 @@ aiohttp 6,000. uvloop added a tenth, which is not worth a dependency that some p
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -240,6 +241,10 @@ class Connection(asyncio.Protocol):
         try:
             while self._ready and not self.busy and not self.closing:
                 incoming = self._ready.popleft()
+                why = _mistake(incoming)
+                if why is not None:
+                    self._refuse(400, why)
+                    return
                 self.busy = True
                 incoming.received = asyncio.get_running_loop().time()
                 self._app.serve(incoming, self)
@@ -271,7 +276,8 @@ class Connection(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """Send a part of a stream."""
-        self._transport.write(data)
+        if not self._transport.is_closing():
+            self._transport.write(data)
 
     def end_stream(self, last: bytes, *, keep_alive: bool) -> None:
         """Send the end of a stream."""
@@ -315,14 +321,26 @@ class Connection(asyncio.Protocol):
         elif waited > idle:
             self.close()
 
-    def _refuse(self, code: int) -> None:
+    def _refuse(self, code: int, why: str = "") -> None:
         """Answer what is not a request, as Go's HTTP server does, and hang up."""
         self._ready.clear()
         if self.busy:
             self.abort()
             return
         reason = f"{code} {_REASONS[code]}"
-        head = f"HTTP/1.1 {reason}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n{reason}"
-        self._transport.write(head.encode())
+        head = f"HTTP/1.1 {reason}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+        self._transport.write(f"{head}{reason}{why}".encode())
         self.closing = True
         self._transport.close()
+
+
+def _mistake(incoming: Incoming) -> str | None:
+    """What Go's HTTP server does not take, though the syntax is right."""
+    if incoming.version == "1.1" and "host" not in incoming.headers:
+        return ": missing required Host header"
+    if b"%" in incoming.target and not _ESCAPES.fullmatch(incoming.target.partition(b"?")[0]):
+        return ""
+    return None
+
+
+_ESCAPES: Final = re.compile(rb"(?:[^%]|%[0-9a-fA-F]{2})*")

@@ -7,10 +7,10 @@ import os
 import time
 import zlib
 from typing import Any, Final
-from urllib.parse import unquote_plus
+from urllib.parse import unquote, unquote_plus
 
 from kontend.cluster.request import BODY_LIMIT, JSON, Request, Response
-from kontend.kube.errors import BadRequest, UnsupportedMediaType
+from kontend.kube.errors import BadRequest
 from kontend.serve.connection import Connection, Incoming
 from kontend.serve.identity import ADMIN, ClientInfo, User
 from kontend.serve.media import (
@@ -142,7 +142,8 @@ class Exchange:
 
     def stream_head(self, response: Response) -> bytes:
         """The head of a watch."""
-        return head(response.code, self.audit_id, JSON, length=None, warnings=response.warnings)
+        keep_alive = self.incoming.keep_alive
+        return head(response.code, self.audit_id, JSON, length=None, warnings=response.warnings, keep_alive=keep_alive)
 
 
 def _retry_after(response: Response) -> str:
@@ -169,6 +170,9 @@ def _parse_target(target: str) -> tuple[str, dict[str, tuple[str, ...]]]:
     if not path.startswith("/"):  # a client may send the whole URL, as if to a proxy
         rest = path.partition("://")[2]
         path = "/" + rest.partition("/")[2]
+    if "%" in path:
+        # The server splits the path when it is unescaped; what is left must not be unescaped again.
+        path = unquote(path).replace("%", "%25")
     if not query:
         return path, {}
     found: dict[str, list[str]] = {}
@@ -191,10 +195,8 @@ def _well_escaped(text: str) -> bool:
 
 def _unpacked(body: bytes, encoding: str) -> bytes:
     """A request body without its content encoding, at most one byte more than is allowed."""
-    if encoding in ("", "identity"):
+    if encoding != "gzip":  # kube-apiserver looks at none of them, and gzip is all that clients may hope for
         return body
-    if encoding not in ("gzip", "x-gzip"):
-        raise UnsupportedMediaType(f"content encoding {encoding!r} is not supported; send gzip, or none")
     try:
         unpacker = zlib.decompressobj(wbits=31)
         unpacked = unpacker.decompress(body, BODY_LIMIT + 1)

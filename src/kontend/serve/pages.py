@@ -29,6 +29,7 @@ def respond(state: State, request: Request) -> Response | None:
         if "verbose" in request.query:
             lines = [f"[+]{each} ok" for each in _CHECKS]
             return Response(200, "\n".join([*lines, f"{root} check passed", ""]))
+        return Response(200, "ok")
     return None
 
 

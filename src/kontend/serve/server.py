@@ -176,7 +176,10 @@ class Server:
             raise Unauthorized("Unauthorized")
         exchange.understand(user)
         self._commits.tick(int(time.time()))
-        if exchange.reads:
+        page = pages.respond(self._commits.durable, exchange.request)
+        if page is not None:
+            self._answer(exchange, page)
+        elif exchange.reads:
             self._read(exchange)
         else:
             self._write(exchange)
@@ -185,10 +188,6 @@ class Server:
         state, request = self._commits.durable, exchange.request
         if exchange.incoming.method != "GET":
             _check_method(state, request)
-        page = pages.respond(state, request)
-        if page is not None:
-            self._answer(exchange, page)
-            return
         _, response = handle(state, request)
         if response.watch is not None:
             self._watch(exchange, response)
@@ -241,9 +240,12 @@ class Server:
         if not incoming.keep_alive and incoming.version != "1.1":
             self._answer(exchange, Response(505, "505 HTTP Version Not Supported: a watch needs HTTP/1.1"))
             return
+        if incoming.method == "HEAD":
+            self._answer(exchange, Response(200, ""))
+            return
         if self._audit is not None:
             self._audit.started(exchange, response)
-        watcher = self._hub.open(exchange.request, response, exchange.connection, exchange.stream_head(response))
+        watcher = self._hub.open(exchange, response)
         if self._audit is not None:
             audit = self._audit
             watcher.when_finished(lambda: audit.complete(exchange, Response(200)))
@@ -294,4 +296,3 @@ def _check_method(state: State, request: Request) -> None:
             builtin = request.path in ("/version", "/api", "/apis")
         if builtin:
             raise not_allowed()
-

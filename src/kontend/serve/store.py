@@ -42,7 +42,7 @@ class Store:
         self.directory = directory
         self.path = directory / "kontend.db"
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0)
             self._prepare()
         except (OSError, sqlite3.Error) as error:

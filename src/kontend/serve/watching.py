@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -18,7 +20,7 @@ from kontend.cluster.present import Stream
 from kontend.cluster.request import Request, Response
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.state import Change, State
-from kontend.serve.connection import Connection
+from kontend.serve.exchange import Exchange
 from kontend.serve.media import JSON_TYPE, LAST_CHUNK, chunk, encode
 
 #: Events that a slow client may fall behind before it is cut off.
@@ -53,6 +55,7 @@ class Watcher:
     __slots__ = (
         "_finished",
         "_hub",
+        "_keep_alive",
         "_over",
         "_timer",
         "behind",
@@ -64,15 +67,16 @@ class Watcher:
         "version",
     )
 
-    def __init__(self, hub: Hub, channel: Channel, connection: Connection, deadline: float) -> None:
+    def __init__(self, hub: Hub, channel: Channel, exchange: Exchange, stream: Stream, deadline: float) -> None:
         self._hub = hub
         self._timer: asyncio.TimerHandle | None = None
         self.channel = channel
-        self.connection = connection
+        self.connection = exchange.connection
+        self._keep_alive = exchange.incoming.keep_alive
         self.deadline = deadline
-        self.bookmarks = channel.stream.watch.bookmarks
+        self.bookmarks = stream.watch.bookmarks
         #: Changes up to this version have been sent.
-        self.version = channel.stream.watch.version
+        self.version = stream.watch.version
         #: What waits for the client to read; how many of these are events that came after the watch began.
         self.pending: deque[bytes] = deque()
         self.behind = 0
@@ -112,7 +116,7 @@ class Watcher:
         self._leave()
         last = b"".join(self.pending) + LAST_CHUNK
         self.pending.clear()
-        self.connection.end_stream(last, keep_alive=keep_alive)
+        self.connection.end_stream(last, keep_alive=keep_alive and self._keep_alive)
 
     def _cut_off(self) -> None:
         self.pending.clear()
@@ -170,9 +174,9 @@ class Hub:
     def __len__(self) -> int:
         return sum(len(channel.watchers) for channels in self._channels.values() for channel in channels.values())
 
-    def open(self, request: Request, response: Response, connection: Connection, head: bytes) -> Watcher:
+    def open(self, exchange: Exchange, response: Response) -> Watcher:
         """Begin to send a watch: the events in the response, then all that follow."""
-        stream = response.watch
+        stream, request = response.watch, exchange.request
         assert stream is not None  # the caller has looked
         watch = stream.watch
         key: ChannelKey = (
@@ -188,10 +192,9 @@ class Hub:
         if channel is None:
             channel = channels[key] = Channel(key, stream)
         loop = asyncio.get_running_loop()
-        watcher = Watcher(self, channel, connection, loop.time() + _duration(request))
-        watcher.version, watcher.bookmarks = watch.version, watch.bookmarks
+        watcher = Watcher(self, channel, exchange, stream, loop.time() + _duration(request))
         channel.watchers.add(watcher)
-        watcher.start(head, [_frame(event) for event in response.body])
+        watcher.start(exchange.stream_head(response), [_frame(event) for event in response.body])
         if any(event["type"] == "ERROR" for event in response.body):
             watcher.end(keep_alive=True)
         return watcher
@@ -217,13 +220,17 @@ class Hub:
             # More happened in one step than history keeps: nobody can be told all of it.
             self.end_all(keep_alive=False)
             return
-        frames: dict[Channel, list[tuple[int, bytes]]] = {}
+        frames: Frames = {}
         for change in after.changes_since(before.resource_version):
             channels = self._channels.get(change.resource)
             if channels:
                 _read(after, change, channels.values(), frames)
         for channel, changes in frames.items():
-            _send(channel, changes)
+            if changes is None:
+                for watcher in list(channel.watchers):
+                    watcher.end(keep_alive=False)
+            else:
+                _send(channel, changes)
         if after.registry is not before.registry:
             self._end_stale(after.registry)
 
@@ -252,24 +259,35 @@ class Hub:
                     watcher.end(keep_alive=keep_alive)
 
 
-def _read(
-    state: State, change: Change, channels: Iterable[Channel], frames: dict[Channel, list[tuple[int, bytes]]]
-) -> None:
+#: What each channel has to send: versions and bytes, or None when it cannot be told what happened.
+Frames = dict[Channel, list[tuple[int, bytes]] | None]
+
+
+def _read(state: State, change: Change, channels: Iterable[Channel], frames: Frames) -> None:
     """What each channel has to say about one change."""
     # Whoever sees a change in the same form as the same type of event sees the same bytes.
     encoded: dict[tuple[Resource, object, str], bytes] = {}
     for channel in channels:
-        event = channel.stream.watch.event(change)
-        if event is None:
+        found = frames.setdefault(channel, [])
+        if found is None:
             continue
-        key = (channel.key[0], channel.stream.form, event["type"])
-        data = encoded.get(key)
-        if data is None:
-            data = encoded[key] = _frame(channel.stream.show(state, event))
-        frames.setdefault(channel, []).append((change.resource_version, data))
+        try:
+            event = channel.stream.watch.event(change)
+            if event is None:
+                continue
+            key = (channel.key[0], channel.stream.form, event["type"])
+            data = encoded.get(key)
+            if data is None:
+                data = encoded[key] = _frame(channel.stream.show(state, event))
+            found.append((change.resource_version, data))
+        except Exception:  # a bug of ours: these watches end, and their clients list again; the others go on
+            traceback.print_exc(file=sys.stderr)
+            frames[channel] = None
 
 
 def _send(channel: Channel, changes: list[tuple[int, bytes]]) -> None:
+    if not changes:
+        return
     first, together = changes[0][0], b"".join([data for _, data in changes])
     for watcher in list(channel.watchers):
         if watcher.version < first:
@@ -289,4 +307,4 @@ def _duration(request: Request) -> float:
         seconds = int(request.first("timeoutSeconds"))
     except ValueError:
         seconds = 0
-    return float(seconds) if seconds > 0 else SHORTEST_WATCH * (1 + random.random())
+    return float(seconds) if seconds else SHORTEST_WATCH * (1 + random.random())
