@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from kontend.cluster.cluster import Cluster
+from kontend.kube.errors import ApiError
 from kontend.runtime.api import Api
 from kontend.runtime.call import Call
 from kontend.runtime.guards import Guards
@@ -48,7 +50,8 @@ class Wire:
         self.calls.append(call)
         if isinstance(here, Fault):
             if here.committed:
-                self.inner.answer(call)
+                with suppress(ApiError):
+                    self.inner.answer(call)
             raise here.error
         if here is not None:
             here()

@@ -18,7 +18,7 @@ from kontend.audit.auditor import Report, audit
 from kontend.audit.baseline import BaselineError, write_baseline
 from kontend.audit.change import DiffError
 from kontend.audit.config import ConfigError, Settings, discover, load
-from kontend.audit.finding import Severity
+from kontend.audit.finding import Finding, Severity
 from kontend.audit.output import data, text
 from kontend.audit.policy import POLICIES
 
@@ -62,23 +62,27 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--include-generated", action="store_true", help="audit generated code too")
     parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help="leave out paths that match")
     parser.add_argument(
-        "--confirm", action="store_true", help="explore each finding and mark what is reproduced (needs the explorer)"
+        "--confirm",
+        action="store_true",
+        help="explore Python controllers written on kontend's runtime and mark the findings that are reproduced "
+        "(this runs their code)",
     )
     return parser
 
 
-def run(argv: Sequence[str]) -> int:
+#: Tries to reproduce findings; the auditor itself only reads code, so whoever mounts the command brings this.
+Confirm = Callable[[list[Finding]], list[Finding]]
+
+
+def run(argv: Sequence[str], confirm: Confirm | None = None) -> int:
     """Run `kontend audit` and return its exit code."""
     parser = _parser()
     try:
         options = parser.parse_args(list(argv))
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
-    if options.confirm:
-        return _wrong(
-            "--confirm turns findings into scenarios and needs the explorer, which this version does "
-            "not have. Run without it."
-        )
+    if options.confirm and confirm is None:
+        return _wrong("--confirm needs the explorer; run it as `kontend audit --confirm`.")
     missing = [path for path in options.paths if not os.path.lexists(path)]
     if missing:
         return _wrong(f"{missing[0]}: no such file or directory.")
@@ -87,6 +91,8 @@ def run(argv: Sequence[str]) -> int:
         baseline = options.baseline or _beside(settings)
         report = audit(options.paths, settings, baseline=baseline, diff=options.diff, tell=_progress())
         _clear()
+        if options.confirm and confirm is not None:
+            report = replace(report, findings=confirm(report.findings))
         if options.write_baseline:
             count = write_baseline(options.write_baseline, report.findings)
             _print(f"{count} findings written to {options.write_baseline}.\n", None)

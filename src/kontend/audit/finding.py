@@ -52,6 +52,8 @@ class Finding:
     code: str = ""
     also: tuple[str, ...] = ()
     fingerprint: str = ""
+    #: How the explorer reproduced it: the file that replays it. Empty when it was not asked to, or could not.
+    confirmed: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -23,7 +23,9 @@ class Command(NamedTuple):
 
 COMMANDS: Final = {
     "serve": Command("kontend.cli.serve", "run", "a Kubernetes API server in one process, for any client"),
-    "audit": Command("kontend.audit.command", "run", "find unsafe status and metadata writes in controllers"),
+    "explore": Command("kontend.explore.command", "run", "check controllers against every order and every lag"),
+    "replay": Command("kontend.explore.command", "replay", "run a counterexample again"),
+    "audit": Command("kontend.cli.audit", "run", "find unsafe status and metadata writes in controllers"),
     "rule": Command("kontend.audit.command", "rule", "explain a rule of the auditor"),
 }
 

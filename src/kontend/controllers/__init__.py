@@ -12,11 +12,17 @@ from collections.abc import Sequence
 from kontend.controllers.cron_job import CronJobs
 from kontend.controllers.daemon_set import DaemonSets
 from kontend.controllers.deployment import Deployments
+from kontend.controllers.endpoint_slice import EndpointSlices
+from kontend.controllers.endpoints import Endpoints
 from kontend.controllers.garbage_collector import GarbageCollector
 from kontend.controllers.job import Jobs
 from kontend.controllers.namespace import Namespaces
+from kontend.controllers.nodes import Nodes, PodLifecycle
 from kontend.controllers.replica_set import ReplicaSets
+from kontend.controllers.scheduler import Scheduler
 from kontend.controllers.stateful_set import StatefulSets
+from kontend.controllers.volume_binding import VolumeClaims, Volumes
+from kontend.controllers.volume_protection import ClaimProtection, VolumeProtection
 from kontend.runtime.controller import Controller
 
 
@@ -35,9 +41,15 @@ def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list
         DaemonSets(),
         Jobs(),
         CronJobs(),
+        VolumeClaims(),
+        Volumes(),
+        ClaimProtection(),
+        VolumeProtection(),
+        Endpoints(),
+        EndpointSlices(),
     ]
 
 
 def pod_controllers() -> list[Controller]:
     """What schedules pods and makes them run."""
-    return []
+    return [Nodes(), Scheduler(), PodLifecycle()]

@@ -77,25 +77,6 @@ def _deployment_of_pod(pod: Object, cache: Cache) -> Iterator[Key]:
             yield key
 
 
-@dataclass(slots=True)
-class Rollout:
-    """A Deployment and its ReplicaSets."""
-
-    deployment: Object
-    new: Object | None
-    old: list[Object] = field(default_factory=list)
-
-    @property
-    def every(self) -> list[Object]:
-        """All ReplicaSets."""
-        return [*self.old, *([self.new] if self.new is not None else [])]
-
-    @property
-    def size(self) -> int:
-        """How many pods there should be."""
-        return replicas_of(self.deployment)
-
-
 class Deployments(BuiltIn):
     """Rolls out Deployments."""
 
@@ -115,17 +96,17 @@ class Deployments(BuiltIn):
         sets = await claim(api, deployment, found, selector)
         if is_deleting(deployment):
             rollout = await self._rollout(api, deployment, sets, create=False)
-            return await self._write_status(api, rollout, _status(rollout, api.now()))
+            return await self._write_status(api, rollout, status_of(rollout, api.now()))
         await self._say_paused(api, deployment)
         paused = bool(deployment["spec"].get("paused"))
         if ROLLBACK in annotations_of(deployment) and not paused:
             return await self._roll_back(api, deployment, sets)
         rollout = await self._rollout(api, deployment, sets, create=False)
-        if paused or _was_scaled(rollout):
+        if paused or was_scaled(rollout):
             await self._scale(api, rollout)
             if paused:
                 await self._clean_up(api, rollout)
-            return await self._write_status(api, rollout, _status(rollout, api.now()))
+            return await self._write_status(api, rollout, status_of(rollout, api.now()))
         if is_rolling(deployment):
             return await self._roll(api, deployment, sets)
         return await self._recreate(api, rollout, sets)
@@ -148,10 +129,10 @@ class Deployments(BuiltIn):
             new["spec"]["minReadySeconds"] = spec.get("minReadySeconds") or 0
             await api.update(new)
             return rollout
-        changed = _set_revision(deployment, annotations_of(new).get(REVISION, ""))
-        if _has_deadline(deployment) and get_condition(deployment.get("status") or {}, "Progressing") is None:
+        changed = set_revision(deployment, annotations_of(new).get(REVISION, ""))
+        if has_deadline(deployment) and get_condition(deployment.get("status") or {}, "Progressing") is None:
             text = f'Found new replica set "{new["metadata"]["name"]}"'
-            _progressing(deployment, "True", "FoundNewReplicaSet", text, api.now())
+            set_progressing(deployment, "True", "FoundNewReplicaSet", text, api.now())
             changed = True
         if changed:
             await api.status.update(deployment)
@@ -178,16 +159,16 @@ class Deployments(BuiltIn):
                 raise
         except ApiError as error:
             terminating = any(cause.get("reason") == "NamespaceTerminating" for cause in error.causes)
-            if _has_deadline(deployment) and not terminating:
+            if has_deadline(deployment) and not terminating:
                 text = f'Failed to create new replica set "{name}": {error.message}'
-                _progressing(deployment, "False", "ReplicaSetCreateError", text, api.now())
+                set_progressing(deployment, "False", "ReplicaSetCreateError", text, api.now())
                 await api.status.update(deployment)
             raise
         rollout.new = new
-        changed = _set_revision(deployment, str(revision))
-        if created and _has_deadline(deployment):
+        changed = set_revision(deployment, str(revision))
+        if created and has_deadline(deployment):
             text = f'Created new replica set "{name}"'
-            _progressing(deployment, "True", "NewReplicaSetCreated", text, api.now())
+            set_progressing(deployment, "True", "NewReplicaSetCreated", text, api.now())
             changed = True
         if changed:
             await api.status.update(deployment)
@@ -209,7 +190,7 @@ class Deployments(BuiltIn):
             latest = active[0] if active else rollout.new or (rollout.old[-1] if rollout.old else None)
             if latest is not None and replicas_of(latest) != rollout.size:
                 await self._resize(api, rollout, latest, rollout.size)
-        elif _is_saturated(rollout):
+        elif is_saturated(rollout):
             for each in rollout.old:
                 if replicas_of(each):
                     await self._resize(api, rollout, each, 0)
@@ -227,7 +208,7 @@ class Deployments(BuiltIn):
             size = new_size(deployment, rollout.every, new) if grown else rollout.size
             if await self._resize(api, rollout, new, size):
                 return await self._finish(api, rollout)
-        if not await self._shrink(api, rollout, new) and _is_complete(deployment, deployment.get("status") or {}):
+        if not await self._shrink(api, rollout, new) and is_complete(deployment, deployment.get("status") or {}):
             await self._clean_up(api, rollout)
         return await self._finish(api, rollout)
 
@@ -268,7 +249,7 @@ class Deployments(BuiltIn):
             rollout = await self._rollout(api, rollout.deployment, sets, create=True)
         if rollout.new is not None and replicas_of(rollout.new) != rollout.size:
             await self._resize(api, rollout, rollout.new, rollout.size)
-        if _is_complete(rollout.deployment, rollout.deployment.get("status") or {}):
+        if is_complete(rollout.deployment, rollout.deployment.get("status") or {}):
             await self._clean_up(api, rollout)
         return await self._finish(api, rollout)
 
@@ -312,7 +293,7 @@ class Deployments(BuiltIn):
     # What is said
 
     async def _say_paused(self, api: Api, deployment: Object) -> None:
-        if not _has_deadline(deployment):
+        if not has_deadline(deployment):
             return
         known = get_condition(deployment.get("status") or {}, "Progressing") or {}
         if known.get("reason") == "ProgressDeadlineExceeded":
@@ -321,14 +302,14 @@ class Deployments(BuiltIn):
         if was == is_now:
             return
         reason, text = ("DeploymentPaused", "paused") if is_now else ("DeploymentResumed", "resumed")
-        _progressing(deployment, "Unknown", reason, f"Deployment is {text}", api.now())
+        set_progressing(deployment, "Unknown", reason, f"Deployment is {text}", api.now())
         await api.status.update(deployment)
 
     async def _finish(self, api: Api, rollout: Rollout) -> Result | None:
         """Say how the rollout gets on."""
         deployment, now = rollout.deployment, api.now()
-        status = _status(rollout, now)
-        _set_progress(rollout, status, now)
+        status = status_of(rollout, now)
+        set_progress(rollout, status, now)
         failures = [
             found
             for each in (*([rollout.new] if rollout.new is not None else []), *rollout.every)
@@ -338,133 +319,10 @@ class Deployments(BuiltIn):
             put_condition(status, {**failures[0], "lastUpdateTime": failures[0]["lastTransitionTime"]})
         else:
             remove_condition(status, "ReplicaFailure")
-        return await self._write_status(api, rollout, status) or _next_look(deployment, status, now)
+        return await self._write_status(api, rollout, status) or next_look(deployment, status, now)
 
     async def _write_status(self, api: Api, rollout: Rollout, status: dict[str, Any]) -> Result | None:
         if status != (rollout.deployment.get("status") or {}):
             rollout.deployment["status"] = status
             await api.status.update(rollout.deployment)
         return None
-
-
-def _was_scaled(rollout: Rollout) -> bool:
-    desired = [number_in(each, DESIRED) for each in rollout.every if replicas_of(each)]
-    return any(each is not None and each != rollout.size for each in desired)
-
-
-def _is_saturated(rollout: Rollout) -> bool:
-    new = rollout.new
-    if new is None:
-        return False
-    return replicas_of(new) == number_in(new, DESIRED) == counted([new], "availableReplicas") == rollout.size
-
-
-def _has_deadline(deployment: Object) -> bool:
-    return deployment["spec"].get("progressDeadlineSeconds", UNLIMITED) != UNLIMITED
-
-
-def _set_revision(deployment: Object, revision: str) -> bool:
-    annotations = deployment["metadata"].setdefault("annotations", {})
-    changed = annotations.get(REVISION) != revision
-    annotations[REVISION] = revision
-    return changed
-
-
-def _progressing(deployment: Object, status: str, reason: str, message: str, now: str) -> None:
-    put_condition(deployment.setdefault("status", {}), _condition("Progressing", status, reason, message, now))
-
-
-def _condition(kind: str, status: str, reason: str, message: str, now: str) -> dict[str, Any]:
-    return new_condition(kind, status, reason, message, now, lastUpdateTime=now)
-
-
-def _status(rollout: Rollout, now: str) -> dict[str, Any]:
-    """What the ReplicaSets say together."""
-    deployment, every = rollout.deployment, rollout.every
-    old = deployment.get("status") or {}
-    available = counted(every, "availableReplicas")
-    numbers = {
-        "observedGeneration": deployment["metadata"].get("generation", 0),
-        "replicas": counted(every, "replicas"),
-        "updatedReplicas": counted([rollout.new], "replicas") if rollout.new is not None else 0,
-        "readyReplicas": counted(every, "readyReplicas"),
-        "availableReplicas": available,
-        "unavailableReplicas": max(0, wanted(every) - available),
-    }
-    status: dict[str, Any] = {name: number for name, number in numbers.items() if number}
-    if old.get("collisionCount") is not None:
-        status["collisionCount"] = old["collisionCount"]
-    seen = [each for each in every if (each.get("status") or {}).get("observedGeneration")]
-    if all("terminatingReplicas" in each["status"] for each in seen):
-        status["terminatingReplicas"] = counted(seen, "terminatingReplicas")
-    if old.get("conditions"):
-        status["conditions"] = deepcopy(old["conditions"])
-    if available >= rollout.size - max_unavailable(deployment):
-        text = "Deployment has minimum availability."
-        put_condition(status, _condition("Available", "True", "MinimumReplicasAvailable", text, now))
-    else:
-        text = "Deployment does not have minimum availability."
-        put_condition(status, _condition("Available", "False", "MinimumReplicasUnavailable", text, now))
-    return status
-
-
-def _is_complete(deployment: Object, status: Mapping[str, Any]) -> bool:
-    size = replicas_of(deployment)
-    counts = (status.get(name, 0) for name in ("updatedReplicas", "replicas", "availableReplicas"))
-    generation = deployment["metadata"].get("generation", 0)
-    return all(each == size for each in counts) and status.get("observedGeneration", 0) >= generation
-
-
-def _gets_on(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    def outdated(status: Mapping[str, Any]) -> int:
-        return int(status.get("replicas", 0)) - int(status.get("updatedReplicas", 0))
-
-    grown = ("updatedReplicas", "readyReplicas", "availableReplicas")
-    return outdated(new) < outdated(old) or any(new.get(name, 0) > old.get(name, 0) for name in grown)
-
-
-def _set_progress(rollout: Rollout, status: dict[str, Any], now: str) -> None:
-    """Say in the condition ``Progressing`` whether the rollout is done, gets on, or is stuck."""
-    deployment = rollout.deployment
-    if not _has_deadline(deployment):
-        remove_condition(status, "Progressing")
-        return
-    old = deployment.get("status") or {}
-    current = get_condition(old, "Progressing")
-    known = (current or {}).get("reason")
-    if status.get("replicas", 0) == status.get("updatedReplicas", 0) and known == "NewReplicaSetAvailable":
-        return
-    what = f'ReplicaSet "{rollout.new["metadata"]["name"]}"' if rollout.new is not None else ""
-    what = what or f'Deployment "{deployment["metadata"]["name"]}"'
-    if _is_complete(deployment, status):
-        text = f"{what} has successfully progressed."
-        put_condition(status, _condition("Progressing", "True", "NewReplicaSetAvailable", text, now))
-    elif _gets_on(old, status):
-        new = _condition("Progressing", "True", "ReplicaSetUpdated", f"{what} is progressing.", now)
-        if current is not None and current["status"] == "True":
-            new["lastTransitionTime"] = current["lastTransitionTime"]
-        remove_condition(status, "Progressing")
-        put_condition(status, new)
-    elif _is_stuck(deployment, status, now):
-        text = f"{what} has timed out progressing."
-        put_condition(status, _condition("Progressing", "False", "ProgressDeadlineExceeded", text, now))
-
-
-def _is_stuck(deployment: Object, status: dict[str, Any], now: str) -> bool:
-    known = get_condition(status, "Progressing")
-    if known is None or known["reason"] == "NewReplicaSetAvailable":
-        return False
-    if known["reason"] == "ProgressDeadlineExceeded":
-        return True
-    return seconds(known["lastUpdateTime"]) + int(deployment["spec"]["progressDeadlineSeconds"]) < seconds(now)
-
-
-def _next_look(deployment: Object, status: dict[str, Any], now: str) -> Result | None:
-    """When to look whether the rollout is stuck."""
-    known = get_condition(status, "Progressing")
-    if not _has_deadline(deployment) or known is None or known["reason"] == "ProgressDeadlineExceeded":
-        return None
-    if _is_complete(deployment, status):
-        return None
-    left = seconds(known["lastUpdateTime"]) + int(deployment["spec"]["progressDeadlineSeconds"]) - seconds(now)
-    return Result(requeue_after=float(max(left, 0) + 1))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -28,6 +29,12 @@ _VERSION: Final = "7770000000"
 _VERSIONS: Final = re.compile(rb"7770000000(\d{8})")
 _UUID: Final = "77700000-0000-4000-8000-"
 _UUIDS: Final = re.compile(rb"77700000-0000-4000-8000-(\d{12})")
+
+
+#: A file and a line in it.
+Place = tuple[str, int]
+_NOWHERE: Final[Place] = ("", 0)
+_OURS: Final = str(Path(__file__).parent.parent)
 
 
 class Nondeterminism(Exception):
@@ -61,12 +68,21 @@ class Done:
 class Node:
     """A point in a conversation: the next call, or the end."""
 
-    __slots__ = ("answer", "call", "children", "done", "drawn", "id", "parent")
+    __slots__ = ("answer", "call", "children", "done", "drawn", "id", "parent", "place")
 
     def __init__(
-        self, id: int, parent: Node | None, answer: bytes, call: Call | None, done: Done | None, drawn: int
+        self,
+        id: int,
+        parent: Node | None,
+        answer: bytes,
+        call: Call | None,
+        done: Done | None,
+        drawn: int,
+        place: Place,
     ) -> None:
         self.id = id
+        #: The line of the user's code that makes the call.
+        self.place = place
         self.parent = parent
         #: What was answered to the parent's call: JSON, behind ``=`` or, for errors, ``!``.
         self.answer = answer
@@ -148,14 +164,14 @@ class Behaviour:
             path.append((at.call, reply))
             reply = at.answer
             at = at.parent
-        call, done, drawn = self._run(list(reversed(path)), start)
-        node = Node(len(self.nodes), parent, answer, call, done, drawn)
+        call, done, drawn, place = self._run(list(reversed(path)), start)
+        node = Node(len(self.nodes), parent, answer, call, done, drawn, place)
         self.nodes.append(node)
         return node
 
     def _run(
         self, path: list[tuple[Call, bytes]], start: tuple[Key, bytes, str]
-    ) -> tuple[Call | None, Done | None, int]:
+    ) -> tuple[Call | None, Done | None, int, Place]:
         """Run the reconcile up to its next call, giving it the answers on the way."""
         self.runs += 1
         request, memory, now = start
@@ -174,17 +190,18 @@ class Behaviour:
                         "keeps from one run to the next"
                     )
                 call = _sent(coroutine, _decoded(answer))
+            place = _place(coroutine)
         except StopIteration as stop:
             result = stop.value if isinstance(stop.value, Result) else Result()
             again = result.requeue or result.requeue_after is not None
-            return None, Done(again, "", self._memory()), backend.drawn
+            return None, Done(again, "", self._memory()), backend.drawn, _NOWHERE
         except Nondeterminism:
             raise
         except Exception as error:
-            return None, Done(True, f"{type(error).__name__}: {error}", self._memory()), backend.drawn
+            return None, Done(True, f"{type(error).__name__}: {error}", self._memory()), backend.drawn, _NOWHERE
         finally:
             coroutine.close()
-        return call, None, backend.drawn
+        return call, None, backend.drawn, place
 
     def _memory(self) -> bytes:
         return orjson.dumps(
@@ -197,6 +214,17 @@ def _sent(coroutine: Any, answer: Any) -> Call:
     if not isinstance(call, Call):
         raise Nondeterminism(f"a reconcile waited for {call!r}; it may only await calls of its api")
     return call
+
+
+def _place(coroutine: Any) -> Place:
+    """The innermost line of code that is not ours: the one a user wrote to make the call."""
+    found = _NOWHERE
+    while getattr(coroutine, "cr_frame", None) is not None:
+        frame = coroutine.cr_frame
+        if not frame.f_code.co_filename.startswith(_OURS) or found == _NOWHERE:
+            found = (frame.f_code.co_filename, frame.f_lineno)
+        coroutine = coroutine.cr_await
+    return found
 
 
 def _decoded(answer: bytes) -> Any:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.state import State
-from kontend.explore.engine import Engine, Move, Step
+from kontend.explore.behaviour import Place
+from kontend.explore.engine import Engine, Move, Step, end_key
 from kontend.explore.lost_updates import lost_update
 from kontend.explore.scenario import BadScenario, Property, Scenario
 from kontend.explore.verdict import Verdict, Violation
@@ -44,7 +45,9 @@ class Search:
         self._holds: dict[str, list[bool]] = {}
         self._violations: dict[str, Violation] = {}
         self._seen: set[str] = set()
-        self._ends: dict[int, tuple[int, State]] = {}
+        self._ends: dict[bytes, tuple[int, State]] = {}
+        #: The shortest story for each line of code that can lose an update.
+        self.lost: dict[Place, Violation] = {}
         bounds = scenario.bounds
         self.verdict = Verdict(bounds=f"lag ≤ {bounds.lag}, concurrent ≤ {bounds.concurrent}")
 
@@ -156,6 +159,12 @@ class Search:
                         "and nobody was told"
                     )
                     self._violate("lost update", sentence, number, move)
+                    place = step.flight.node.place
+                    if place not in self.lost:
+                        choices = [*self._path(number), move]
+                        self.lost[place] = Violation(
+                            "lost update", sentence, tuple(self._story(choices)), tuple(choices)
+                        )
         pairs = [each for each in self.scenario.properties if each.arity == 2]
         if pairs:
             before, after = Cluster(state=world.state), Cluster(state=step.world.state)
@@ -172,9 +181,10 @@ class Search:
     def _settled(self, number: int, world: World) -> None:
         entry = self._entries[number]
         entry.settled = True
-        known = self._ends.get(world.objects)
+        end = end_key(world.state)
+        known = self._ends.get(end)
         if known is None or entry.cost < self._entries[known[0]].cost:
-            self._ends[world.objects] = (number, world.state)
+            self._ends[end] = (number, world.state)
 
     def _judge_ends(self) -> None:
         """Everything that can settle must settle well, and no perturbation may decide how."""

@@ -166,6 +166,7 @@ class Api(Reader):
         uid: str | None = None,
         resource_version: str | None = None,
         propagation: str | None = None,
+        grace_period: int | None = None,
     ) -> None:
         """Delete an object. With the guard on, only the very version that was read (``uid`` and version of ``obj``)."""
         metadata = obj.get("metadata") or {}
@@ -178,6 +179,8 @@ class Api(Reader):
             options["preconditions"] = {name: value for name, value in preconditions.items() if value}
         if propagation is not None:
             options["propagationPolicy"] = propagation
+        if grace_period is not None:
+            options["gracePeriodSeconds"] = grace_period
         kind, key = self._address(obj)
         answer = await self._backend.call(Call("delete", kind, *key, body=canonical(options) if options else b""))
         self._record_delete(kind, answer)

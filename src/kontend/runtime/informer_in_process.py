@@ -33,6 +33,13 @@ class ClusterFeed:
         for kind in kinds or [each for each in self.cache.views if each not in self.held]:
             self._pump(kind)
 
+    def forget(self, kind: str) -> None:
+        """A kind is no longer served: whoever asks hears that its objects are gone."""
+        self._streams.pop(kind, None)
+        view = self.cache.views.pop(kind, None)
+        if view is not None:
+            self.cache.deliver(view.replace([], view.version))
+
     def _pump(self, kind: str) -> None:
         stream = self._streams.get(kind)
         if stream is None:

@@ -28,7 +28,8 @@ def _finding(finding: Finding, colour: bool) -> str:
     if colour:
         severity = f"\x1b[{_COLOURS[finding.severity]}m{severity}\x1b[0m"
         place = f"\x1b[1m{place}\x1b[0m"
-    body = " ".join(part for part in (finding.message, finding.fix) if part)
+    confirmed = f"Confirmed: kontend replay {finding.confirmed}" if finding.confirmed else ""
+    body = " ".join(part for part in (finding.message, finding.fix, confirmed) if part)
     return f"{place}  {finding.rule}  {severity}\n" + textwrap.fill(
         body, 118, initial_indent="  ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )

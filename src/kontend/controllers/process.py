@@ -1,0 +1,87 @@
+"""The controllers as one process beside a server: kube-controller-manager, without a process of its own.
+
+They read and write the server's state directly, one reconcile at a time, on whatever thread calls :meth:`work`. Kinds
+that are defined while it runs are watched from then on, and forgotten when their definition goes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from kontend.cluster.cluster import Cluster
+from kontend.cluster.resources import Resource
+from kontend.controllers.built_in import OfEveryKind
+from kontend.kube.names import GroupVersionKind
+from kontend.runtime.controller import Controller, requests_for
+from kontend.runtime.guards import Guards
+from kontend.runtime.manager_in_process import InProcessManager
+from kontend.runtime.predicates import Event
+
+
+class ControllerProcess(InProcessManager):
+    """Controllers that follow the definitions of a cluster."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        controllers: Iterable[Controller],
+        *,
+        guards: Guards | None = None,
+        clock: Callable[[], float] | None = time.monotonic,
+    ) -> None:
+        """Run ``controllers`` on ``cluster``; with ``clock=None`` on virtual time, as in a test."""
+        super().__init__(cluster, controllers, guards=guards, clock=clock)
+        self._everywhere = [
+            (loop, loop.controller)
+            for loop in self.loops
+            if isinstance(loop.controller, OfEveryKind) and not loop.controller.only
+        ]
+        self._registry: object = None
+        self._custom: frozenset[str] = frozenset()
+        self._heard: set[str] = set()
+
+    def poll(self) -> None:
+        """Deliver what happened in the cluster, of kinds that are served now."""
+        registry = self.cluster.state.registry
+        if registry is not self._registry:
+            self._registry = registry
+            self._follow_definitions()
+        super().poll()
+
+    def work(self, most: int = 100) -> float | None:
+        """Run what is ready, at most so many reconciles.
+
+        Returns after how many seconds to call again: 0 when there is more to do, None when nothing but an event brings
+        more.
+        """
+        for _ in range(most):
+            if self.step() is None:
+                due = self.next_due()
+                return None if due is None else max(0.0, due - self.clock())
+        return 0.0
+
+    def _follow_definitions(self) -> None:
+        chosen: dict[str, Resource] = {}
+        for each in self.cluster.state.registry.custom:
+            stored = each.custom is not None and each.version == each.custom.storage_version
+            if stored or each.key not in chosen:
+                chosen[each.key] = each
+        custom = frozenset(str(GroupVersionKind(each.group, each.version, each.kind)) for each in chosen.values())
+        for kind in sorted(self._custom - custom):
+            self.feed.forget(kind)
+        for kind in sorted(custom - self._custom):
+            if self._everywhere:
+                self.cache.view(kind)
+            if kind not in self._heard:
+                self._heard.add(kind)
+                self.cache.on_event(kind, self._hear)
+        for _, controller in self._everywhere:
+            controller.custom = tuple(sorted(custom))
+        self._custom = custom
+
+    def _hear(self, event: Event) -> None:
+        """An event of a kind that was not known when the controllers were made."""
+        for loop, controller in self._everywhere:
+            for request in requests_for(controller, event, self.cache, namespaced=False):
+                loop.queue.add(request)

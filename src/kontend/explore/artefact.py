@@ -1,0 +1,70 @@
+"""A counterexample as a file: what to run, the choices, and the story they must give again."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import xxhash
+
+from kontend.explore.engine import Engine, Move
+from kontend.explore.scenario import BadScenario
+from kontend.explore.search import replay
+from kontend.explore.source import scenarios_in
+from kontend.explore.verdict import Violation
+from kontend.kube.names import Key
+
+_ENTRY: Final = "trace.json"
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+
+
+def save(directory: Path, source: Path, scenario: str, violation: Violation) -> Path:
+    """Write a counterexample; the same one always gets the same name and the same bytes."""
+    document = {
+        "source": str(source),
+        "scenario": scenario,
+        "property": violation.property,
+        "sentence": violation.sentence,
+        "choices": [_written(move) for move in violation.choices],
+        "story": list(violation.moves),
+    }
+    data = orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2)
+    slug = violation.property.replace(" ", "-")
+    path = directory / f"{slug}-{xxhash.xxh3_64_hexdigest(data)[:8]}.zip"
+    directory.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo(_ENTRY, _EPOCH), data)
+    return path
+
+
+def open_trace(path: Path) -> dict[str, Any]:
+    """What a file of ours says."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            document: dict[str, Any] = orjson.loads(archive.read(_ENTRY))
+    except (OSError, KeyError, zipfile.BadZipFile, orjson.JSONDecodeError) as error:
+        raise BadScenario(f"{path}: not a counterexample of kontend: {error}") from error
+    return document
+
+
+def run_again(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """Replay a counterexample: the document, and the story it gives now."""
+    document = open_trace(path)
+    scenarios = scenarios_in(document["source"])
+    scenario = scenarios.get(document["scenario"])
+    if scenario is None:
+        raise BadScenario(f"{document['source']}: there is no scenario {document['scenario']} any more")
+    steps = replay(Engine(scenario), [_read(each) for each in document["choices"]])
+    return document, [step.text for step in steps]
+
+
+def _written(move: Move) -> list[Any]:
+    subject = list(move.subject) if isinstance(move.subject, Key) else move.subject
+    return [move.what, move.pilot, subject]
+
+
+def _read(written: list[Any]) -> Move:
+    what, pilot, subject = written
+    return Move(what, pilot, Key(*subject) if isinstance(subject, list) else subject)

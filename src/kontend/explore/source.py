@@ -1,0 +1,146 @@
+"""Scenarios from a file of Python: those it defines, or one made up from its controllers.
+
+A file that defines scenarios (module-level values that are a :class:`Scenario`) is explored as it says. A file that
+only defines controllers is given the plainest scenario there is: one object of each kind that is reconciled, and a user
+who changes it once.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from kontend.cluster.cluster import Cluster
+from kontend.cluster.seed import UnknownKind
+from kontend.explore.scenario import BadScenario, Bounds, Scenario, patch
+from kontend.kube.errors import ApiError
+from kontend.kube.names import GroupVersionKind, parse_kind
+from kontend.runtime.controller import Controller
+
+_WORLDS: Final = 20_000
+_LABELS: Final = {"app": "example"}
+_POD: Final[dict[str, Any]] = {"containers": [{"name": "main", "image": "example:1"}]}
+_TEMPLATE: Final[dict[str, Any]] = {"metadata": {"labels": _LABELS}, "spec": _POD}
+#: What built-in kinds cannot do without.
+_SPECS: Final[dict[str, dict[str, Any]]] = {
+    "Pod": _POD,
+    "Deployment": {"selector": {"matchLabels": _LABELS}, "template": _TEMPLATE},
+    "ReplicaSet": {"selector": {"matchLabels": _LABELS}, "template": _TEMPLATE},
+    "DaemonSet": {"selector": {"matchLabels": _LABELS}, "template": _TEMPLATE},
+    "StatefulSet": {"selector": {"matchLabels": _LABELS}, "template": _TEMPLATE, "serviceName": "example"},
+    "Job": {"template": {"spec": {**_POD, "restartPolicy": "Never"}}},
+    "Service": {"ports": [{"port": 80}]},
+}
+
+
+def load(path: str | Path) -> ModuleType:
+    """Import a file of Python. This runs it."""
+    file = Path(path).resolve()
+    if not file.is_file():
+        raise BadScenario(f"{path}: no such file")
+    name = f"kontend_source_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise BadScenario(f"{path}: not a file of Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(file.parent))
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise BadScenario(f"{path}: it cannot be imported: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(str(file.parent))
+    return module
+
+
+def scenarios_in(path: str | Path) -> dict[str, Scenario]:
+    """The scenarios of a file by name; the made-up one is called ``controllers``."""
+    module = load(path)
+    found = {name: value for name, value in vars(module).items() if isinstance(value, Scenario)}
+    if found:
+        return found
+    controllers = list(_controllers(module))
+    if not controllers:
+        raise BadScenario(f"{path}: it defines neither a Scenario nor a Controller that can be made without arguments")
+    return {"controllers": made_up(controllers)}
+
+
+def _controllers(module: ModuleType) -> Iterable[Controller]:
+    for value in vars(module).values():
+        if not inspect.isclass(value) or not issubclass(value, Controller) or value.__module__ != module.__name__:
+            continue
+        if not value.kind:
+            continue
+        try:
+            yield value()
+        except TypeError:
+            continue
+
+
+def made_up(controllers: list[Controller]) -> Scenario:
+    """The plainest scenario for some controllers."""
+    kinds = [parse_kind(kind) for controller in controllers for kind in controller.kinds]
+    crds = [_definition(kind) for kind in dict.fromkeys(kinds) if not _is_served(kind)]
+    objects = [_example(parse_kind(controller.kind)) for controller in controllers]
+    unique = {(obj["apiVersion"], obj["kind"]): obj for obj in objects}
+    actions = [
+        patch(obj, {"metadata": {"annotations": {"kontend.example.com/touched": "1"}}}) for obj in unique.values()
+    ]
+    scenario = Scenario(
+        controllers=controllers,
+        crds=crds,
+        objects=list(unique.values()),
+        actions=actions[:1],
+        bounds=Bounds(lag=1, concurrent=2, worlds=_WORLDS),
+    )
+    try:
+        scenario.check()
+    except ApiError as error:
+        raise BadScenario(f"no example object could be made up: {error.message}; define a Scenario") from error
+    return scenario
+
+
+def _is_served(kind: GroupVersionKind) -> bool:
+    try:
+        Cluster().list(str(kind))
+    except UnknownKind:
+        return False
+    return True
+
+
+def _example(kind: GroupVersionKind) -> dict[str, Any]:
+    obj: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "example"}}
+    if kind.kind in _SPECS:
+        obj["spec"] = _SPECS[kind.kind]
+    elif not _is_served(kind):
+        obj["spec"] = {}
+    return obj
+
+
+def _definition(kind: GroupVersionKind) -> dict[str, Any]:
+    plural = f"{kind.kind.lower()}s"
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{kind.group}"},
+        "spec": {
+            "group": kind.group,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind.kind},
+            "versions": [
+                {
+                    "name": kind.version,
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                }
+            ],
+        },
+    }

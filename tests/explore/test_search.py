@@ -1,0 +1,231 @@
+"""The explorer finds what can go wrong, and says when nothing can."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan, planned
+from kontend.cluster.cluster import Cluster
+from kontend.explore.artefact import run_again, save
+from kontend.explore.behaviour import Nondeterminism
+from kontend.explore.engine import Engine
+from kontend.explore.scenario import BadScenario, Bounds, Scenario, always, eventually, never, sometimes, update
+from kontend.explore.search import check, replay
+from kontend.runtime.api import Api
+from kontend.runtime.controller import Controller, Request, Result
+from kontend.runtime.guards import Guards
+from kontend.runtime.patches import merge_from
+
+
+def test_two_blind_writers_make_two_plans() -> None:
+    verdict = check(double_plan(Widgets(), lag=0, concurrent=2))
+    assert {violation.property for violation in verdict.violations} == {"one_plan", "lost update"}
+    (story,) = [violation.moves for violation in verdict.violations if violation.property == "one_plan"]
+    assert len(story) == 6
+    assert story[-1] == "widgets#1: patch Widget.example.com/v1 default/w/status"
+
+
+def test_locked_writers_make_one_plan_in_every_world() -> None:
+    verdict = check(double_plan(LockedWidgets(), lag=1, concurrent=2))
+    assert verdict.ok
+    assert "holds in all" in str(verdict)
+    assert len(verdict.end_states) == 1
+
+
+def test_the_same_scenario_gives_the_same_counts() -> None:
+    first, second = (check(double_plan(LockedWidgets(), lag=1, concurrent=2)) for _ in range(2))
+    assert (first.worlds, first.moves) == (second.worlds, second.moves)
+
+
+def test_user_code_runs_once_for_each_new_answer() -> None:
+    verdict = check(double_plan(LockedWidgets(), lag=2, concurrent=3))
+    assert verdict.moves > 10_000
+    assert verdict.runs < 50
+
+
+def test_a_stale_cache_alone_makes_two_plans_when_own_writes_are_not_waited_for() -> None:
+    """One instance, one user: the second reconcile reads the cache before the first one's write has arrived there."""
+    scenario = double_plan(Widgets(), lag=2)
+    touched = Scenario(
+        controllers=scenario.controllers,
+        crds=[CRD],
+        objects=[WIDGET],
+        actions=[update(WIDGET, metadata={"labels": {"a": "1"}}), update(WIDGET, metadata={"labels": {"a": "2"}})],
+        properties=scenario.properties,
+        bounds=Bounds(lag=2),
+        guards=UNGUARDED,
+    )
+    assert "one_plan" in {violation.property for violation in check(touched).violations}
+
+
+def test_waiting_for_own_writes_prevents_it() -> None:
+    touched = Scenario(
+        controllers=[Widgets()],
+        crds=[CRD],
+        objects=[WIDGET],
+        actions=[update(WIDGET, metadata={"labels": {"a": "1"}}), update(WIDGET, metadata={"labels": {"a": "2"}})],
+        properties=[eventually(planned)],
+        bounds=Bounds(lag=2),
+        guards=Guards(locked_status=False, fencing=False),
+    )
+    verdict = check(touched)
+    assert verdict.closed
+    assert "lost update" not in {violation.property for violation in verdict.violations}
+
+
+def test_a_counterexample_replays_to_the_same_story() -> None:
+    scenario = double_plan(Widgets(), lag=0, concurrent=2)
+    for violation in check(scenario).violations:
+        again = [step.text for step in replay(Engine(scenario), violation.choices)]
+        assert again == list(violation.moves)
+
+
+def test_a_saved_counterexample_runs_again_from_its_file(tmp_path: Path) -> None:
+    source = tmp_path / "scenario.py"
+    source.write_text(
+        "from explore.widgets import Widgets, double_plan\nrace = double_plan(Widgets(), lag=0, concurrent=2)\n"
+    )
+    violation = check(double_plan(Widgets(), lag=0, concurrent=2)).violations[0]
+    first = save(tmp_path / "failures", source, "race", violation)
+    assert save(tmp_path / "failures", source, "race", violation).read_bytes() == first.read_bytes()
+    _, story = run_again(first)
+    assert story == list(violation.moves)
+
+
+class Toggles(Controller):
+    """Undoes whatever it did last."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Turn the switch."""
+        widget = await api.get(self.kind, request)
+        base = copy.deepcopy(widget)
+        widget["status"] = {"on": not (widget.get("status") or {}).get("on")}
+        await api.status.patch(widget, merge_from(base))
+
+
+def test_what_never_settles_is_found_as_worlds_that_lead_only_to_each_other() -> None:
+    verdict = check(Scenario(controllers=[Toggles()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0)))
+    assert verdict.closed
+    assert verdict.end_states == []
+    assert [violation.property for violation in verdict.violations] == ["settles"]
+
+
+class Fails(Controller):
+    """Always fails."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> Result:
+        """Raise."""
+        raise RuntimeError(f"{request} {api.manager}")
+
+
+def test_an_error_that_is_retried_for_ever_is_not_an_end() -> None:
+    verdict = check(Scenario(controllers=[Fails()], crds=[CRD], objects=[WIDGET]))
+    assert verdict.end_states == []
+    assert [violation.property for violation in verdict.violations] == ["settles"]
+
+
+class Clocks(Controller):
+    """Does something else each time, for a reason that nobody was told."""
+
+    kind = KIND
+    runs = 0
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Write how often it ran."""
+        Clocks.runs += 1
+        await api.get(self.kind, f"default/w{Clocks.runs}")
+        await api.get(self.kind, request)
+
+
+def test_undeclared_nondeterminism_is_named() -> None:
+    with pytest.raises(Nondeterminism, match=r"with the same answers it made the call .* another time"):
+        check(Scenario(controllers=[Clocks()], crds=[CRD], objects=[WIDGET, _named("w1"), _named("w2")]))
+
+
+def _named(name: str) -> dict[str, Any]:
+    return {**WIDGET, "metadata": {"name": name, "namespace": "default"}}
+
+
+class Counts(Controller):
+    """Remembers how often it ran, and says so."""
+
+    kind = KIND
+    memory = ("seen",)
+    seen = 0
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Count up to two."""
+        widget = await api.get(self.kind, request)
+        if self.seen < 2:
+            self.seen += 1
+            base = copy.deepcopy(widget)
+            widget["status"] = {"seen": self.seen}
+            await api.status.patch(widget, merge_from(base))
+
+
+def test_declared_memory_is_part_of_the_world() -> None:
+    verdict = check(Scenario(controllers=[Counts()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0)))
+    (end,) = verdict.end_states
+    assert Cluster(state=end).get(KIND, "w")["status"] == {"seen": 2}
+
+
+def test_a_property_that_never_held_is_told() -> None:
+    def impossible(cluster: Cluster) -> bool:
+        return cluster.get(KIND, "w").get("status") == "impossible"
+
+    scenario = double_plan(LockedWidgets(), lag=0)
+    tested = Scenario(
+        controllers=scenario.controllers, crds=[CRD], objects=[WIDGET], properties=[sometimes(impossible)]
+    )
+    verdict = check(tested)
+    assert verdict.untested == ["impossible"]
+    assert not verdict.ok
+
+
+def test_never_is_the_opposite_of_always() -> None:
+    scenario = double_plan(LockedWidgets(), lag=0)
+    tested = Scenario(controllers=scenario.controllers, crds=[CRD], objects=[WIDGET], properties=[never(planned)])
+    assert [violation.property for violation in check(tested).violations] == ["planned"]
+
+
+def test_a_space_that_does_not_close_is_not_called_passed() -> None:
+    scenario = double_plan(LockedWidgets(), lag=1, concurrent=2, worlds=50)
+    verdict = check(scenario)
+    assert not verdict.closed
+    assert not verdict.ok
+    assert "did not close" in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Bounds(lag=-1), "at least 0"),
+        (lambda: Bounds(concurrent=0), "at least 1"),
+        (lambda: always(5), "expected a function of a cluster"),  # type: ignore[arg-type]
+        (lambda: eventually(lambda before, after: before == after), "it has 2 arguments"),
+        (lambda: Scenario(controllers=[]).check(), "nothing to explore"),
+        (lambda: Scenario(controllers=[Widgets(), LockedWidgets()], crds=[CRD]).check(), "two controllers are called"),
+        (lambda: Scenario(controllers=[Widgets()]).check(), "no kind"),
+        (lambda: update({"apiVersion": "v1", "kind": "Pod", "metadata": {}}, spec={}), "needs an object with a name"),
+    ],
+)
+def test_wrong_scenarios_are_refused_before_the_search(make: Any, message: str) -> None:
+    with pytest.raises((BadScenario, Exception), match=message):
+        make()
+
+
+def test_a_property_that_raises_is_named() -> None:
+    def broken(cluster: Cluster) -> bool:
+        return bool(cluster.get(KIND, "nobody"))
+
+    scenario = Scenario(controllers=[Widgets()], crds=[CRD], objects=[WIDGET], properties=[always(broken)])
+    with pytest.raises(BadScenario, match=r"always\(broken\) raised NotFound"):
+        check(scenario)

@@ -1,0 +1,94 @@
+"""The double-plan race, as scenarios."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from kontend.cluster.cluster import Cluster
+from kontend.explore.scenario import Bounds, Scenario, always, eventually
+from kontend.runtime.api import Api
+from kontend.runtime.controller import Controller, Request
+from kontend.runtime.guards import Guards
+from kontend.runtime.patches import merge_from
+
+KIND = "Widget.example.com/v1"
+WIDGET: dict[str, Any] = {
+    "apiVersion": "example.com/v1",
+    "kind": "Widget",
+    "metadata": {"name": "w", "namespace": "default"},
+    "spec": {},
+}
+CRD: dict[str, Any] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+#: No guard helps: what is explored is the controller's own doing.
+UNGUARDED = Guards(
+    read_your_writes=False,
+    delete_preconditions=False,
+    locked_status=False,
+    monotonic_views=False,
+    fencing=False,
+)
+
+
+class Widgets(Controller):
+    """Makes a plan where it sees none."""
+
+    kind = KIND
+    lock = False
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Read, and write a plan if there is none."""
+        widget = await api.get(self.kind, request)
+        if (widget.get("status") or {}).get("plan"):
+            return
+        base = copy.deepcopy(widget)
+        widget["status"] = {"plan": {"id": api.uuid()}}
+        await api.status.patch(widget, merge_from(base, lock=self.lock))
+
+
+class LockedWidgets(Widgets):
+    """The same with a locked patch."""
+
+    name = "widgets"
+    lock = True
+
+
+def planned(cluster: Cluster) -> bool:
+    """There is a plan."""
+    return bool((cluster.get(KIND, "w").get("status") or {}).get("plan"))
+
+
+def one_plan(before: Cluster, after: Cluster) -> bool:
+    """A plan that is there stays."""
+    old, new = ((each.get(KIND, "w").get("status") or {}).get("plan") for each in (before, after))
+    return old is None or old == new
+
+
+def double_plan(controller: Controller, **bounds: int) -> Scenario:
+    """One widget, and some instances of a controller."""
+    return Scenario(
+        controllers=[controller],
+        crds=[CRD],
+        objects=[WIDGET],
+        properties=[eventually(planned), always(one_plan)],
+        bounds=Bounds(**bounds),
+        guards=UNGUARDED,
+    )
