@@ -1,14 +1,20 @@
 """The double-plan race: two reconciles of one object, both see no plan, both write one.
 
-The bug of the public record behind kontend, on the simulated API server: first with a blind merge patch, which loses a
-plan in silence, then with the patch locked by resourceVersion, where the second writer is told to read again.
+The bug of the public record behind kontend. The explorer tries every order of the calls of two instances of a
+controller and every lag of their caches: with a blind merge patch it shows the shortest story that loses a plan; with a
+patch locked by resourceVersion it shows that there is none.
+
+    kontend explore examples/double_plan.py
 """
 
 from __future__ import annotations
 
+import copy
+import sys
+from pathlib import Path
 from typing import Any
 
-from kontend import Cluster, Conflict
+from kontend import Api, Bounds, Cluster, Controller, Guards, Request, Scenario, always, check, eventually, merge_from
 
 NODE = "Node.example.com/v1"
 
@@ -33,40 +39,71 @@ CRD: dict[str, Any] = {
 }
 
 
-def plan(node: dict[str, Any], worker: str, *, lock: bool) -> dict[str, Any]:
-    """The patch a reconcile sends when it saw no plan: its own plan, with or without the version it read."""
-    patch: dict[str, Any] = {"status": {"plan": {"id": f"plan-of-{worker}", "tasks": ["create-statefulset"]}}}
-    if lock:
-        patch["metadata"] = {"resourceVersion": node["metadata"]["resourceVersion"]}
-    return patch
+class BlindNodes(Controller):
+    """Makes a plan where it sees none, and patches the status without a lock."""
+
+    kind = NODE
+    name = "nodes"
+    lock = False
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Persist a plan before anything is done."""
+        node = await api.get(self.kind, request)
+        if (node.get("status") or {}).get("plan"):
+            return
+        base = copy.deepcopy(node)
+        node["status"] = {"plan": {"id": api.uuid(), "tasks": ["create-statefulset"]}}
+        # unlocked where `lock` is False: that is the bug this example is about
+        await api.status.patch(node, merge_from(base, lock=self.lock))
 
 
-def race(*, lock: bool) -> str:
-    """Two reconciles read, then both write. Returns what became of the plans, in one sentence."""
-    cluster = Cluster(crds=[CRD], objects=[{"apiVersion": "example.com/v1", "kind": "Node", "metadata": {"name": "n"}}])
-    first = cluster.get(NODE, "n")
-    second = cluster.get(NODE, "n")  # the same version: neither sees a plan
-    made = []
-    for worker, node in (("first", first), ("second", second)):
-        try:
-            cluster.patch(NODE, "n", plan(node, worker, lock=lock), subresource="status")
-            made.append(f"plan-of-{worker}")
-        except Conflict as refused:
-            seen = cluster.get(NODE, "n")["status"]["plan"]["id"]
-            print(f"    {worker} was refused ({refused.message.partition(': ')[2]}); it reads again and sees {seen}")
-    kept = cluster.get(NODE, "n")["status"]["plan"]["id"]
-    if len(made) > 1:
-        return f"two plans were made ({', '.join(made)}); {made[0]} was overwritten in silence by {kept}"
-    return f"one plan was made, and it is still there: {kept}"
+class LockedNodes(BlindNodes):
+    """The same with optimistic concurrency: the second writer is refused, reads again and sees the plan."""
+
+    name = "nodes"
+    lock = True
 
 
-def main() -> None:
-    """Show the race twice."""
+def has_plan(cluster: Cluster) -> bool:
+    """There is a plan in the end."""
+    return bool((cluster.get(NODE, "n").get("status") or {}).get("plan"))
+
+
+def one_plan(before: Cluster, after: Cluster) -> bool:
+    """A plan that was persisted is never replaced by another one."""
+    old, new = ((each.get(NODE, "n").get("status") or {}).get("plan") for each in (before, after))
+    return old is None or old == new
+
+
+def _scenario(controller: Controller) -> Scenario:
+    return Scenario(
+        controllers=[controller],
+        crds=[CRD],
+        objects=[{"apiVersion": "example.com/v1", "kind": "Node", "metadata": {"name": "n"}}],
+        properties=[eventually(has_plan), always(one_plan)],
+        bounds=Bounds(lag=1, concurrent=2),
+        guards=Guards(read_your_writes=False, locked_status=False, fencing=False),
+    )
+
+
+blind = _scenario(BlindNodes())
+locked = _scenario(LockedNodes())
+
+
+def main() -> int:
+    """Show the bug, and its absence."""
+    from kontend.explore.artefact import save
+
+    found = check(blind)
     print("blind merge patch:")
-    print(f"    {race(lock=False)}")
-    print("merge patch locked by resourceVersion:")
-    print(f"    {race(lock=True)}")
+    print(found)
+    for violation in found.violations:
+        print(f"Replay: kontend replay {save(Path('failures'), Path(__file__).resolve(), 'blind', violation)}")
+    print("\nmerge patch locked by resourceVersion:")
+    proved = check(locked)
+    print(proved)
+    return 0 if found.violations and proved.ok else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

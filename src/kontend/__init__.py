@@ -1,42 +1,119 @@
-"""kontend finds, explains and prevents concurrency bugs in Kubernetes controllers, without a cluster."""
+"""kontend finds, explains and prevents concurrency bugs in Kubernetes controllers, without a cluster.
 
-from kontend.cluster.admission import Denied, Review
-from kontend.cluster.cluster import Cluster
-from kontend.cluster.seed import UnknownKind
-from kontend.cluster.state import State
-from kontend.kube.errors import (
-    AlreadyExists,
-    ApiError,
-    BadRequest,
-    Conflict,
-    Forbidden,
-    Gone,
-    InternalError,
-    Invalid,
-    MethodNotAllowed,
-    NotFound,
-    Timeout,
-    TooManyRequests,
-    Unauthorized,
-)
+Everything users may import is here; the rest is private and may change. Names are loaded when they are first used, so
+that each command starts fast and nobody pays for what they do not use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kontend.cluster.admission import Denied, Review
+    from kontend.cluster.cluster import Cluster
+    from kontend.cluster.seed import UnknownKind
+    from kontend.cluster.state import State
+    from kontend.explore.scenario import (
+        Bounds,
+        Scenario,
+        always,
+        create,
+        delete,
+        eventually,
+        never,
+        patch,
+        sometimes,
+        update,
+    )
+    from kontend.explore.search import check
+    from kontend.explore.verdict import Verdict, Violation
+    from kontend.kube.errors import (
+        AlreadyExists,
+        ApiError,
+        BadRequest,
+        Conflict,
+        Forbidden,
+        Gone,
+        InternalError,
+        Invalid,
+        MethodNotAllowed,
+        NotFound,
+        Timeout,
+        TooManyRequests,
+        Unauthorized,
+    )
+    from kontend.runtime.api import Api
+    from kontend.runtime.children import ChildOutcome, remove_child, sync_child
+    from kontend.runtime.conditions import condition, get_condition, is_true, patch_conditions, set_condition
+    from kontend.runtime.controller import Controller, Request, Result
+    from kontend.runtime.execution import execute
+    from kontend.runtime.finalizers import add_finalizer, has_finalizer, remove_finalizer
+    from kontend.runtime.guards import Guards
+    from kontend.runtime.manager import Manager
+    from kontend.runtime.owners import remove_owner_reference, set_controller_reference, set_owner_reference
+    from kontend.runtime.patches import json_patch, merge_from, raw
+    from kontend.runtime.plans import Plan
+    from kontend.runtime.scope import StatusScope
+    from kontend.runtime.spec import mutate_spec
+    from kontend.runtime.status import mutate_status
+    from kontend.runtime.tasks import Task
+    from kontend.runtime.testing import settle
+
+_MODULES = {
+    "cluster.admission": ("Denied", "Review"),
+    "cluster.cluster": ("Cluster",),
+    "cluster.seed": ("UnknownKind",),
+    "cluster.state": ("State",),
+    "explore.scenario": (
+        "Bounds", "Scenario", "always", "create", "delete", "eventually", "never", "patch", "sometimes", "update",
+    ),
+    "explore.search": ("check",),
+    "explore.verdict": ("Verdict", "Violation"),
+    "kube.errors": (
+        "AlreadyExists", "ApiError", "BadRequest", "Conflict", "Forbidden", "Gone", "InternalError", "Invalid",
+        "MethodNotAllowed", "NotFound", "Timeout", "TooManyRequests", "Unauthorized",
+    ),
+    "runtime.api": ("Api",),
+    "runtime.children": ("ChildOutcome", "remove_child", "sync_child"),
+    "runtime.conditions": ("condition", "get_condition", "is_true", "patch_conditions", "set_condition"),
+    "runtime.controller": ("Controller", "Request", "Result"),
+    "runtime.execution": ("execute",),
+    "runtime.finalizers": ("add_finalizer", "has_finalizer", "remove_finalizer"),
+    "runtime.guards": ("Guards",),
+    "runtime.manager": ("Manager",),
+    "runtime.owners": ("remove_owner_reference", "set_controller_reference", "set_owner_reference"),
+    "runtime.patches": ("json_patch", "merge_from", "raw"),
+    "runtime.plans": ("Plan",),
+    "runtime.scope": ("StatusScope",),
+    "runtime.spec": ("mutate_spec",),
+    "runtime.status": ("mutate_status",),
+    "runtime.tasks": ("Task",),
+    "runtime.testing": ("settle",),
+}  # fmt: skip
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    module = _HOME.get(name)
+    if module is None:
+        raise AttributeError(f"module 'kontend' has no attribute {name!r}")
+    value = getattr(import_module(f"kontend.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)
+
 
 __all__ = [
-    "AlreadyExists",
-    "ApiError",
-    "BadRequest",
-    "Cluster",
-    "Conflict",
-    "Denied",
-    "Forbidden",
-    "Gone",
-    "InternalError",
-    "Invalid",
-    "MethodNotAllowed",
-    "NotFound",
-    "Review",
-    "State",
-    "Timeout",
-    "TooManyRequests",
-    "Unauthorized",
-    "UnknownKind",
-]
+    "AlreadyExists", "Api", "ApiError", "BadRequest", "Bounds", "ChildOutcome", "Cluster", "Conflict", "Controller",
+    "Denied", "Forbidden", "Gone", "Guards", "InternalError", "Invalid", "Manager", "MethodNotAllowed", "NotFound",
+    "Plan", "Request", "Result", "Review", "Scenario", "State", "StatusScope", "Task", "Timeout", "TooManyRequests",
+    "Unauthorized", "UnknownKind", "Verdict", "Violation", "add_finalizer", "always", "check", "condition", "create",
+    "delete", "eventually", "execute", "get_condition", "has_finalizer", "is_true", "json_patch", "merge_from",
+    "mutate_spec", "mutate_status", "never", "patch", "patch_conditions", "raw", "remove_child", "remove_finalizer",
+    "remove_owner_reference", "set_condition", "set_controller_reference", "set_owner_reference", "settle",
+    "sometimes", "sync_child", "update",
+]  # fmt: skip

@@ -168,6 +168,8 @@ def test_unknown_tokens_are_refused() -> None:
             answer = client.get("/api/v1/namespaces", **headers)
             assert (answer.code, answer.json["reason"]) == (401, "Unauthorized")
         assert client.get("/api/v1/namespaces", Authorization="Bearer s3cret").code == 200
+        assert client.get("/livez").raw == b"ok"  # a probe has no token
+        assert client.get("/livez", Authorization="Bearer guess").code == 401
         assert "s3cret" in running.kubeconfig.read_text()
 
 

@@ -1,8 +1,8 @@
 """The controllers of kube-controller-manager, and what a node does, on the runtime of this project.
 
 :func:`controllers` are those that kube-controller-manager runs: they keep the promises of the API (an owner's children
-go with it, a Deployment has its pods). :func:`pod_controllers` are what a scheduler and the nodes do with pods. They are
-ordinary controllers: they run in a unit test, in ``kontend serve --controllers --pods`` and in the explorer.
+go with it, a Deployment has its pods). :func:`pod_controllers` are what a scheduler and the nodes do with pods. They
+are ordinary controllers: they run in a unit test, in ``kontend serve --controllers --pods`` and in the explorer.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from kontend.controllers.nodes import Nodes, PodLifecycle
 from kontend.controllers.replica_set import ReplicaSets
 from kontend.controllers.scheduler import Scheduler
 from kontend.controllers.stateful_set import StatefulSets
+from kontend.controllers.ttl_after_finished import FinishedJobs
 from kontend.controllers.volume_binding import VolumeClaims, Volumes
 from kontend.controllers.volume_protection import ClaimProtection, VolumeProtection
 from kontend.runtime.controller import Controller
@@ -41,6 +42,7 @@ def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list
         DaemonSets(),
         Jobs(),
         CronJobs(),
+        FinishedJobs(),
         VolumeClaims(),
         Volumes(),
         ClaimProtection(),

@@ -6,6 +6,7 @@ one that forgot) never start it twice.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import deepcopy
 from datetime import datetime
 from typing import Any, Final
@@ -67,10 +68,8 @@ class CronJobs(BuiltIn):
                     jobs.remove(job)
 
     async def _delete(self, api: Api, cron_job: Object, job: Object) -> None:
-        try:
+        with suppress(NotFound):  # somebody else may have tidied up
             await api.delete(job, propagation="Background")
-        except NotFound:
-            pass  # somebody else tidied up
         _drop_active(cron_job["status"], uid_of(job))
 
     async def _follow(self, api: Api, cron_job: Object, jobs: list[Object]) -> None:

@@ -1,7 +1,7 @@
 """When a cron schedule is due next.
 
-Times are seconds since 1970. A schedule counts in its own time zone: an hour that a clock skips is skipped, and one that
-it repeats is repeated.
+Times are seconds since 1970. A schedule counts in its own time zone: an hour that a clock skips is skipped, and one
+that it repeats is repeated.
 """
 
 from __future__ import annotations
@@ -25,9 +25,15 @@ _DESCRIPTORS: Final = {
     "@hourly": "0 * * * *",
 }
 _BOUNDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
-_MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_DAYS: Final = "sun mon tue wed thu fri sat".split()
-_NAMES: Final = ({}, {}, {}, {name: n + 1 for n, name in enumerate(_MONTHS)}, {name: n for n, name in enumerate(_DAYS)})
+_MONTHS: Final = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_DAYS: Final = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+_NAMES: Final[tuple[dict[str, int], ...]] = (
+    {},
+    {},
+    {},
+    {name: n + 1 for n, name in enumerate(_MONTHS)},
+    {name: n for n, name in enumerate(_DAYS)},
+)
 #: A schedule that is not due within so many days never is, such as the 30th of February.
 _FAR: Final = 5 * 366
 

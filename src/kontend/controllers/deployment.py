@@ -8,15 +8,11 @@ conditions whether it gets on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
-from kontend.cluster.times import seconds
 from kontend.controllers.built_in import BuiltIn
-from kontend.controllers.conditions import get_condition, new_condition, put_condition, remove_condition
+from kontend.controllers.conditions import get_condition, put_condition, remove_condition
 from kontend.controllers.deployment_sets import (
-    DESIRED,
     REVISION,
     ROLLBACK,
     UNLIMITED,
@@ -35,6 +31,18 @@ from kontend.controllers.deployment_sets import (
     set_sizes,
     template_without_hash,
     wanted,
+)
+from kontend.controllers.deployment_status import (
+    Rollout,
+    has_deadline,
+    is_complete,
+    is_saturated,
+    next_look,
+    set_progress,
+    set_progressing,
+    set_revision,
+    status_of,
+    was_scaled,
 )
 from kontend.controllers.owners import claim, controller_of, is_controlled_by, is_deleting, uid_of
 from kontend.controllers.pods import PODS, is_finished
@@ -100,7 +108,8 @@ class Deployments(BuiltIn):
         await self._say_paused(api, deployment)
         paused = bool(deployment["spec"].get("paused"))
         if ROLLBACK in annotations_of(deployment) and not paused:
-            return await self._roll_back(api, deployment, sets)
+            await self._roll_back(api, deployment, sets)
+            return None
         rollout = await self._rollout(api, deployment, sets, create=False)
         if paused or was_scaled(rollout):
             await self._scale(api, rollout)

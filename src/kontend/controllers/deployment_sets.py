@@ -180,7 +180,9 @@ def proportions(deployment: Object, sets: list[Object]) -> dict[str, int]:
     total = replicas_of(deployment)
     allowed = total + max_surge(deployment) if total else 0
     change = allowed - wanted(active)
-    newest_first = sorted(by_age(active), key=lambda each: each["metadata"].get("creationTimestamp") or "", reverse=change > 0)
+    newest_first = sorted(
+        by_age(active), key=lambda each: each["metadata"].get("creationTimestamp") or "", reverse=change > 0
+    )
     active = sorted(newest_first, key=replicas_of, reverse=True)
     sizes = {each["metadata"]["name"]: replicas_of(each) for each in active}
     added = 0

@@ -53,18 +53,18 @@ def is_saturated(rollout: Rollout) -> bool:
     new = rollout.new
     if new is None:
         return False
-    return replicas_of(new) == number_in(new, DESIRED) == counted([new], "availableReplicas") == rollout.size
+    return {replicas_of(new), number_in(new, DESIRED), counted([new], "availableReplicas")} == {rollout.size}
 
 
 def has_deadline(deployment: Object) -> bool:
     """Whether a rollout may be called stuck."""
-    return deployment["spec"].get("progressDeadlineSeconds", UNLIMITED) != UNLIMITED
+    return bool(deployment["spec"].get("progressDeadlineSeconds", UNLIMITED) != UNLIMITED)
 
 
 def set_revision(deployment: Object, revision: str) -> bool:
     """Note the revision on the Deployment; says whether it is new."""
     annotations = deployment["metadata"].setdefault("annotations", {})
-    changed = annotations.get(REVISION) != revision
+    changed = bool(annotations.get(REVISION) != revision)
     annotations[REVISION] = revision
     return changed
 

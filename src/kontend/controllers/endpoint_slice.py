@@ -79,7 +79,12 @@ class EndpointSlices(BuiltIn):
         return None
 
     async def _write(
-        self, api: Api, service: Object, family: str, existing: list[Object], desired: dict[bytes, tuple[Ports, list[Endpoint]]]
+        self,
+        api: Api,
+        service: Object,
+        family: str,
+        existing: list[Object],
+        desired: dict[bytes, tuple[Ports, list[Endpoint]]],
     ) -> None:
         """Fill existing slices, make new ones, and delete what is not needed."""
         owned = [each for each in existing if any(o.get("uid") == uid_of(service) for o in owner_references(each))]

@@ -64,8 +64,9 @@ class Endpoints(BuiltIn):
         labels.pop(HEADLESS, None)
         if is_headless(service):
             labels[HEADLESS] = ""
-        if existing is not None and existing.get("subsets", []) == subsets:
-            if (existing["metadata"].get("labels") or {}) == labels:
+        if existing is not None:
+            known = existing.get("subsets") or [], existing["metadata"].get("labels") or {}
+            if known == (subsets, labels):
                 return None
         new = existing or {
             "apiVersion": "v1",

@@ -3,9 +3,9 @@
 An event queues the object, the owners that wait for it, and, when the object is gone, everything that named it as an
 owner. Each of these is then looked at by itself, from the server and not from the cache:
 
-- An owner that exists (that very uid, not a namesake) keeps its dependents. References to owners that do not are removed
-  when another owner is left; when none is left, the object is deleted.
-- An owner that is deleted *foreground* waits for the dependents that say ``blockOwnerDeletion``: they are deleted first.
+- An owner that exists (that very uid, not a namesake) keeps its dependents. References to owners that do not are
+  removed when another owner is left; when none is left, the object is deleted.
+- An owner that is deleted *foreground* waits for the dependents that say ``blockOwnerDeletion``: they go first.
 - An owner that is deleted *orphan* takes itself out of its dependents before it goes.
 
 A delete names the uid and the version of the object whose owners were looked at: when somebody gave it a new owner

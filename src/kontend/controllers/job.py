@@ -8,37 +8,35 @@ steps loses nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from itertools import islice
+from typing import ClassVar, Final
 
-from kontend.cluster.times import seconds
 from kontend.controllers.built_in import BuiltIn
 from kontend.controllers.conditions import get_condition
-from kontend.controllers.job_indexes import (
-    failed_indexes,
-    format_indexes,
-    index_of,
-    parse_indexes,
-    with_index,
+from kontend.controllers.job_counting import (
+    TRACKING,
+    Count,
+    count_pods,
+    decide,
+    is_true,
+    new_job_condition,
+    note_finished,
+    set_indexes,
+    set_numbers,
+    set_suspended,
+    settle_counts,
+    surplus_of,
 )
-from kontend.controllers.job_policies import (
-    backoff_left,
-    failed_job_message,
-    failure_action,
-    is_past_restart_limit,
-    matched_success_rule,
-)
+from kontend.controllers.job_indexes import index_of, with_index
+from kontend.controllers.job_policies import backoff_left
 from kontend.controllers.owners import claim, controller_of, finalizers_of, is_deleting, uid_of
 from kontend.controllers.pods import (
     CONTROLLER,
     PODS,
     by_controller,
-    first_to_lose,
-    is_active,
     is_namespace_terminating,
     is_ready,
     is_terminating,
-    phase_of,
     pod_from,
     pods_of,
     selecting,
@@ -50,7 +48,6 @@ from kontend.runtime.controller import Indexer, Mapper, Request, Result
 from kontend.runtime.patches import Object, strategic_merge_patch
 
 JOBS: Final = "Job.batch/v1"
-TRACKING: Final = "batch.kubernetes.io/job-tracking"
 _OURS: Final = "kubernetes.io/job-controller"
 _MOST_AT_ONCE: Final = 500
 
@@ -69,12 +66,14 @@ class Jobs(BuiltIn):
         try:
             job = await api.get(JOBS, request)
         except NotFound:
-            return await self._release_orphans(api, request)
+            await self._release_orphans(api, request)
+            return None
         if (job["spec"].get("managedBy") or _OURS) != _OURS:
             return None
         status = job.setdefault("status", {})
         if is_true(status, "Complete") or is_true(status, "Failed"):
-            return await self._release_pods(api, await pods_of(api, job), uid_of(job))
+            await self._release_pods(api, await pods_of(api, job), uid_of(job))
+            return None
         status.setdefault("uncountedTerminatedPods", {})
         selector = selector_from_json(job["spec"]["selector"])
         pods = await claim(api, job, await pods_of(api, job), selector, finalizer=TRACKING)
@@ -140,7 +139,8 @@ class Jobs(BuiltIn):
             taken = {index_of(pod) for pod in count.active} | count.done | count.lost
             if count.spec.get("podReplacementPolicy") == "Failed" or count.spec.get("podFailurePolicy"):
                 taken |= {index_of(pod) for pod in count.pods if is_terminating(pod)}
-            indexes = [index for index in range(count.spec["completions"]) if index not in taken][:missing]
+            free = (index for index in range(count.spec["completions"]) if index not in taken)
+            indexes = list(islice(free, missing))
         made = 0
         for index in indexes:
             pod = pod_from(count.spec["template"], count.job)

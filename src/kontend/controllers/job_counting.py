@@ -191,7 +191,7 @@ def set_indexes(count: Count) -> bool:
         new["failedIndexes"] = format_indexes(count.lost)
     changed = False
     for name, value in new.items():
-        if value == "" and name == "completedIndexes" or value == 0:
+        if (value == "" and name == "completedIndexes") or value == 0:
             changed |= count.status.pop(name, None) is not None
         elif count.status.get(name) != value:
             count.status[name] = value

@@ -94,7 +94,7 @@ def backoff_left(pods: Iterable[Object], failed: Iterable[Object], now: str) -> 
     if not times:
         return 0
     delay = min(_FIRST_DELAY * 2 ** min(len(times) - 1, 10), _LONGEST_DELAY)
-    return max(0, times[-1] + delay - seconds(now))
+    return int(max(0, times[-1] + delay - seconds(now)))
 
 
 def _finished_at(pod: Mapping[str, Any]) -> int:

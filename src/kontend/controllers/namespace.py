@@ -1,7 +1,7 @@
 """The namespace controller: a namespace that is deleted goes when nothing is left in it.
 
-It deletes all objects of every kind (pods before all else), says in conditions what still remains and why, and takes the
-finalizer ``kubernetes`` off the namespace once there is nothing.
+It deletes all objects of every kind (pods before all else), says in conditions what still remains and why, and takes
+the finalizer ``kubernetes`` off the namespace once there is nothing.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
+from kontend.cluster.times import seconds
 from kontend.controllers.built_in import EveryKind, OfEveryKind
 from kontend.controllers.owners import finalizers_of, is_deleting
-from kontend.cluster.times import seconds
 from kontend.kube.errors import ApiError, MethodNotAllowed, NotFound
 from kontend.kube.names import Key, parse_kind
 from kontend.runtime.api import Api

@@ -54,7 +54,9 @@ def _is_number(text: str) -> bool:
 
 
 def tolerates(
-    tolerations: Iterable[Mapping[str, Any]], node: Mapping[str, Any], effects: Iterable[str] = (NO_SCHEDULE, NO_EXECUTE)
+    tolerations: Iterable[Mapping[str, Any]],
+    node: Mapping[str, Any],
+    effects: Iterable[str] = (NO_SCHEDULE, NO_EXECUTE),
 ) -> bool:
     """Whether tolerations cover all taints of a node with these effects."""
     given, counted = list(tolerations), tuple(effects)

@@ -119,7 +119,7 @@ class PodLifecycle(BuiltIn):
             status = {
                 "phase": "Failed",
                 "conditions": [_condition("Ready", "False", now), _condition("ContainersReady", "False", now)],
-                "containerStatuses": [_container(each, now, {"terminated": ended}) for each in pod["spec"]["containers"]],
+                "containerStatuses": [_container(each, {"terminated": ended}) for each in pod["spec"]["containers"]],
             }
             await api.status.patch(pod, strategic_merge_patch({"status": status}))
         try:
@@ -132,7 +132,7 @@ def _condition(kind: str, status: str, now: str) -> dict[str, Any]:
     return {"type": kind, "status": status, "lastProbeTime": None, "lastTransitionTime": now}
 
 
-def _container(container: dict[str, Any], now: str, state: dict[str, Any]) -> dict[str, Any]:
+def _container(container: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
     running = "running" in state
     return {
         "name": container["name"],
@@ -165,7 +165,7 @@ def _running(pod: Object, host: str, now: str) -> dict[str, Any]:
         "podIP": address,
         "podIPs": [{"ip": address}],
         "startTime": now,
-        "containerStatuses": [_container(each, now, {"running": {"startedAt": now}}) for each in spec["containers"]],
+        "containerStatuses": [_container(each, {"running": {"startedAt": now}}) for each in spec["containers"]],
     }
     if host:
         status["hostIP"] = host

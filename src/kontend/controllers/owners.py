@@ -74,8 +74,8 @@ async def claim(
 ) -> list[Object]:
     """The objects that ``owner`` controls and its selector matches, after it adopted and released what it should.
 
-    ``accepts`` says what must be true besides. Before the first adoption the owner is read from the server: a cache may not know yet that it is being deleted.
-    ``finalizer`` is one that an adopted object gets.
+    ``accepts`` says what must be true besides, ``finalizer`` is one that an adopted object gets. Before the first
+    adoption the owner is read from the server: a cache may not know yet that it is being deleted.
     """
     claimed = []
     may_adopt: bool | None = None
@@ -122,9 +122,7 @@ async def _adopt(api: Api, owner: Object, obj: Object, finalizer: str) -> bool:
 async def _release(api: Api, owner: Object, obj: Object) -> None:
     removed = [{"$patch": "delete", "uid": uid_of(owner)}]
     try:
-        await api.patch(
-            obj, strategic_merge_patch({"metadata": {"uid": uid_of(obj), "ownerReferences": removed}})
-        )
+        await api.patch(obj, strategic_merge_patch({"metadata": {"uid": uid_of(obj), "ownerReferences": removed}}))
     except (NotFound, Invalid):
         # It is gone, or it has no such owner any more: released either way.
         return

@@ -73,7 +73,9 @@ def port_of(pod: Mapping[str, Any], service_port: Mapping[str, Any]) -> int | No
 def hostname_of(pod: Mapping[str, Any], service: Mapping[str, Any]) -> str:
     """The name under which a pod is found below a service, if any."""
     spec = pod.get("spec") or {}
-    return str(spec["hostname"]) if spec.get("hostname") and spec.get("subdomain") == service["metadata"]["name"] else ""
+    return (
+        str(spec["hostname"]) if spec.get("hostname") and spec.get("subdomain") == service["metadata"]["name"] else ""
+    )
 
 
 def reference_to(pod: Mapping[str, Any]) -> dict[str, Any]:

@@ -87,9 +87,9 @@ class Claims:
         """The owners that a claim should have."""
         own = (self._set, pod)
         others = [each for each in owner_references(claim) if not any(_names(each, owner) for owner in own)]
-        if self._goes_when_scaled or self._goes_when_deleted:
-            if any(each.get("controller") for each in others):
-                return others  # somebody else rules it: the policy does not apply
+        applies = self._goes_when_scaled or self._goes_when_deleted
+        if applies and any(each.get("controller") for each in others):
+            return others  # somebody else rules it
         outside = ordinal_of(pod) not in ordinals(self._set)
         owner = None
         if self._goes_when_scaled and outside:

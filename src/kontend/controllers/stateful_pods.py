@@ -35,7 +35,7 @@ def ordinal_of(pod: Mapping[str, Any]) -> int:
 
 def is_member(stateful_set: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
     """Whether a pod has a name of this StatefulSet."""
-    return parent_and_ordinal(pod)[0] == stateful_set["metadata"]["name"]
+    return parent_and_ordinal(pod)[0] == str(stateful_set["metadata"]["name"])
 
 
 def ordinals(stateful_set: Mapping[str, Any]) -> range:

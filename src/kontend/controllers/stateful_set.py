@@ -1,13 +1,14 @@
 """The StatefulSet controller: pods with a name, a place in line and their own volumes.
 
 Pods are numbered. They are made in order, each when the one before it is available, and taken away in reverse order;
-``podManagementPolicy: Parallel`` lifts that. A new template makes a new revision, and pods are replaced from the last one
-down, a few at a time.
+``podManagementPolicy: Parallel`` lifts that. A new template makes a new revision, and pods are replaced from the last
+one down, a few at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -79,7 +80,7 @@ class Rollout:
     @property
     def in_order(self) -> bool:
         """Whether one pod waits for another."""
-        return self.stateful_set["spec"].get("podManagementPolicy") != "Parallel"
+        return bool(self.stateful_set["spec"].get("podManagementPolicy") != "Parallel")
 
     def is_unavailable(self, pod: Object) -> bool:
         """Whether a pod does not count as working."""
@@ -222,10 +223,8 @@ class StatefulSets(BuiltIn):
             if removed >= budget:
                 break
             if labels_of(pod).get(HASH_LABEL) != rollout.update["metadata"]["name"] and not is_deleting(pod):
-                try:
+                with suppress(NotFound):  # gone is what was wanted
                     await api.delete(pod)
-                except NotFound:
-                    pass  # it is gone, which is what was wanted
                 removed += 1
         return removed
 

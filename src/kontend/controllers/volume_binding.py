@@ -63,7 +63,8 @@ class VolumeClaims(BuiltIn):
             return None
         name = claim["spec"].get("volumeName") or ""
         if _COMPLETED in (claim["metadata"].get("annotations") or {}):
-            return await self._check_bound(api, claim, name)
+            await self._check_bound(api, claim, name)
+            return None
         volume = await self._find(api, claim, name)
         if volume is None:
             await _set_claim(api, claim, "Pending", None)
@@ -179,7 +180,9 @@ def _satisfies(volume: Object, claim: Object) -> bool:
     modes = set(wanted.get("accessModes") or ()) <= set(spec.get("accessModes") or ())
     same_mode = (wanted.get("volumeMode") or "Filesystem") == (spec.get("volumeMode") or "Filesystem")
     same_attributes = wanted.get("volumeAttributesClassName") == spec.get("volumeAttributesClassName")
-    return request <= _capacity(volume) and modes and same_mode and same_attributes and class_of(volume) == class_of(claim)
+    return (
+        request <= _capacity(volume) and modes and same_mode and same_attributes and class_of(volume) == class_of(claim)
+    )
 
 
 def _is_good(volume: Object, claim: Object, *, waits: bool) -> bool:

@@ -66,7 +66,7 @@ def _event(exchange: Exchange, response: Response, stage: str) -> dict[str, Any]
         "stage": stage,
         "requestURI": exchange.target,
         "verb": _verb(request, reference),
-        "user": {"username": client.user.name, "groups": list(client.user.groups)},
+        "user": {"username": client.user.name, "groups": list(client.user.groups)} if client.user.name else {},
         "sourceIPs": [client.address],
         "userAgent": client.user_agent,
     }

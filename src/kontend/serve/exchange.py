@@ -12,7 +12,7 @@ from urllib.parse import unquote, unquote_plus
 from kontend.cluster.request import BODY_LIMIT, JSON, Request, Response
 from kontend.kube.errors import BadRequest
 from kontend.serve.connection import Connection, Incoming
-from kontend.serve.identity import ADMIN, ClientInfo, User
+from kontend.serve.identity import NOBODY, ClientInfo, User
 from kontend.serve.media import (
     GZIP_THRESHOLD,
     TEXT_TYPE,
@@ -56,7 +56,7 @@ class Exchange:
         #: What clients may quote when they ask about this request.
         self.audit_id = incoming.headers.get("audit-id") or _new_audit_id()
         headers = incoming.headers
-        self.client = ClientInfo(ADMIN, headers.get("user-agent", ""), connection.address, number)
+        self.client = ClientInfo(NOBODY, headers.get("user-agent", ""), connection.address, number)
         self.request = Request(incoming.method, self.path, self.query)
 
     @property

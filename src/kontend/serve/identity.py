@@ -20,6 +20,9 @@ class User:
 
 
 ADMIN: Final = User()
+#: Who has not said who they are. They may ask whether the server is well, and which version it is.
+NOBODY: Final = User("", ())
+PUBLIC: Final = ("/healthz", "/livez", "/readyz", "/version")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from kontend.serve import pages
 from kontend.serve.committing import Commits
 from kontend.serve.connection import Connection, Incoming
 from kontend.serve.exchange import Exchange
-from kontend.serve.identity import Tokens
+from kontend.serve.identity import NOBODY, PUBLIC, Tokens, User
 from kontend.serve.media import YAML_TYPE, answer_type
 from kontend.serve.store import Store
 from kontend.serve.watching import Hub
@@ -171,9 +171,7 @@ class Server:
             self._answer(exchange, Response(500, text))
 
     def _serve(self, exchange: Exchange) -> None:
-        user = self._tokens.user_of(exchange.incoming.headers.get("authorization", ""))
-        if user is None:
-            raise Unauthorized("Unauthorized")
+        user = self._user(exchange)
         exchange.understand(user)
         self._commits.tick(int(time.time()))
         page = pages.respond(self._commits.durable, exchange.request)
@@ -183,6 +181,15 @@ class Server:
             self._read(exchange)
         else:
             self._write(exchange)
+
+    def _user(self, exchange: Exchange) -> User:
+        authorization = exchange.incoming.headers.get("authorization", "")
+        user = self._tokens.user_of(authorization)
+        if user is None and not authorization and exchange.path in PUBLIC:
+            return NOBODY
+        if user is None:
+            raise Unauthorized("Unauthorized")
+        return user
 
     def _read(self, exchange: Exchange) -> None:
         state, request = self._commits.durable, exchange.request
