@@ -95,6 +95,7 @@ def test_wrong_use_is_refused_with_the_way_out(
         (["--crds", "none.yaml"], "none.yaml: no such file or directory"),
         (["--objects", "bad.yaml"], "bad.yaml, document 1: not YAML"),
         (["--snapshot", "bad.yaml"], "bad.yaml: not a snapshot"),
+        (["--snapshot", "none/state.json"], "the state would be lost"),
         (["--data", "bad.yaml"], "bad.yaml: cannot be used for data"),
         (["--audit-log", "none/audit.log"], "--audit-log none/audit.log: No such file or directory"),
         (["--kubeconfig", "none/config"], "none/config: No such file or directory"),

@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--tls", action="store_true", help="serve HTTPS with a certificate of its own, which the kubeconfig trusts")
     add("--audit-log", metavar="FILE", type=Path, help="append an audit log in the format of Kubernetes")
-    return parser  # fmt: skip
+    return parser
 
 
 def _port(text: str) -> int:
@@ -124,6 +124,8 @@ def _say(message: str, code: int) -> int:
 def _check(options: argparse.Namespace, tokens: Tokens) -> None:
     if options.data and options.snapshot:
         raise WrongUse("--data and --snapshot both say where the state is kept; choose one")
+    if options.snapshot and not os.access(options.snapshot.absolute().parent, os.W_OK):
+        raise Failure(f"--snapshot {options.snapshot}: nothing can be written there, so the state would be lost")
     if not _is_loopback(options.address) and not (tokens and options.tls):
         raise WrongUse(
             f"refusing to listen on {options.address} without --token and --tls: whoever can reach it could do "
@@ -164,7 +166,12 @@ def _serve(options: argparse.Namespace, tokens: Tokens) -> int:
         if options.snapshot:
             from kontend.serve import snapshot
 
-            snapshot.save(server.state, options.snapshot)
+            try:
+                snapshot.save(server.state, options.snapshot)
+            except OSError as error:
+                raise Failure(
+                    f"--snapshot {options.snapshot}: the state could not be saved: {error.strerror}"
+                ) from None
     return 0
 
 
@@ -199,7 +206,7 @@ async def _until_stopped(
         from kontend.serve.tls import certificates as make_certificates
 
         try:
-            certificates = make_certificates(options.address, options.data / "tls" if options.data else None)
+            certificates = make_certificates(options.address, _kept_certificates(options))
         except TlsUnavailable as error:
             raise Failure(str(error)) from None
     try:
@@ -223,6 +230,11 @@ async def _until_stopped(
         await stopped.wait()
     finally:
         await server.stop()
+
+
+def _kept_certificates(options: argparse.Namespace) -> Path | None:
+    """Where certificates are kept: a certificate is for an address."""
+    return Path(options.data, "tls", options.address) if options.data else None
 
 
 def _url(address: str, port: int, *, secure: bool) -> str:

@@ -14,6 +14,7 @@ from kontend.cluster.resources import Resource
 from kontend.controllers.built_in import OfEveryKind
 from kontend.kube.names import GroupVersionKind
 from kontend.runtime.controller import Controller, requests_for
+from kontend.runtime.controller_loop import Outcome
 from kontend.runtime.guards import Guards
 from kontend.runtime.manager_in_process import InProcessManager
 from kontend.runtime.predicates import Event
@@ -37,6 +38,8 @@ class ControllerProcess(InProcessManager):
             for loop in self.loops
             if isinstance(loop.controller, OfEveryKind) and not loop.controller.only
         ]
+        #: How many more reconciles the first controller may run before it is the next one's turn.
+        self._turn = 0
         self._registry: object = None
         self._custom: frozenset[str] = frozenset()
         self._heard: set[str] = set()
@@ -48,6 +51,22 @@ class ControllerProcess(InProcessManager):
             self._registry = registry
             self._follow_definitions()
         super().poll()
+
+    def step(self) -> Outcome | None:
+        """Deliver events and run one reconcile, if one is ready.
+
+        A controller runs all that it had when its turn came: a thousand pods that start are then one change for the
+        controller that counts them, and not a thousand.
+        """
+        self.poll()
+        for _ in range(len(self.loops) + 1):
+            request = self.loops[0].queue.take() if self._turn > 0 else None
+            if request is not None:
+                self._turn -= 1
+                return self._run(self.loops[0], request)
+            self.loops.append(self.loops.pop(0))
+            self._turn = len(self.loops[0].queue)
+        return None
 
     def work(self, most: int = 100) -> float | None:
         """Run what is ready, at most so many reconciles.
