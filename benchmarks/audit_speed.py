@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from kontend.audit.auditor import audit
@@ -46,7 +47,7 @@ def generate(root: Path, lines: int) -> None:
         written, number = written + text.count("\n"), number + 1
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: Sequence[str] = ()) -> int:
     """Print lines, seconds and lines a second."""
     with tempfile.TemporaryDirectory() as scratch:
         if arguments:

@@ -545,7 +545,10 @@ def test_in_a_scope_what_was_changed_in_the_status_is_stored_with_the_tracking()
         ({**deployment(), "metadata": {"name": "d", "uid": "u"}}, r"desired has metadata\.uid"),
         ({**deployment(), "metadata": {"name": "d", "resourceVersion": "1"}}, r"desired has metadata\.resourceVersion"),
         ({**deployment(), "metadata": {"name": "d", "managedFields": []}}, r"desired has metadata\.managedFields"),
-        ({**deployment(), "metadata": {"name": "d", "namespace": "other"}}, "cannot own an object in namespace 'other'"),
+        (
+            {**deployment(), "metadata": {"name": "d", "namespace": "other"}},
+            "cannot own an object in namespace 'other'",
+        ),
     ],
 )
 def test_a_wrong_child_is_refused_before_anything_is_sent(wanted: Any, complaint: str) -> None:

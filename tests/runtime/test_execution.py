@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from itertools import count
+from types import coroutine
 from typing import Any, ClassVar
 
 import pytest
 
 from cluster.objects import WIDGET, config_map, definition, widget
 from kontend.cluster.cluster import Cluster
-from kontend.kube.errors import AlreadyExists, Conflict, InternalError, Timeout
+from kontend.kube.errors import AlreadyExists, Conflict, InternalError, NotFound, Timeout
 from kontend.runtime.api import Api
+from kontend.runtime.call import Call
+from kontend.runtime.children import sync_child
 from kontend.runtime.execution import Progress, execute, retry_backoff
+from kontend.runtime.in_process import InProcess
 from kontend.runtime.plans import BadPlan, Plan, task_id
 from kontend.runtime.scope import NotStored, StatusScope
 from kontend.runtime.snapshot import WrongObject
@@ -181,7 +185,8 @@ def test_before_each_command_a_locked_write_stores_the_end_of_the_task_before() 
         ["Complete", "Complete", "Running"],
         ["Complete", "Complete", "Complete"],
     ]
-    assert all("resourceVersion" in body["metadata"] for call, body in zip(wire.writes, wire.bodies, strict=True) if call.subresource)
+    flushes = [body for call, body in zip(wire.writes, wire.bodies, strict=True) if call.subresource]
+    assert all("resourceVersion" in body["metadata"] for body in flushes)
 
 
 def test_a_running_task_is_asked_and_not_begun_again(sidecar: Sidecar) -> None:
@@ -232,6 +237,7 @@ def test_a_failed_task_is_tried_again_with_the_same_id_not_before_its_time(sidec
         assert (server.resource_version, len(sidecar.submitted)) == (before, submitted)
         server.advance(1)
     assert run(reconcile(api)).action == "completed"
+    assert "notBefore" not in plan(server)["tasks"][1]
     assert len(sidecar.submitted) == 3
     assert len(set(sidecar.submitted)) == 1
 
@@ -454,6 +460,59 @@ def test_in_a_scope_the_end_of_the_reconcile_is_one_flush() -> None:
     assert len(wire.writes) == before
     assert run(one()).action == "completed"
     assert (status(server)["phase"], status(server)["plan"]["phase"]) == ("Running", "Complete")
+
+
+# Driven by somebody else
+
+
+class Stepwise:
+    """A backend that hands each call to whoever drives the coroutine, as an explorer does."""
+
+    def __init__(self, inner: InProcess) -> None:
+        self.inner = inner
+        self.is_namespaced, self.now, self.uuid = inner.is_namespaced, inner.now, inner.uuid
+
+    @coroutine
+    def call(self, call: Call) -> Generator[Call, Any, Any]:
+        return (yield call)
+
+
+async def _scoped(api: Api) -> Progress:
+    obj = await api.get(WIDGET, "default/w")
+    async with StatusScope(api, obj) as scope:
+        progress = await execute(api, scope, rollout("v1"), tasks=TASKS)
+        await sync_child(api, scope, config_map("child"))
+        scope.set_condition("Ready", True, "Done")
+        return progress
+
+
+def test_a_reconcile_is_suspended_at_its_calls_and_can_be_given_up_at_each_of_them() -> None:
+    for stop in range(20):
+        server = cluster()
+        run(reconcile(wired(server)[0]))
+        inner = InProcess(server)
+        steps = _scoped(Api(Stepwise(inner)))
+        answer: Any = None
+        try:
+            for _ in range(stop):
+                call = steps.send(answer)
+                assert isinstance(call, Call)
+                before = server.state
+                answer = inner.answer(call) if call.verb != "get" or call.name != "child" else None
+                if answer is None:
+                    call = steps.throw(NotFound("no child"))
+                    answer = inner.answer(call)
+            before = server.state
+            steps.close()
+            assert server.state is before
+        except StopIteration:
+            assert tracking(server) == "child"
+            return
+    raise AssertionError("does not end")
+
+
+def tracking(server: Cluster) -> Any:
+    return status(server)["child"]["name"]
 
 
 # What is refused

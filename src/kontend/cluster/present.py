@@ -47,7 +47,9 @@ def negotiate(accept: str, target: Target) -> Form:
         if values.get("g") == "meta.k8s.io" and version in ("v1", "v1beta1") and shape in _SHAPES:
             return Form(shape, version)
     if not known and target.resource.custom is None:
-        streams = [f"{each};stream=watch" for each in (_SERVED[0], _SERVED[2])] if target.verb == "list" else []
+        streams = (
+            [f"{each};stream=watch" for each in (_SERVED[0], _SERVED[2])] if target.verb in ("list", "watch") else []
+        )
         served = ", ".join([*_SERVED, *streams])
         raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {served}", details={})
     raise NotAcceptable(f"only the following media types are accepted: {', '.join(_SERVED)}")

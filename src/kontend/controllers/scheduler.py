@@ -18,15 +18,21 @@ from kontend.kube.names import Key, key_of
 from kontend.kube.quantity import Quantity, parse
 from kontend.runtime.api import Api
 from kontend.runtime.cache import Cache
-from kontend.runtime.controller import Mapper, Request, Result
+from kontend.runtime.controller import Indexer, Mapper, Request, Result
 from kontend.runtime.patches import Object, strategic_merge_patch
 
 _OURS: Final = "default-scheduler"
+#: The index of the node that a pod is on; empty for a pod that waits.
+_BY_NODE: Final = "node"
+
+
+def _node_of(pod: Object) -> Iterator[str]:
+    yield str((pod.get("spec") or {}).get("nodeName") or "")
 
 
 def _waiting(_changed: Object, cache: Cache) -> Iterator[Key]:
     """The pods that wait for a node: a node or a finished pod may have made room."""
-    for pod in cache.list(PODS):
+    for pod in cache.list(PODS, index=(_BY_NODE, "")):
         if _is_waiting(pod):
             yield key_of(pod)
 
@@ -50,6 +56,7 @@ class Scheduler(BuiltIn):
     manager = "kube-scheduler"
     kind = PODS
     watches: ClassVar[Mapping[str, Mapper]] = {NODES: _waiting, PODS: _made_room}
+    indexes: ClassVar[Mapping[str, Mapping[str, Indexer]]] = {PODS: {_BY_NODE: _node_of}}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
         """Bind a pod, or say that there is no node for it."""

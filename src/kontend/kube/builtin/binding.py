@@ -12,7 +12,7 @@ from kontend.kube.strategy import Json, metadata_of
 
 def validate_binding(binding: Mapping[str, Any]) -> list[FieldError]:
     """What is wrong with a binding."""
-    target = binding.get("target") or {}
+    target = _target(binding)
     errors = []
     if target.get("kind", "") not in ("", "Node"):
         errors.append(not_supported("target.kind", target["kind"], ["Node", "<empty>"]))
@@ -34,7 +34,7 @@ def bind(pod: Json, binding: Mapping[str, Any], now: str) -> None:
         why = f"pod {name} has non-empty .spec.schedulingGates"
     if why:
         raise conflict("", "pods/binding", name, why)
-    spec["nodeName"] = (binding.get("target") or {}).get("name", "")
+    spec["nodeName"] = _target(binding).get("name", "")
     status = pod.setdefault("status", {})
     status.pop("nominatedNodeName", None)
     given = binding.get("metadata") or {}
@@ -57,3 +57,9 @@ def set_condition(status: Json, condition: Mapping[str, Any], now: str) -> None:
     else:
         conditions = [*conditions, fresh]
     status["conditions"] = conditions
+
+
+def _target(binding: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The node that a binding names; nothing when it names none."""
+    target = binding.get("target")
+    return target if isinstance(target, Mapping) else {}
