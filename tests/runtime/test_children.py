@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -479,7 +481,7 @@ def test_r5_a_child_that_gets_a_controller_between_the_look_and_the_takeover_is_
         server = cluster()
         server.create(desired(image="theirs"))
         server.create(widget("other"))
-        api, _ = wired(server, at={moment: lambda server=server: control(server, "other")})
+        api, _ = wired(server, at={moment: partial(control, server, "other")})
         with pytest.raises(Conflict):
             run(sync_child(api, parent(server), desired()))
         assert server.get(CHILD, "d")["spec"]["template"]["spec"]["containers"][0]["image"] == "theirs"
@@ -624,7 +626,7 @@ def _renamed(server: Cluster) -> None:
     synced(server, desired=desired("old"))
 
 
-#: A situation, how many children of the name are made from it, and how many are deleted: never one more, whatever crashes.
+#: A situation, how many children are made from it and how many deleted: never one more, whatever crashes.
 SITUATIONS: list[tuple[Callable[[Cluster], None], int, int]] = [
     (_nothing, 1, 0),
     (_untracked, 0, 0),
@@ -654,7 +656,7 @@ async def _reconcile(api: Api) -> ChildOutcome:
 
 
 def _settle(server: Cluster, at: dict[int, Fault] | None = None) -> Wire:
-    """Reconcile until settled: a crash or an error starts over with a fresh process. The faults are of the first one."""
+    """Reconcile until settled; a crash or an error starts over with a fresh process. The faults hit the first one."""
     api, first = wired(server, at=at)
     for _ in range(8):
         try:
@@ -695,7 +697,7 @@ def test_two_crashes_in_a_row_are_survived_as_well(
             server = start.fork()
             since = server.resource_version
             api, _ = wired(server, at={n: Fault(Crash(), committed=True)})
-            with pytest.raises(Crash):
+            with suppress(Crash):
                 while True:
                     run(_reconcile(api))
             wire = _settle(server, {m: Fault(Crash(), committed=True)})
@@ -717,10 +719,8 @@ def test_whenever_a_second_process_reconciles_in_between_nothing_is_made_twice(
             run(_reconcile(rival))
 
         api, _ = wired(server, at={n: interfere})
-        try:
+        with suppress(Conflict):
             run(_reconcile(api))
-        except Conflict:
-            pass
         _settle(server)
         assert_sound(server, since, made, deleted)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from types import coroutine
@@ -51,17 +52,15 @@ SIDECAR = Sidecar()
 
 
 @pytest.fixture(autouse=True)
-def sidecar() -> Iterator[Sidecar]:
+def sidecar() -> Sidecar:
     SIDECAR.submitted, SIDECAR.answers, SIDECAR.refusals = [], [], []
-    yield SIDECAR
+    return SIDECAR
 
 
 class WriteConfig(Task):
     async def execute(self, run: Run) -> None:
-        try:
+        with suppress(AlreadyExists):
             await run.api.create(config_map(f"config-{run.id}"))
-        except AlreadyExists:
-            pass
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Work(Task):
     async def execute(self, run: Run) -> None:
         SIDECAR.submit(run.id)
 
-    async def status(self, run: Run) -> TaskStatus:
+    async def status(self, run: Run) -> TaskStatus:  # noqa: ARG002 - part of the interface
         return SIDECAR.ask()
 
 
@@ -213,7 +212,8 @@ def test_a_finished_plan_makes_room_for_the_next() -> None:
     server.patch(WIDGET, "w", {"spec": {"image": "v2"}})
     progress = run(reconcile(api))
     assert progress.action == "created"
-    assert (progress.former or {})["id"] == "a-1"
+    assert progress.former is not None
+    assert progress.former["id"] == "a-1"
     assert (plan(server)["id"], plan(server)["goal"]) == ("a-2", "v2")
 
 
@@ -359,7 +359,8 @@ def test_another_goal_supersedes_the_plan_and_does_not_execute_yet(sidecar: Side
     server.patch(WIDGET, "w", {"spec": {"image": "v2"}})
     progress = run(reconcile(api))
     assert progress.action == "superseded"
-    assert (progress.former or {})["id"] == "a-1"
+    assert progress.former is not None
+    assert progress.former["id"] == "a-1"
     assert (plan(server)["id"], plan(server)["goal"]) == ("a-2", "v2")
     assert len(sidecar.submitted) == 1
     assert run(reconcile(api)).action == "completed"
@@ -460,6 +461,22 @@ def test_in_a_scope_the_end_of_the_reconcile_is_one_flush() -> None:
     assert len(wire.writes) == before
     assert run(one()).action == "completed"
     assert (status(server)["phase"], status(server)["plan"]["phase"]) == ("Running", "Complete")
+
+
+class ApplyConfig(Task):
+    async def execute(self, run: Run) -> None:
+        await sync_child(run.api, run.scope, config_map("child", data={"id": run.id}))
+
+
+def test_a_task_may_have_a_tracked_child_of_its_own() -> None:
+    server = cluster()
+    api, _ = wired(server)
+    wanted = Plan([ApplyConfig(), ObserveImage("v1")])
+    actions = [run(execute(api, server.get(WIDGET, "w"), wanted, tasks=[ApplyConfig, ObserveImage])).action for _ in "12"]
+    assert actions == ["created", "completed"]
+    assert server.get("ConfigMap/v1", "child")["data"] == {"id": task_id("a-1", "apply-config", 0)}
+    assert tracking(server) == "child"
+    assert plan(server)["phase"] == "Complete"
 
 
 # Driven by somebody else
@@ -612,7 +629,7 @@ def test_two_crashes_in_a_row_are_survived_as_well() -> None:
             since = server.resource_version
             SIDECAR.submitted, SIDECAR.answers = [], [RUNNING]
             api, _ = wired(server, at={n: Fault(Crash(), committed=True)}, name="zeroth")
-            with pytest.raises(Crash):
+            with suppress(Crash):
                 while True:
                     run(reconcile(api))
             wire = _settle(server, {m: Fault(Crash(), committed=True)})

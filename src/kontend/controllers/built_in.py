@@ -38,7 +38,7 @@ class BuiltIn(Controller):
 
 
 class EveryKind(Mapping[str, Answer], Generic[Answer]):
-    """A mapping that gives the same answer for every kind; it lists the built-in ones that can be deleted."""
+    """A mapping that gives the same answer for every kind, and lists none of them."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -47,10 +47,10 @@ class EveryKind(Mapping[str, Answer], Generic[Answer]):
         return self._answer
 
     def __iter__(self) -> Iterator[str]:
-        return iter(builtin_kinds())
+        return iter(())
 
     def __len__(self) -> int:
-        return len(builtin_kinds())
+        return 0
 
 
 class OfEveryKind(BuiltIn):

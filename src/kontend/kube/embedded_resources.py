@@ -53,10 +53,9 @@ def has_embedded(schema: Schema) -> bool:
 def coerce_embedded(value: Any, schema: Schema, path: str = "") -> list[str]:
     """Bring the metadata of all embedded resources into the form the server keeps, in place; the fields it dropped."""
     if type(value) is list:
-        found = [] if schema.items is None else [
+        return [] if schema.items is None else [
             each for i, item in enumerate(value) for each in coerce_embedded(item, schema.items, f"{path}[{i}]")
         ]  # fmt: skip
-        return found
     if type(value) is not dict:
         return []
     dropped: list[str] = []

@@ -152,7 +152,7 @@ class _Execution:
             return wait
         try:
             task = make_task(self.types, stored["type"], stored["params"])
-            run = Run(self.api, self.scope.obj, stored["id"], stored["retryCount"])
+            run = Run(self.api, self.scope, stored["id"], stored["retryCount"])
             if "submittedAt" not in stored:
                 await self._count_attempt(index)
                 await self._command(task, run, index)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final, Literal
 from kontend.kube.json_text import canonical, parse_json
 from kontend.runtime.api import Api
 from kontend.runtime.patches import Object
+from kontend.runtime.scope import StatusScope
 from kontend.runtime.snapshot import WrongObject
 
 RUNNING: Final = "Running"
@@ -39,12 +40,17 @@ class Run:
     """What a task is given: one attempt at one step of one plan."""
 
     api: Api
-    #: The object that has the plan. What a task changes in its status is stored together with the task's own end.
-    obj: Object
+    #: The status of the object that has the plan, for functions that write it, such as ``sync_child``.
+    scope: StatusScope
     #: Derived from the plan, the type and the place of the task: the same at every attempt, another in another plan.
     id: str
     #: How often the task has failed before.
     retry: int = 0
+
+    @property
+    def obj(self) -> Object:
+        """The object that has the plan. What a task changes in its status is stored together with the task's end."""
+        return self.scope.obj
 
 
 class Task:

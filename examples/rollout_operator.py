@@ -1,0 +1,80 @@
+"""An App is brought to a new image in three steps that survive any crash: announce it, roll it out, see it run.
+
+kontend run examples/rollout_operator.py
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from kontend import AlreadyExists, Api, Controller, NotFound, Plan, Request, Result, StatusScope, Task, execute, sync_child
+from kontend.runtime.tasks import Run, TaskStatus
+
+
+def deployment(name: str, image: str) -> dict[str, Any]:
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": image}]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+    }
+
+
+@dataclass(frozen=True)
+class Announce(Task):
+    """A side effect that must happen once for each rollout: the id of the task makes it so."""
+
+    image: str
+
+    async def execute(self, run: Run) -> None:
+        metadata = {"name": f"rollout-{run.id}", "namespace": run.obj["metadata"]["namespace"]}
+        note = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"image": self.image}}
+        with suppress(AlreadyExists):
+            await run.api.create(note)
+
+
+@dataclass(frozen=True)
+class RollOut(Task):
+    """The tracked child gets the image, and the task waits until the child's own controller has seen that."""
+
+    image: str
+
+    async def execute(self, run: Run) -> None:
+        await sync_child(run.api, run.scope, deployment(run.obj["metadata"]["name"], self.image), field="deployment")
+
+    async def status(self, run: Run) -> TaskStatus:
+        synced = await sync_child(
+            run.api, run.scope, deployment(run.obj["metadata"]["name"], self.image), field="deployment"
+        )
+        return "Complete" if synced.observed else "Running"
+
+
+@dataclass(frozen=True)
+class Observe(Task):
+    """What is written to the status here is stored in the same patch as the end of the task."""
+
+    image: str
+
+    async def execute(self, run: Run) -> None:
+        run.obj["status"]["currentImage"] = self.image
+
+
+class Apps(Controller):
+    kind = "App.example.com/v1"
+    owns = ("Deployment.apps/v1",)
+
+    async def reconcile(self, request: Request, api: Api) -> Result | None:
+        try:
+            app = await api.get(self.kind, request)
+        except NotFound:
+            return None
+        image = app["spec"]["image"]
+        async with StatusScope(api, app) as scope:
+            drift = scope.status.get("currentImage") != image
+            steps = [Announce(image), RollOut(image), Observe(image)]
+            wanted = Plan(steps, goal=image, target_phase="Running", failed_phase="Failed") if drift else None
+            progress = await execute(api, scope, wanted, tasks=[Announce, RollOut, Observe])
+            scope.set_condition("Progressing", progress.plan is not None, progress.action.capitalize())
+        return progress.result

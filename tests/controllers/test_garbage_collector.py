@@ -1,0 +1,188 @@
+"""The garbage collector deletes what nobody owns any more, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from controllers.world import WIDGETS, World, config_map, reference_to
+from kontend import Cluster
+from kontend.controllers.garbage_collector import GarbageCollector, Identity
+from kontend.kube.errors import Conflict
+from kontend.runtime.api import Api
+from kontend.runtime.call import Call
+from kontend.runtime.in_process import InProcess
+from kontend.runtime.testing import settle
+
+CONFIG_MAPS = "ConfigMap/v1"
+NOBODY = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "11111111-2222-3333-4444-555555555555"}
+
+
+def _collect(backend: InProcess, obj: dict[str, Any]) -> None:
+    """Let the garbage collector look at one object."""
+    asyncio.run(GarbageCollector().reconcile(Identity.of(obj).request(), Api(backend)))
+
+
+def test_a_dependent_goes_with_its_last_owner() -> None:
+    """One owner left keeps it, and the reference to the one that is gone is removed."""
+    world = World()
+    one, two = world.create(config_map("one")), world.create(config_map("two"))
+    world.create(config_map("d", one, two))
+    world.delete(CONFIG_MAPS, "one")
+    left = world.cluster.get(CONFIG_MAPS, "d")["metadata"]["ownerReferences"]
+    assert [each["name"] for each in left] == ["two"]
+    world.delete(CONFIG_MAPS, "two")
+    assert world.names(CONFIG_MAPS) == []
+
+
+def test_a_chain_of_owners_goes_to_its_end() -> None:
+    """What is deleted is an owner itself."""
+    world = World()
+    last = world.create(config_map("0"))
+    for number in range(1, 6):
+        last = world.create(config_map(str(number), last))
+    world.delete(CONFIG_MAPS, "0")
+    assert world.names(CONFIG_MAPS) == []
+
+
+def test_a_namesake_of_the_owner_does_not_count() -> None:
+    """An owner is a uid, not a name."""
+    world = World()
+    world.create(config_map("o"))
+    world.create(config_map("d", NOBODY))
+    assert world.names(CONFIG_MAPS) == ["o"]
+
+
+def test_an_owner_in_another_namespace_does_not_count() -> None:
+    """A reference is looked up in the namespace of the dependent."""
+    world = World()
+    owner = world.create(config_map("o"))
+    world.create(config_map("d", owner, namespace="kube-public"))
+    assert world.names(CONFIG_MAPS) == ["o"]
+
+
+def test_a_cluster_scoped_object_with_an_owner_in_a_namespace_stays() -> None:
+    """Such a reference can never be looked up, so nothing is concluded from it."""
+    world = World()
+    owner = world.create(config_map("o"))
+    cluster_role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "r", "ownerReferences": [reference_to(owner)]},
+        "rules": [],
+    }
+    world.create(cluster_role)
+    world.delete(CONFIG_MAPS, "o")
+    assert world.names("ClusterRole.rbac.authorization.k8s.io/v1") == ["r"]
+
+
+def test_an_owner_of_an_unknown_kind_is_looked_up_when_it_is_defined() -> None:
+    """Not knowing a kind is not knowing that the owner is gone."""
+    world = World()
+    gadget = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": NOBODY["uid"]}
+    world.create(config_map("d", gadget))
+    assert world.names(CONFIG_MAPS) == ["d"]
+    world.create(WIDGETS, settle=False)
+    world.settle(seconds=60)
+    assert world.names(CONFIG_MAPS) == []
+
+
+def test_orphaned_dependents_lose_the_reference_and_stay() -> None:
+    """The owner goes when all dependents have let go of it, and the others' references stay."""
+    world = World()
+    owner, other = world.create(config_map("o")), world.create(config_map("other"))
+    world.create(config_map("d", owner, other))
+    world.delete(CONFIG_MAPS, "o", propagation="Orphan")
+    assert world.names(CONFIG_MAPS) == ["d", "other"]
+    left = world.cluster.get(CONFIG_MAPS, "d")["metadata"]["ownerReferences"]
+    assert [each["name"] for each in left] == ["other"]
+
+
+def test_orphaning_works_for_kinds_without_strategic_patches() -> None:
+    """Custom resources are patched under a lock instead."""
+    world = World(crds=[WIDGETS])
+    owner = world.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "o"}})
+    dependent = {"name": "d", "ownerReferences": [reference_to(owner)]}
+    world.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": dependent})
+    world.delete("Widget.example.com/v1", "o", propagation="Orphan")
+    assert world.names("Widget.example.com/v1") == ["d"]
+    assert "ownerReferences" not in world.cluster.get("Widget.example.com/v1", "d")["metadata"]
+
+
+def test_foreground_deletion_waits_for_blocking_dependents_only() -> None:
+    """The owner is there while a blocking dependent is, whatever the others do."""
+    world = World()
+    owner = world.create(config_map("o"))
+    blocking = reference_to(owner, blockOwnerDeletion=True)
+    world.create(config_map("blocking", blocking, finalizers=["a.io/x"]))
+    world.create(config_map("other", owner, finalizers=["a.io/x"]))
+    world.delete(CONFIG_MAPS, "o", propagation="Foreground")
+    assert world.names(CONFIG_MAPS) == ["blocking", "o", "other"]
+    world.patch(CONFIG_MAPS, "blocking", {"metadata": {"finalizers": None}})
+    assert world.names(CONFIG_MAPS) == ["other"]
+    assert world.cluster.get(CONFIG_MAPS, "other")["metadata"]["deletionTimestamp"]
+
+
+def test_a_circle_of_foreground_deletions_is_broken() -> None:
+    """Two objects that block each other would otherwise wait for ever."""
+    world = World()
+    one = world.create(config_map("one"))
+    two = world.create(config_map("two", reference_to(one, blockOwnerDeletion=True)))
+    back = {"metadata": {"ownerReferences": [reference_to(two, blockOwnerDeletion=True)]}}
+    world.patch(CONFIG_MAPS, "one", back)
+    world.delete(CONFIG_MAPS, "one", propagation="Foreground")
+    assert world.names(CONFIG_MAPS) == []
+
+
+def test_an_object_that_got_a_new_owner_meanwhile_is_not_deleted() -> None:
+    """The delete names the version whose owners were looked at."""
+
+    class Adopting(InProcess):
+        """Somebody adopts the object between the look and the delete."""
+
+        async def call(self, call: Call) -> Any:
+            if call.verb == "delete":
+                new = self.cluster.get(CONFIG_MAPS, "new")
+                patch = {"metadata": {"ownerReferences": [reference_to(new)]}}
+                self.cluster.patch(CONFIG_MAPS, "d", patch)
+            return await super().call(call)
+
+    cluster = Cluster()
+    cluster.create(config_map("new"))
+    dependent = cluster.create(config_map("d", NOBODY))
+    with pytest.raises(Conflict):
+        _collect(Adopting(cluster), dependent)
+    assert cluster.get(CONFIG_MAPS, "d")
+
+
+def test_an_object_whose_status_changed_meanwhile_is_deleted() -> None:
+    """Only owners count: a busy status does not keep an object alive."""
+
+    class Busy(InProcess):
+        """Somebody writes the object between the look and the first delete."""
+
+        written = False
+
+        async def call(self, call: Call) -> Any:
+            if call.verb == "delete" and not self.written:
+                self.written = True
+                self.cluster.patch(CONFIG_MAPS, "d", {"data": {"busy": "yes"}})
+            return await super().call(call)
+
+    cluster = Cluster()
+    dependent = cluster.create(config_map("d", NOBODY))
+    _collect(Busy(cluster), dependent)
+    assert cluster.list(CONFIG_MAPS) == []
+
+
+def test_only_the_named_kinds_are_looked_at() -> None:
+    """A small world: other kinds are neither watched nor collected."""
+    cluster = Cluster(objects=[config_map("d", NOBODY)])
+    collector = GarbageCollector(only=["Secret/v1"])
+    assert collector.kinds == ("CustomResourceDefinition.apiextensions.k8s.io/v1", "Secret/v1")
+    settle(cluster, collector)
+    assert [each["metadata"]["name"] for each in cluster.list(CONFIG_MAPS)] == ["d"]
+    settle(cluster, GarbageCollector(only=[CONFIG_MAPS]))
+    assert cluster.list(CONFIG_MAPS) == []
