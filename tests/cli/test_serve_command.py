@@ -77,6 +77,7 @@ def test_starting_again_with_the_same_files_changes_nothing(tmp_path: Path) -> N
         (["--data", "d", "--snapshot", "s"], "choose one"),
         (["--port", "port"], "'port' is not a port"),
         (["--nonsense"], "unrecognized arguments"),
+        (["--read-only", "--pods"], "--read-only and --pods: controllers write"),
     ],
 )
 def test_wrong_use_is_refused_with_the_way_out(
@@ -141,3 +142,21 @@ def test_tokens_are_not_printed(tmp_path: Path) -> None:
         printed, complained = server.popen.communicate(timeout=20)
     assert "s3cret" not in printed + complained + log.read_text()
     assert '"username":"ann"' in log.read_text()
+
+
+def test_controllers_make_a_deployment_run_and_an_owner_take_its_children_along() -> None:
+    """What kube-controller-manager, the scheduler and a node would do."""
+    deployments = "/apis/apps/v1/namespaces/default/deployments"
+    pods = "/api/v1/namespaces/default/pods"
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "a"}}, "template": template}
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
+    with process("--controllers", "--pods") as server, Client(server.url) as client:
+        with watching(server.url, deployments) as events:
+            assert client.send("POST", deployments, body).code == 201
+            assert next(each for each in events if each["object"].get("status", {}).get("readyReplicas") == 2)
+        with watching(server.url, pods) as events:
+            assert client.send("DELETE", f"{deployments}/d").code == 200
+            gone = (each["object"]["metadata"]["name"] for each in events if each["type"] == "DELETED")
+            assert next(gone) != next(gone)
+        assert client.get(pods).json["items"] == []

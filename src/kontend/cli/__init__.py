@@ -23,6 +23,7 @@ class Command(NamedTuple):
 
 COMMANDS: Final = {
     "serve": Command("kontend.cli.serve", "run", "a Kubernetes API server in one process, for any client"),
+    "run": Command("kontend.runtime.command", "run", "run the controllers of a Python file against a cluster"),
     "explore": Command("kontend.explore.command", "run", "check controllers against every order and every lag"),
     "replay": Command("kontend.explore.command", "replay", "run a counterexample again"),
     "audit": Command("kontend.cli.audit", "run", "find unsafe status and metadata writes in controllers"),

@@ -80,6 +80,12 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help="load the state from there if it exists, and save it there at the end",
     )
+    add(
+        "--controllers",
+        action="store_true",
+        help="run what kube-controller-manager runs: Deployments, Jobs, owners ...",
+    )
+    add("--pods", action="store_true", help="schedule pods and let them run; declares a node if there is none")
     add("--read-only", action="store_true", help="refuse writes")
     add(
         "--token",
@@ -124,6 +130,9 @@ def _say(message: str, code: int) -> int:
 def _check(options: argparse.Namespace, tokens: Tokens) -> None:
     if options.data and options.snapshot:
         raise WrongUse("--data and --snapshot both say where the state is kept; choose one")
+    if options.read_only and (options.controllers or options.pods):
+        name = "--controllers" if options.controllers else "--pods"
+        raise WrongUse(f"--read-only and {name}: controllers write; choose one")
     if options.snapshot and not os.access(options.snapshot.absolute().parent, os.W_OK):
         raise Failure(f"--snapshot {options.snapshot}: nothing can be written there, so the state would be lost")
     if not _is_loopback(options.address) and not (tokens and options.tls):
@@ -223,6 +232,10 @@ async def _until_stopped(
             write_private(path, content)
         except OSError as error:
             raise Failure(f"--kubeconfig {path}: {error.strerror}") from None
+        if options.controllers or options.pods:
+            from kontend.cli.serve_controllers import Inside
+
+            Inside(server, built_in=options.controllers, pods=options.pods).start()
         sys.stdout.write(f"kontend: serving Kubernetes 1.35 semantics on {url}\nexport KUBECONFIG={path}\n")
         sys.stdout.flush()
         if options.ready_fd is not None:

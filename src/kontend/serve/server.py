@@ -12,8 +12,10 @@ import ssl
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from kontend.cluster.cluster import Cluster
 from kontend.cluster.handle import handle
 from kontend.cluster.request import PageNotFound, Request, Response, not_allowed, route
 from kontend.cluster.state import State
@@ -72,12 +74,19 @@ class Server:
         self._waiting: list[tuple[int, asyncio.TimerHandle, Exchange]] = []
         self._listener: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
+        #: Called on the event loop, soon after something has changed.
+        self.when_changed: Callable[[], None] = _ignore
         self.port = 0
 
     @property
     def state(self) -> State:
         """The state that readers see."""
         return self._commits.durable
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster that is served, for what runs inside the server: on the event loop, and without waiting for disk."""
+        return _Inside(self._commits)
 
     @property
     def connections(self) -> int:
@@ -268,6 +277,7 @@ class Server:
         self._publishing = False
         state = self._commits.durable
         self._hub.publish(state)
+        self.when_changed()
         if self._waiting:
             ready = [each for each in self._waiting if each[0] <= state.resource_version]
             self._waiting = [each for each in self._waiting if each[0] > state.resource_version]
@@ -292,6 +302,28 @@ class Server:
     def _give_up(self, exchange: Exchange) -> None:
         self._waiting = [each for each in self._waiting if each[2] is not exchange]
         self._answer(exchange, handle(self._commits.durable, exchange.request)[1])
+
+
+class _Inside(Cluster):
+    """A cluster whose state is the newest of the server."""
+
+    def __init__(self, commits: Commits) -> None:
+        self._commits = commits
+        self.manager = "kontend"
+        self.warnings = []
+
+    @property
+    def state(self) -> State:  # type: ignore[override]
+        self._commits.tick(int(time.time()))
+        return self._commits.newest
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._commits.advance(state)
+
+
+def _ignore() -> None:
+    """Nobody wants to know."""
 
 
 def _check_method(state: State, request: Request) -> None:

@@ -1,0 +1,66 @@
+"""Controllers inside ``kontend serve``: what kube-controller-manager and the nodes do, on the server's event loop.
+
+They work in small portions between requests, woken by changes and by their own timers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from kontend.controllers import controllers, pod_controllers
+from kontend.controllers.node_fit import NODES
+from kontend.controllers.process import ControllerProcess
+from kontend.serve.server import Server
+
+#: Reconciles after which clients get a turn.
+_PORTION: Final = 10
+_NODE: Final = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
+
+
+class Inside:
+    """Controllers that run with a server, until its event loop ends."""
+
+    def __init__(self, server: Server, *, built_in: bool, pods: bool) -> None:
+        self._server = server
+        self._built_in = built_in
+        self._pods = pods
+        self._process: ControllerProcess | None = None
+        self._seen = 0
+        self._timer: asyncio.Handle | None = None
+        self._working = False
+
+    def start(self) -> None:
+        """Begin to work; the event loop of the server must be running."""
+        if self._pods and not self._server.cluster.list(NODES):
+            self._server.cluster.create(_NODE)
+        self._server.when_changed = self._wake
+        self._wake()
+
+    def _wake(self) -> None:
+        if not self._working:
+            self._again(0)
+
+    def _again(self, delay: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(delay, self._work)
+
+    def _work(self) -> None:
+        self._timer = None
+        self._working = True
+        try:
+            delay = self._current().work(_PORTION)
+        finally:
+            self._working = False
+        self._seen = self._server.cluster.state.resource_version
+        if delay is not None:
+            self._again(delay)
+
+    def _current(self) -> ControllerProcess:
+        """The controllers; new ones when writes that they have seen were taken back because they could not be saved."""
+        cluster = self._server.cluster
+        if self._process is None or cluster.state.resource_version < self._seen:
+            every: list[Any] = [*(controllers() if self._built_in else ()), *(pod_controllers() if self._pods else ())]
+            self._process = ControllerProcess(cluster, every)
+        return self._process
