@@ -14,10 +14,10 @@ from cluster.objects import WIDGET, config_map, definition, deployment, widget
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import AlreadyExists, Conflict, Invalid, NotFound, Timeout
 from kontend.runtime.api import Api
-from kontend.runtime.children import ChildOutcome, ForeignChild, StaleParent, remove_child, sync_child
+from kontend.runtime.children import ChildOutcome, ForeignChild, remove_child, sync_child
 from kontend.runtime.guards import Guards
 from kontend.runtime.owners import is_controlled_by, owner_reference
-from kontend.runtime.scope import NotStored, StatusScope
+from kontend.runtime.scope import NotStored, StaleObject, StatusScope
 from kontend.runtime.snapshot import WrongObject
 from runtime.wire import Crash, Fault, Wire, run, wired
 
@@ -406,7 +406,7 @@ def test_r3_a_stale_parent_does_not_delete_what_looks_like_an_impostor() -> None
     stale = parent(server)
     forge(server, theirs)
     api, _ = wired(server)
-    with pytest.raises(StaleParent, match="its child was not touched"):
+    with pytest.raises(StaleObject, match="nothing was done for it"):
         run(sync_child(api, stale, desired()))
     assert uid(server) == theirs
 
@@ -416,11 +416,11 @@ def test_a_stale_parent_creates_and_removes_nothing() -> None:
     stale = parent(server)
     server.patch(WIDGET, "w", {"spec": {"size": 0}})
     api, _ = wired(server)
-    with pytest.raises(StaleParent):
+    with pytest.raises(StaleObject):
         run(sync_child(api, stale, desired()))
     assert child(server) is None
     synced(server)
-    with pytest.raises(StaleParent):
+    with pytest.raises(StaleObject):
         run(remove_child(api, stale, desired()))
     assert child(server) is not None
 
@@ -430,10 +430,10 @@ def test_a_parent_that_is_gone_or_another_one_gets_no_child() -> None:
     former = parent(server)
     server.delete(WIDGET, "w")
     api, _ = wired(server)
-    with pytest.raises(StaleParent, match="is gone on the server"):
+    with pytest.raises(StaleObject, match="is gone on the server"):
         run(sync_child(api, former, desired()))
     server.create(widget())
-    with pytest.raises(StaleParent):
+    with pytest.raises(StaleObject):
         run(sync_child(api, former, desired()))
     assert child(server) is None
 

@@ -20,7 +20,7 @@ from kontend.runtime.children import sync_child
 from kontend.runtime.execution import Progress, execute, retry_backoff
 from kontend.runtime.in_process import InProcess
 from kontend.runtime.plans import BadPlan, Plan, task_id
-from kontend.runtime.scope import NotStored, StatusScope
+from kontend.runtime.scope import NotStored, StaleObject, StatusScope
 from kontend.runtime.snapshot import WrongObject
 from kontend.runtime.tasks import COMPLETE, RUNNING, Run, Task, TaskFailed, TaskStatus, TerminalError
 from runtime.wire import Crash, Fault, Wire, run, wired
@@ -311,12 +311,12 @@ def test_any_other_error_is_stored_and_raised_and_the_command_called_again(sidec
     failure = InternalError("try later")
     sidecar.refusals = [failure, failure]
     run(reconcile(api))
-    for attempts in (1, 2):
+    for _ in range(2):
         with pytest.raises(InternalError) as raised:
             run(reconcile(api))
         assert raised.value is failure
         task = plan(server)["tasks"][1]
-        assert (task["attempts"], task["retryCount"]) == (attempts, 0)
+        assert (task["status"], task["retryCount"]) == ("Running", 0)
         assert task["error"] == "InternalError: try later"
         assert plan(server)["phase"] == "Active"
     assert run(reconcile(api)).action == "completed"
@@ -393,6 +393,22 @@ def test_a_stale_object_begins_no_command_of_a_superseded_plan() -> None:
     assert SIDECAR.submitted == []
     assert server.list("ConfigMap/v1") == []
     assert plan(server)["id"] == "new-1"
+
+
+def test_a_stale_object_repeats_no_command_that_was_cut_off(sidecar: Sidecar) -> None:
+    """Its plan says that the task has begun, but not how it went: before it is repeated the server is asked."""
+    server = cluster()
+    run(reconcile(wired(server)[0]))
+    sidecar.refusals = [InternalError("try later")]
+    with pytest.raises(InternalError):
+        run(reconcile(wired(server)[0]))
+    stale = server.get(WIDGET, "w")
+    assert stale["status"]["plan"]["tasks"][1]["status"] == "Running"
+    server.patch(WIDGET, "w", {"spec": {"image": "v2"}})
+    assert run(reconcile(wired(server, name="new")[0])).action == "superseded"
+    with pytest.raises(StaleObject):
+        run(execute(wired(server)[0], stale, None, tasks=TASKS))
+    assert sidecar.submitted == []
 
 
 def test_a_stale_object_repeats_no_command_that_is_done(sidecar: Sidecar) -> None:
@@ -472,7 +488,9 @@ def test_a_task_may_have_a_tracked_child_of_its_own() -> None:
     server = cluster()
     api, _ = wired(server)
     wanted = Plan([ApplyConfig(), ObserveImage("v1")])
-    actions = [run(execute(api, server.get(WIDGET, "w"), wanted, tasks=[ApplyConfig, ObserveImage])).action for _ in "12"]
+    actions = [
+        run(execute(api, server.get(WIDGET, "w"), wanted, tasks=[ApplyConfig, ObserveImage])).action for _ in "12"
+    ]
     assert actions == ["created", "completed"]
     assert server.get("ConfigMap/v1", "child")["data"] == {"id": task_id("a-1", "apply-config", 0)}
     assert tracking(server) == "child"
@@ -604,9 +622,9 @@ def assert_sound(server: Cluster, since: str) -> None:
     assert len({each["id"] for each in versions}) == 1
     assert versions[-1]["phase"] == "Complete"
     assert len(set(SIDECAR.submitted)) == 1
-    assert SIDECAR.submitted[0] == versions[0]["tasks"][1]["id"]
+    assert SIDECAR.submitted[0] == versions[-1]["tasks"][1]["id"] == task_id(versions[0]["id"], "work", 1)
     assert [each["metadata"]["name"] for each in server.list("ConfigMap/v1")] == [
-        f"config-{versions[0]['tasks'][0]['id']}"
+        f"config-{versions[-1]['tasks'][0]['id']}"
     ]
 
 

@@ -90,10 +90,8 @@ def concerned(obj: Object, cache: Cache) -> Iterator[Key]:
 
 
 def _is_known(cache: Cache, identity: Identity) -> bool:
-    try:
-        return uid_of(cache.get(identity.kind, identity.key)) == identity.uid
-    except NotFound:
-        return False
+    view = cache.views.get(identity.kind)
+    return view is not None and identity.key in view and uid_of(view.get(identity.key)) == identity.uid
 
 
 def matters(event: Event) -> bool:

@@ -62,10 +62,6 @@ class ForeignChild(Exception):
         super().__init__(f"{kind_of(child)} {key_of(child)} is {whose} and was not touched")
 
 
-class StaleParent(Conflict):
-    """The parent has changed since it was read: nothing was done to its child. Read it again."""
-
-
 @dataclass(frozen=True, slots=True)
 class ChildOutcome:
     """What became of a child."""
@@ -109,7 +105,7 @@ async def sync_child(
     ``desired`` holds only what the parent wants; defaults and what others set stay. ``paused`` asks for no replicas,
     and back for those of ``desired``. An ``impostor`` has the child's name, another uid than the tracked one and no
     controller: it is replaced (deleted now, made anew by the next call), adopted or refused. Raises
-    :class:`ForeignChild` for what somebody else controls and :class:`StaleParent` when the parent was not fresh.
+    :class:`ForeignChild` for what somebody else controls and :class:`StaleObject` when the parent was not fresh.
     """
     scope = scope_of(api, parent)
     wanted = _wanted(api, scope.obj, desired, paused)
@@ -134,7 +130,7 @@ async def sync_child(
             if live is not None and live["metadata"]["uid"] == tracked.uid:
                 raise _reason(live, scope.obj, refused) from refused
     if live is None:
-        await _check_fresh(api, scope)
+        await scope.check_fresh()
         child = await _apply(api, wanted)
         await _track(scope, field, child)
         return ChildOutcome("created" if tracked is None else "recreated", child)
@@ -146,7 +142,7 @@ async def sync_child(
         return _applied("tracked", child)
     if controller_of(live) is not None or (tracked is not None and impostor == "refuse"):
         raise ForeignChild(live)
-    await _check_fresh(api, scope)
+    await scope.check_fresh()
     if tracked is not None and impostor == "replace":
         await _delete(api, live, None)
         await scope.store(field, None)
@@ -191,7 +187,7 @@ async def _remove(
         return ChildOutcome("removed") if live is None else ChildOutcome("released", live)
     if live["metadata"].get("deletionTimestamp"):
         return ChildOutcome("terminating", live)
-    await _check_fresh(api, scope)
+    await scope.check_fresh()
     await _delete(api, live, propagation)
     return ChildOutcome("removing")
 
@@ -221,17 +217,6 @@ async def _find(api: Api, wanted: Object) -> Object | None:
         return await api.live.get(str(kind_of(wanted)), key_of(wanted))
     except NotFound:
         return None
-
-
-async def _check_fresh(api: Api, scope: StatusScope) -> None:
-    """Raise :class:`StaleParent` unless the server has the very version of the parent that is in hand."""
-    kind, key = kind_of(scope.obj), key_of(scope.obj)
-    try:
-        version = (await api.live.get(str(kind), key))["metadata"]["resourceVersion"]
-    except NotFound:
-        version = "gone"
-    if version != scope.version:
-        raise StaleParent(f"{kind} {key} is {version} on the server, not {scope.version}: its child was not touched")
 
 
 async def _track(scope: StatusScope, field: str, child: Object) -> None:

@@ -20,7 +20,7 @@ from kontend.runtime.controller import BadController, Controller
 from kontend.runtime.guards import Guards
 from kontend.runtime.health import BadAddress
 from kontend.runtime.kubeconfig import BadKubeconfig, Config, load
-from kontend.runtime.logs import FORMATS, configure
+from kontend.runtime.logs import FORMATS, LOGGER, configure
 from kontend.runtime.manager import STATUS_ADDRESS, Manager
 
 
@@ -71,7 +71,7 @@ def run(argv: Sequence[str]) -> int:
     except (BadKubeconfig, BadAddress, ApiError) as error:
         return _say(str(error), 1)
     finally:
-        handler.flush()
+        LOGGER.removeHandler(handler)
 
 
 def _say(message: str, code: int) -> int:

@@ -4,8 +4,10 @@ A reconcile calls :func:`execute` with the plan it would make now. The rules:
 
 - A plan is stored, locked, by the reconcile that makes it, and executed only by later ones. Of two reconciles that both
   see no plan, one is refused and finds the other's plan when it looks again.
-- Before each command a locked write counts the attempt. So a command never runs for a plan that has been superseded or
-  has ended, however stale the object in hand, and never before the end of the task before it is stored.
+- Before a task begins, a locked write says so; before its command is repeated, the object is read from the server. So no
+  command begins for a plan that has been superseded or has ended, however stale the object in hand, and none before
+  the end of the task before it is stored. (Repeats are not counted: two processes that count each other out would never
+  end.)
 - A command may run again after a crash, with the same id; once its success is stored it does not.
 - A failed task is tried again not before a stored time, whatever wakes the reconcile up earlier.
 - A plan that has ended stays for one more reconcile, so that everybody can see how.
@@ -22,7 +24,18 @@ from kontend.kube.prune import copy_json
 from kontend.runtime.api import Api
 from kontend.runtime.controller import Result
 from kontend.runtime.patches import Object
-from kontend.runtime.plans import ACTIVE, COMPLETE, FAILED, PENDING, RUNNING, Plan, StoredPlan, StoredTask, read_plan
+from kontend.runtime.plans import (
+    ACTIVE,
+    COMPLETE,
+    FAILED,
+    PENDING,
+    RUNNING,
+    Plan,
+    StoredPlan,
+    StoredTask,
+    read_plan,
+    task_id,
+)
 from kontend.runtime.scope import StatusScope
 from kontend.runtime.tasks import Run, Task, TaskFailed, TerminalError, make_task, task_types
 
@@ -152,9 +165,9 @@ class _Execution:
             return wait
         try:
             task = make_task(self.types, stored["type"], stored["params"])
-            run = Run(self.api, self.scope, stored["id"], stored["retryCount"])
+            run = Run(self.api, self.scope, self._id(index), stored["retryCount"])
             if "submittedAt" not in stored:
-                await self._count_attempt(index)
+                await self._begin_task(index)
                 await self._command(task, run, index)
             status = await task.status(run)
         except TerminalError as error:
@@ -169,10 +182,14 @@ class _Execution:
             return None
         return task.poll
 
-    async def _count_attempt(self, index: int) -> None:
+    async def _begin_task(self, index: int) -> None:
+        """Make sure that the plan is still the object's, just before a command."""
         stored = self._task(index)
+        if stored["status"] == RUNNING:
+            await self.scope.check_fresh()
+            return
+        stored["id"] = self._id(index)
         stored["status"] = RUNNING
-        stored["attempts"] += 1
         stored.pop("notBefore", None)
         await self.scope.store(self.field, self.scope.get(self.field))
 
@@ -208,7 +225,7 @@ class _Execution:
         plan["failedTaskIndex"] = index
         plan["failedTaskDetail"] = {
             "type": stored["type"],
-            "id": stored["id"],
+            "id": self._id(index),
             "error": error,
             "retryCount": stored["retryCount"],
             "maxRetries": stored["maxRetries"],
@@ -220,6 +237,11 @@ class _Execution:
         plan["finishedAt"] = self.api.now()
         if object_phase:
             self.scope.put(self.phase_field, object_phase)
+
+    def _id(self, index: int) -> str:
+        # Derived only now, from the id that is stored: before that, nobody can be sure that the plan has this id.
+        plan: Any = self.scope.get(self.field)
+        return task_id(plan["id"], plan["tasks"][index]["type"], index)
 
     def _task(self, index: int) -> StoredTask:
         plan: Any = self.scope.get(self.field)

@@ -28,7 +28,6 @@ class InProcess:
         self.views: dict[str, State] = {}
         #: Functions from an object to the values it is found under, by kind and by the name of the index.
         self.indexes: dict[str, dict[str, Indexer]] = {}
-        self._uuids = 0
 
     async def call(self, call: Call) -> Any:
         """Answer at once."""
@@ -88,6 +87,6 @@ class InProcess:
         return self.cluster.now
 
     def uuid(self) -> str:
-        """A uuid that is always the same for the same number of uuids before it."""
-        self._uuids += 1
-        return f"00000000-0000-4000-a000-{self._uuids:012x}"
+        """A uuid that nobody on this cluster has had, and always the same one after the same history."""
+        self.cluster.state, uuid = self.cluster.state.next_uid()
+        return uuid

@@ -60,7 +60,6 @@ def configure(format: str = "text", *, level: int = logging.INFO, stream: TextIO
     handler.setFormatter(FORMATS[format]())
     LOGGER.addHandler(handler)
     LOGGER.setLevel(level)
-    LOGGER.propagate = False
     return handler
 
 

@@ -1,7 +1,7 @@
 """Plans: several steps that must all happen once, in order, whatever crashes in between.
 
 A :class:`Plan` is what a reconcile wants to happen. When it is begun it becomes a plain dict in the status of the
-object (:class:`StoredPlan`): an id, and for each task an id derived from it, the frozen parameters and how far it got.
+object (:class:`StoredPlan`): an id, and for each task the frozen parameters and how far it got.
 Everything that must survive a crash is in there.
 """
 
@@ -28,14 +28,13 @@ class StoredTask(TypedDict):
     """A task in a stored plan."""
 
     type: str
-    id: str
     #: Pending, Running, Complete or Failed.
     status: str
     params: dict[str, Any]
     maxRetries: int
     retryCount: int
-    #: How often its command was begun; counted before it is, so that a stale plan cannot begin one.
-    attempts: int
+    #: Derived from the plan, see :func:`task_id`; there since its command was first begun.
+    id: NotRequired[str]
     #: When its command last succeeded; until then it is called, after that only the status is.
     submittedAt: NotRequired[str]
     #: It is not tried again before this time.
@@ -96,14 +95,12 @@ class Plan:
             "tasks": [
                 {
                     "type": task.type,
-                    "id": task_id(plan_id, task.type, index),
                     "status": PENDING,
                     "params": task.params(),
                     "maxRetries": task.max_retries,
                     "retryCount": 0,
-                    "attempts": 0,
                 }
-                for index, task in enumerate(self.tasks)
+                for task in self.tasks
             ],
         }
 
@@ -134,11 +131,11 @@ def read_plan(found: Any, where: str) -> StoredPlan | None:
         if not isinstance(found.setdefault(name, ""), str):
             raise BadPlan(f"{where}.{name}: expected text, found {found[name]!r}")
     for index, task in enumerate(found["tasks"]):
-        if not isinstance(task, dict) or not _texts(task, "type", "id", "status"):
-            raise BadPlan(f"{where}.tasks[{index}]: expected a task with type, id and status, found {task!r}")
+        if not isinstance(task, dict) or not _texts(task, "type", "status"):
+            raise BadPlan(f"{where}.tasks[{index}]: expected a task with type and status, found {task!r}")
         if not isinstance(task.setdefault("params", {}), dict):
             raise BadPlan(f"{where}.tasks[{index}].params: expected an object, found {task['params']!r}")
-        for name in ("maxRetries", "retryCount", "attempts"):
+        for name in ("maxRetries", "retryCount"):
             if not isinstance(task.setdefault(name, 0), int):
                 raise BadPlan(f"{where}.tasks[{index}].{name}: expected a number, found {task[name]!r}")
     return cast(StoredPlan, found)

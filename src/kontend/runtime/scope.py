@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from kontend.kube.errors import ApiError
+from kontend.kube.errors import ApiError, Conflict, NotFound
 from kontend.kube.merge_patch import apply_merge_patch
-from kontend.kube.names import kind_of
+from kontend.kube.names import key_of, kind_of
 from kontend.kube.prune import copy_json
 from kontend.runtime.api import Api
 from kontend.runtime.conditions import ConditionStatus, set_condition
@@ -26,6 +26,10 @@ _CALLER = "StatusScope"
 
 class NotStored(ApiError):
     """A status field that the server did not keep: the schema of the kind does not have it."""
+
+
+class StaleObject(Conflict):
+    """The object has changed since it was read, so nothing was done for it. Read it again."""
 
 
 class StatusScope:
@@ -116,6 +120,16 @@ class StatusScope:
             raise
         self._base = Snapshot(copy_json(self.obj))
         return True
+
+    async def check_fresh(self) -> None:
+        """Raise :class:`StaleObject` unless the server has the very version that is in hand."""
+        kind, key = kind_of(self.obj), key_of(self.obj)
+        try:
+            version = (await self.api.live.get(str(kind), key))["metadata"]["resourceVersion"]
+        except NotFound:
+            version = "gone"
+        if version != self.version:
+            raise StaleObject(f"{kind} {key} is {version} on the server, not {self.version}: nothing was done for it")
 
     def unsaved(self) -> Any:
         """What has changed in the status and is not flushed: a merge patch of the status, ``{}`` for nothing."""

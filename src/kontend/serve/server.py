@@ -85,7 +85,7 @@ class Server:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster that is served, for what runs inside the server: on the event loop, and without waiting for disk."""
+        """The cluster that is served, for what runs inside the server: on its event loop, ahead of the disk."""
         return _Inside(self._commits)
 
     @property
@@ -313,7 +313,7 @@ class _Inside(Cluster):
         self.warnings = []
 
     @property
-    def state(self) -> State:  # type: ignore[override]
+    def state(self) -> State:
         self._commits.tick(int(time.time()))
         return self._commits.newest
 
