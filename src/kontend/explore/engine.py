@@ -25,8 +25,9 @@ from kontend.cluster.state import Change, State, Version
 from kontend.cluster.storage import read_back
 from kontend.cluster.times import rfc3339
 from kontend.explore.behaviour import Behaviour, bind, version_token
+from kontend.explore.reply import Reply, meet, reply_of
 from kontend.explore.scenario import Scenario
-from kontend.explore.world import Flight, Met, Pilot, World, key_of, sum_after, sum_of
+from kontend.explore.world import Flight, Met, Pilot, World, is_current, key_of, sum_after, sum_of
 from kontend.kube.errors import ApiError, not_found
 from kontend.kube.names import Key, parse_kind
 from kontend.kube.selectors import parse_selector
@@ -81,6 +82,7 @@ class Engine:
         self.scenario = scenario
         cluster = scenario.check()
         self._registry = cluster.state.registry
+        self._served: dict[str, Resource] = {}
         self.lag = scenario.bounds.lag
         self.names: list[str] = []
         self.behaviours: list[Behaviour] = []
@@ -95,8 +97,18 @@ class Engine:
                 self._kinds.append(controller.kinds)
                 resources.append(tuple(self._resource(kind).key for kind in controller.kinds))
         self.resources = tuple(resources)
+        self._groups = self._grouped()
         self._uuids: dict[bytes, tuple[str, ...]] = {}
+        #: What the server did with a call, by all that it could depend on.
+        self._replies: dict[tuple[object, ...], Reply] = {}
+        #: The requests that an event makes, by controller, kind, event and (for mapping functions) objects.
+        self._triggered: dict[tuple[object, ...], tuple[Key, ...]] = {}
         self._first = cluster.state
+
+    def _grouped(self) -> tuple[tuple[int, int, tuple[str, ...]], ...]:
+        """The instances of each controller, which can change places."""
+        many = self.scenario.bounds.concurrent if self.scenario.reductions.symmetry else 1
+        return tuple((first, first + many, self.resources[first]) for first in range(0, len(self.resources), many))
 
     def start(self) -> World:
         """The first world: every cache has listed everything, and every object is queued."""
@@ -115,7 +127,7 @@ class Engine:
 
     def key(self, world: World) -> bytes:
         """The 128 bits of a world."""
-        return key_of(world, self.resources)
+        return key_of(world, self._groups)
 
     def moves(self, world: World) -> list[Move]:
         """What can happen next, in a fixed order."""
@@ -187,15 +199,12 @@ class Engine:
             world = self._answered(world, index, key, answer, met)
             world, error = self._ended(world, index)
             return Step(world, f"{name}: {call}{shown}", flight=flight, error=error)
-        versions = tuple(each[2] for each in flight.met)
-        body = bind(call.body, versions, flight.uuids)
-        before = self._fresh(world, call.kind, call)
-        after, response = handle(before, self._request(call, resource, body, name))
-        failed = response.code >= 400
-        text = f"{name}: {call}" + (f": {response.code} {response.body.get('reason', '')}" if failed else "")
-        key, answer, met = self._reply(flight, resource, response)
-        world = self._answered(world, index, key, answer, met)
-        if after.resource_version == world.state.resource_version or failed:
+        reply = self._asked(world, index, flight, call, resource)
+        after = reply.carried_out(world.state)
+        met = reply.met_after(flight.met, after)
+        world = self._answered(world, index, reply.key, lambda: reply.answer, met)
+        text = f"{name}: {call}{reply.text}"
+        if not reply.writes:
             world, error = self._ended(world, index)
             return Step(world, text, flight=flight, error=error)
         step = self._committed(world, after, text, index, flight)
@@ -227,7 +236,7 @@ class Engine:
             if version is None:
                 error = not_found(resource.group, resource.plural, call.name)
                 return ("404",), lambda: _error(error.status()), flight.met, f": not found{stale}"
-            met, token = _meet(flight.met, (resource.key, call.key, version.resource_version))
+            met, token = meet(flight.met, (resource.key, call.key, version.resource_version))
             found = version
             return (
                 (found.digest, token),
@@ -242,7 +251,7 @@ class Engine:
         met = flight.met
         keys: list[Any] = []
         for key, version in selected:
-            met, token = _meet(met, (resource.key, key, version.resource_version))
+            met, token = meet(met, (resource.key, key, version.resource_version))
             keys.append((key, version.digest, token))
         tokens = [each[2] for each in keys]
 
@@ -252,31 +261,19 @@ class Engine:
 
         return tuple(keys), listed, met, " (stale)" if pending else ""
 
-    def _reply(
-        self, flight: Flight, resource: Resource, response: Any
-    ) -> tuple[Any, Callable[[], bytes], tuple[Met, ...]]:
-        """What the server answered, with tokens for versions."""
-        body = response.body
-        if response.code >= 400:
-            text = orjson.dumps(body) if isinstance(body, dict) else b"{}"
-            return ("!", text), lambda: b"!" + text, flight.met
-        metadata = body.get("metadata") or {}
-        if body.get("kind") == "Status" or "items" in body or not metadata.get("resourceVersion"):
-            met, items = flight.met, []
-            for item in body.get("items") or ():
-                key = Key(item["metadata"].get("namespace", ""), item["metadata"]["name"])
-                met, token = _meet(met, (resource.key, key, int(item["metadata"]["resourceVersion"])))
-                item["metadata"]["resourceVersion"] = version_token(token)
-                items.append(item)
-            if "items" in body:
-                body["metadata"]["resourceVersion"] = ""
-            data = b"=" + orjson.dumps(body)
-            return data, lambda: data, met
-        key = Key(metadata.get("namespace", ""), metadata["name"])
-        met, token = _meet(flight.met, (resource.key, key, int(metadata["resourceVersion"])))
-        metadata["resourceVersion"] = version_token(token)
-        data = b"=" + orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
-        return xxhash.xxh3_128_digest(data), lambda: data, met
+    def _asked(self, world: World, index: int, flight: Flight, call: Call, resource: Resource) -> Reply:
+        """What the server does with a call: the same as before, if all that it could depend on is the same."""
+        behaviour = self.behaviours[index]
+        before = self._fresh(world, call.kind, call)
+        current = tuple(is_current(world.state, met) for met in flight.met)
+        question = (behaviour, flight.node.id, world.objects, before.serial, current, flight.uuids)
+        found = self._replies.get(question)
+        if found is None or not self.scenario.reductions.outcomes:
+            body = bind(call.body, tuple(each[2] for each in flight.met), flight.uuids)
+            after, response = handle(before, self._request(call, resource, body, behaviour.controller.name))
+            changes = after.changes_since(world.state.resource_version)
+            found = self._replies[question] = reply_of(flight.met, resource, response, changes)
+        return found
 
     def _answered(self, world: World, index: int, key: Any, answer: Callable[[], bytes], met: tuple[Met, ...]) -> World:
         """The flight after an answer."""
@@ -363,13 +360,7 @@ class Engine:
         kind = self._kinds[index][at]
         pending = world.undelivered(pilot, at, resource)
         change = pending[0]
-        served = self._resource(kind)
-        event = Event(
-            kind,
-            read_back(served, change.old) if change.old is not None else None,
-            read_back(served, change.new) if change.new is not None else None,
-        )
-        requests = self._requests(index, event, world.state)
+        requests = self._triggers(world, index, kind, change)
         position = change.resource_version if len(pending) > 1 else world.state.resource_version
         positions = (*pilot.positions[:at], position, *pilot.positions[at + 1 :])
         own = tuple(met for met in pilot.own if met[0] != resource or met[2] > position)
@@ -438,6 +429,24 @@ class Engine:
         query = {name: (value,) for name, value in call.query}
         return HttpRequest(_METHODS[call.verb], path, query, body, content_type=call.content_type, user_agent=agent)
 
+    def _triggers(self, world: World, index: int, kind: str, change: Change) -> tuple[Key, ...]:
+        """The requests that the delivery of a change queues."""
+        behaviour = self.behaviours[index]
+        old = change.old.digest if change.old is not None else b""
+        new = change.new.digest if change.new is not None else b""
+        maps = behaviour.controller.watches != {}
+        question = (behaviour, kind, change.key, old, new, world.objects if maps else 0)
+        found = self._triggered.get(question)
+        if found is None:
+            served = self._resource(kind)
+            event = Event(
+                kind,
+                read_back(served, change.old) if change.old is not None else None,
+                read_back(served, change.new) if change.new is not None else None,
+            )
+            found = self._triggered[question] = tuple(self._requests(index, event, world.state))
+        return found
+
     def _requests(self, index: int, event: Event, state: State) -> list[Key]:
         behaviour = self.behaviours[index]
         namespaced = self._namespaced(behaviour.controller.kind)
@@ -445,7 +454,10 @@ class Engine:
         return [Key(*request) for request in found]
 
     def _resource(self, kind: str) -> Resource:
-        return resource_of(self._registry, parse_kind(kind))
+        found = self._served.get(kind)
+        if found is None:
+            found = self._served[kind] = resource_of(self._registry, parse_kind(kind))
+        return found
 
     def _namespaced(self, kind: str) -> bool:
         return self._resource(kind).namespaced
@@ -476,14 +488,6 @@ def end_key(state: State) -> bytes:
         for key, version in sorted(state.objects(kind).items()):
             whole.update(f"{kind} {Key(*key)} ".encode() + _DRAWN.sub(renamed, version.body))
     return whole.digest()
-
-
-def _meet(met: tuple[Met, ...], one: Met) -> tuple[tuple[Met, ...], int]:
-    """The number of a version in a conversation; a new one is added."""
-    for index, other in enumerate(met):
-        if other == one:
-            return met, index
-    return (*met, one), len(met)
 
 
 def _tokened(resource: Resource, version: Version, token: int) -> dict[str, Any]:

@@ -7,7 +7,10 @@ changed in between, somebody's work is gone, and nobody was told.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
+
+import orjson
 
 from kontend.cluster.state import Change, State
 from kontend.explore.world import Flight
@@ -36,8 +39,15 @@ def lost_update(before: State, flight: Flight, change: Change) -> str:
     )
     if old is None:
         return ""
-    theirs = dict(_differences(old.content(), change.old.content()))
-    ours = dict(_differences(change.old.content(), change.new.content()))
+    return _overwritten(old.body, change.old.body, change.new.body)
+
+
+@lru_cache(maxsize=10_000)
+def _overwritten(read: bytes, old: bytes, new: bytes) -> str:
+    """The first path that differs from what was read to what was there, and from that to what was written."""
+    there = orjson.loads(old)
+    theirs = dict(_differences(orjson.loads(read), there))
+    ours = dict(_differences(there, orjson.loads(new)))
     for path in sorted(ours):
         for other in theirs:
             if path[: len(other)] == other or other[: len(path)] == path:

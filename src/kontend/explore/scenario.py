@@ -41,17 +41,24 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
+class Reductions:
+    """What is not tried because it cannot end differently. Each can be switched off, to see that it is so."""
+
+    #: Instances of one controller that have changed places are the same world.
+    symmetry: bool = True
+    #: A call that meets the same objects has the same outcome, and the server is not asked again.
+    outcomes: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Property:
     """Something that must hold."""
 
     mode: Literal["always", "never", "eventually", "sometimes"]
     predicate: Predicate
     name: str
-
-    @property
-    def arity(self) -> int:
-        """1 for a question about a cluster, 2 for one about a write."""
-        return len(inspect.signature(self.predicate).parameters)
+    #: 1 for a question about a cluster, 2 for one about a write.
+    arity: int
 
 
 def always(predicate: Predicate, *, name: str = "") -> Property:
@@ -77,7 +84,8 @@ def sometimes(predicate: Predicate, *, name: str = "") -> Property:
 def _property(mode: Any, predicate: Predicate, name: str) -> Property:
     if not callable(predicate):
         raise BadScenario(f"{mode}: expected a function of a cluster, found {predicate!r}")
-    made = Property(mode, predicate, name or getattr(predicate, "__name__", mode))
+    arity = len(inspect.signature(predicate).parameters)
+    made = Property(mode, predicate, name or getattr(predicate, "__name__", mode), arity)
     wanted = (1,) if mode in ("eventually", "sometimes") else (1, 2)
     if made.arity not in wanted:
         expected = "(cluster)" if wanted == (1,) else "(cluster) or (before, after)"
@@ -142,6 +150,7 @@ class Scenario:
     bounds: Bounds = field(default_factory=Bounds)
     guards: Guards = field(default_factory=lambda: Guards(fencing=False))
     name: str = ""
+    reductions: Reductions = field(default_factory=Reductions)
 
     def cluster(self) -> Cluster:
         """The cluster at the start."""

@@ -45,6 +45,7 @@ class Search:
         self._holds: dict[str, list[bool]] = {}
         self._violations: dict[str, Violation] = {}
         self._seen: set[str] = set()
+        self._answers: dict[tuple[object, ...], bool] = {}
         self._ends: dict[bytes, tuple[int, State]] = {}
         #: The shortest story for each line of code that can lose an update.
         self.lost: dict[Place, Violation] = {}
@@ -78,7 +79,7 @@ class Search:
         engine, bounds, verdict = self.engine, self.scenario.bounds, self.verdict
         first = engine.start()
         self._add(engine.key(first), _Entry(-1, None, 0, 0))
-        self._check_world(0, first.state)
+        self._check_world(0, first)
         heap: list[tuple[int, int, int, World, int]] = [(0, 0, 0, first, -1)]
         while heap:
             cost, depth, number, world, actor = heapq.heappop(heap)
@@ -99,7 +100,7 @@ class Search:
                 entry = _Entry(number, move, spent, depth + 1)
                 if known is None:
                     known = self._add(key, entry)
-                    self._check_world(known, step.world.state)
+                    self._check_world(known, step.world)
                     heapq.heappush(heap, (spent, depth + 1, known, step.world, move.pilot))
                 elif spent < self._entries[known].cost:
                     self._entries[known] = entry
@@ -133,12 +134,11 @@ class Search:
 
     # What must hold
 
-    def _check_world(self, number: int, state: State) -> None:
-        cluster = Cluster(state=state)
+    def _check_world(self, number: int, world: World) -> None:
         for each in self.scenario.properties:
             if each.arity != 1:
                 continue
-            holds = self._ask(each, cluster)
+            holds = self._ask(each, world)
             if each.mode in ("eventually",):
                 self._holds.setdefault(each.name, []).append(holds)
             elif each.mode == "sometimes":
@@ -165,18 +165,21 @@ class Search:
                         self.lost[place] = Violation(
                             "lost update", sentence, tuple(self._story(choices)), tuple(choices)
                         )
-        pairs = [each for each in self.scenario.properties if each.arity == 2]
-        if pairs:
-            before, after = Cluster(state=world.state), Cluster(state=step.world.state)
-            for each in pairs:
-                if self._ask(each, before, after) != (each.mode == "always"):
-                    self._violate(each.name, f"{each.name} is broken by: {step.text}", number, move)
+        for each in self.scenario.properties:
+            if each.arity == 2 and self._ask(each, world, step.world) != (each.mode == "always"):
+                self._violate(each.name, f"{each.name} is broken by: {step.text}", number, move)
 
-    def _ask(self, each: Property, *clusters: Cluster) -> bool:
-        try:
-            return bool(each.predicate(*clusters))
-        except Exception as error:
-            raise BadScenario(f"{each.mode}({each.name}) raised {type(error).__name__}: {error}") from error
+    def _ask(self, each: Property, *worlds: World) -> bool:
+        """Whether a property holds; worlds with the same objects have the same answer."""
+        question = (each.name, *(world.objects for world in worlds))
+        found = self._answers.get(question)
+        if found is None:
+            try:
+                found = bool(each.predicate(*(Cluster(state=world.state) for world in worlds)))
+            except Exception as error:
+                raise BadScenario(f"{each.mode}({each.name}) raised {type(error).__name__}: {error}") from error
+            self._answers[question] = found
+        return found
 
     def _settled(self, number: int, world: World) -> None:
         entry = self._entries[number]
@@ -219,9 +222,9 @@ class Search:
 
     def _violate(self, name: str, sentence: str, number: int, last: Move | None = None) -> None:
         found = self._violations.get(name)
-        choices = self._path(number) + ([last] if last is not None else [])
-        if found is not None and len(found.choices) <= len(choices):
+        if found is not None and len(found.choices) <= self._entries[number].depth + (last is not None):
             return
+        choices = self._path(number) + ([last] if last is not None else [])
         self._violations[name] = Violation(name, sentence, tuple(self._story(choices)), tuple(choices))
 
     def _path(self, number: int) -> list[Move]:

@@ -18,6 +18,7 @@ from kontend.kube.names import Key
 #: A version that a conversation has met: resource, object, resourceVersion.
 Met = tuple[str, Key, int]
 _MASK: Final = (1 << 128) - 1
+_NOTHING: Final[list[Change]] = []
 
 
 class Flight:
@@ -37,7 +38,7 @@ class Flight:
 class Pilot:
     """One instance of a controller: its caches, its queue, its memory, and what it is doing."""
 
-    __slots__ = ("flight", "memory", "own", "positions", "queue", "waiting")
+    __slots__ = ("_key", "_pending", "_state", "flight", "memory", "own", "positions", "queue", "waiting")
 
     def __init__(
         self,
@@ -57,13 +58,50 @@ class Pilot:
         self.memory = memory
         #: Own writes that the cache has not seen yet.
         self.own = own
+        # What was worked out for a state, as long as that is the state.
+        self._state: State | None = None
+        self._pending: dict[int, list[Change]] = {}
+        self._key = ""
 
     def but(self, **changes: object) -> Pilot:
         """This pilot with some attributes changed."""
         copy = object.__new__(Pilot)
-        for slot in Pilot.__slots__:
-            setattr(copy, slot, changes.get(slot, getattr(self, slot)))
+        copy.positions = self.positions
+        copy.queue = self.queue
+        copy.waiting = self.waiting
+        copy.flight = self.flight
+        copy.memory = self.memory
+        copy.own = self.own
+        copy._state = None
+        for name, value in changes.items():
+            setattr(copy, name, value)
         return copy
+
+    def undelivered(self, state: State, at: int, resource: str) -> list[Change]:
+        """What the cache has not seen yet of a kind, oldest first."""
+        position = self.positions[at]
+        if position >= state.resource_version:
+            return _NOTHING
+        if self._state is not state:
+            self._know(state)
+        found = self._pending.get(at)
+        if found is None:
+            changes = state.changes_since(position)
+            found = self._pending[at] = [change for change in changes if change.resource == resource]
+        return found
+
+    def key(self, state: State, kinds: tuple[str, ...]) -> str:
+        """What stands for this pilot in the key of its world."""
+        if self._state is not state:
+            self._know(state)
+        if not self._key:
+            self._key = _pilot_key(state, self, kinds)
+        return self._key
+
+    def _know(self, state: State) -> None:
+        self._state = state
+        self._pending = {}
+        self._key = ""
 
 
 class World:
@@ -91,8 +129,13 @@ class World:
     def but(self, **changes: object) -> World:
         """This world with some attributes changed."""
         copy = object.__new__(World)
-        for slot in World.__slots__:
-            setattr(copy, slot, changes.get(slot, getattr(self, slot)))
+        copy.state = self.state
+        copy.pilots = self.pilots
+        copy.acted = self.acted
+        copy.born = self.born
+        copy.objects = self.objects
+        for name, value in changes.items():
+            setattr(copy, name, value)
         return copy
 
     def with_pilot(self, index: int, pilot: Pilot) -> World:
@@ -101,10 +144,7 @@ class World:
 
     def undelivered(self, pilot: Pilot, at: int, resource: str) -> list[Change]:
         """What the cache of a pilot has not seen yet of a kind, oldest first."""
-        position = pilot.positions[at]
-        if position >= self.state.resource_version:
-            return []
-        return [change for change in self.state.changes_since(position) if change.resource == resource]
+        return pilot.undelivered(self.state, at, resource)
 
 
 def digest_of(resource: str, key: Key, digest: bytes) -> int:
@@ -131,35 +171,44 @@ def sum_after(objects: int, changes: list[Change]) -> int:
     return objects & _MASK
 
 
-def key_of(world: World, resources: tuple[tuple[str, ...], ...]) -> bytes:
-    """128 bits for all that can change the future. ``resources`` are the kinds of each pilot's controller."""
+def key_of(world: World, groups: tuple[tuple[int, int, tuple[str, ...]], ...]) -> bytes:
+    """128 bits for all that can change the future.
+
+    Each group is a range of pilots and their kinds: within it, who is who does not matter.
+    """
     parts: list[object] = [world.objects, world.acted]
-    state = world.state
-    for pilot, kinds in zip(world.pilots, resources, strict=True):
-        for at, resource in enumerate(kinds):
-            pending = world.undelivered(pilot, at, resource)
-            if pending:
-                parts.append(
-                    [
-                        (each.key, each.old.digest if each.old else b"", each.new.digest if each.new else b"")
-                        for each in pending
-                    ]
-                )
-            parts.append(at)
-        if pilot.own:
-            parts.append([(met[0], met[1], state.resource_version - met[2]) for met in pilot.own])
-        parts.append(sorted(pilot.queue))
-        parts.append(sorted(pilot.waiting))
-        parts.append(pilot.memory)
-        flight = pilot.flight
-        if flight is not None:
-            parts.append((flight.request, flight.node.id, flight.uuids, flight.memory))
-            parts.append([_is_current(state, met) for met in flight.met])
+    for first, end, kinds in groups:
+        if end - first == 1:
+            parts.append(world.pilots[first].key(world.state, kinds))
+        else:
+            parts.append(sorted([pilot.key(world.state, kinds) for pilot in world.pilots[first:end]]))
     if len(world.born):
         parts.append(sorted((resource, key, count) for (resource, key), count in world.born.items()))
     return xxhash.xxh3_128_digest(repr(parts).encode())
 
 
-def _is_current(state: State, met: Met) -> bool:
+def _pilot_key(state: State, pilot: Pilot, kinds: tuple[str, ...]) -> str:
+    parts: list[object] = [sorted(pilot.queue), sorted(pilot.waiting), pilot.memory]
+    newest = state.resource_version
+    for at, resource in enumerate(kinds):
+        if pilot.positions[at] < newest:
+            pending = pilot.undelivered(state, at, resource)
+            if pending:
+                parts.append(at)
+                parts += [
+                    (each.key, each.old.digest if each.old else b"", each.new.digest if each.new else b"")
+                    for each in pending
+                ]
+    if pilot.own:
+        parts.append([(met[0], met[1], newest - met[2]) for met in pilot.own])
+    flight = pilot.flight
+    if flight is not None:
+        parts.append((flight.request, flight.node.id, flight.uuids, flight.memory))
+        parts.append([is_current(state, met) for met in flight.met])
+    return repr(parts)
+
+
+def is_current(state: State, met: Met) -> bool:
+    """Whether a version is the one that is there now."""
     version = state.find(met[0], met[1])
     return version is not None and version.resource_version == met[2]
