@@ -7,7 +7,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from kontend import AlreadyExists, Api, Controller, NotFound, Plan, Request, Result, StatusScope, Task, execute, sync_child
+from kontend import (
+    AlreadyExists,
+    Api,
+    Controller,
+    NotFound,
+    Plan,
+    Request,
+    Result,
+    StatusScope,
+    Task,
+    execute,
+    sync_child,
+)
 from kontend.runtime.tasks import Run, TaskStatus
 
 

@@ -10,7 +10,7 @@ import pytest
 from controllers.world import WIDGETS, World, config_map, reference_to
 from kontend import Cluster
 from kontend.controllers.garbage_collector import GarbageCollector, Identity
-from kontend.kube.errors import Conflict
+from kontend.kube.errors import Conflict, NotFound
 from kontend.runtime.api import Api
 from kontend.runtime.call import Call
 from kontend.runtime.in_process import InProcess
@@ -175,6 +175,23 @@ def test_an_object_whose_status_changed_meanwhile_is_deleted() -> None:
     dependent = cluster.create(config_map("d", NOBODY))
     _collect(Busy(cluster), dependent)
     assert cluster.list(CONFIG_MAPS) == []
+
+
+def test_a_page_that_is_not_found_says_nothing_about_an_owner() -> None:
+    """Over HTTP a kind that is not served is a 404 as well, but one that names no object."""
+
+    class NoSuchPage(InProcess):
+        """A server that does not serve the owner's kind."""
+
+        async def call(self, call: Call) -> Any:
+            if call.verb == "get" and call.name == "o":
+                raise NotFound("404 page not found")
+            return await super().call(call)
+
+    cluster = Cluster()
+    dependent = cluster.create(config_map("d", NOBODY))
+    _collect(NoSuchPage(cluster), dependent)
+    assert cluster.get(CONFIG_MAPS, "d")
 
 
 def test_only_the_named_kinds_are_looked_at() -> None:

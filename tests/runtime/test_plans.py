@@ -23,8 +23,9 @@ def test_a_new_plan_has_everything_that_must_survive() -> None:
     assert plan.begin("p1") == {
         "id": "p1", "phase": "Active", "goal": "v2", "targetPhase": "Running", "failedPhase": "Failed",
         "tasks": [
-            {"type": "step", "status": "Pending", "params": {"n": n}, "maxRetries": 3, "retryCount": 0}
-            for n in (1, 2)
+            {"type": "step", "id": f"p1-{n}-step", "status": "Pending", "params": {"n": n + 1}, "maxRetries": 3,
+             "retryCount": 0}
+            for n in range(2)
         ],
     }  # fmt: skip
 
@@ -57,11 +58,11 @@ def test_what_was_stored_is_read_back() -> None:
         ({"id": "p", "phase": "Active", "tasks": [], "goal": 1}, r"status.plan.goal: expected text"),
         ({"id": "p", "phase": "Active", "tasks": [1]}, r"status.plan.tasks\[0\]: expected a task"),
         (
-            {"id": "p", "phase": "Active", "tasks": [{"type": "a", "status": "c", "params": 1}]},
+            {"id": "p", "phase": "Active", "tasks": [{"type": "a", "id": "b", "status": "c", "params": 1}]},
             r"status.plan.tasks\[0\].params: expected an object",
         ),
         (
-            {"id": "p", "phase": "Active", "tasks": [{"type": "a", "status": "c", "retryCount": "1"}]},
+            {"id": "p", "phase": "Active", "tasks": [{"type": "a", "id": "b", "status": "c", "retryCount": "1"}]},
             r"status.plan.tasks\[0\].retryCount: expected a number",
         ),
     ],

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from cluster.objects import config_map
+from kontend.cluster.cluster import Cluster
 from kontend.kube.json_text import InvalidObject
+from kontend.runtime.scope import StatusScope
 from kontend.runtime.snapshot import WrongObject
-from kontend.runtime.tasks import Task, TerminalError, make_task, task_types
+from kontend.runtime.tasks import Run, Task, TerminalError, make_task, task_types
+from runtime.wire import wired
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,15 @@ def test_a_stored_task_is_made_again() -> None:
 def test_a_stored_task_that_does_not_fit_cannot_work_out(name: str, params: Any, complaint: str) -> None:
     with pytest.raises(TerminalError, match=complaint):
         make_task(task_types([SetImage]), name, params)
+
+
+def test_the_uuid_of_a_run_comes_from_its_id_alone() -> None:
+    server = Cluster(objects=[config_map()])
+    api, _ = wired(server)
+    scope = StatusScope(api, server.get("ConfigMap/v1", "c"))
+    first, again, other = (Run(api, scope, id).uuid for id in ("p-0-a", "p-0-a", "p-1-a"))
+    assert first == again != other
+    assert str(UUID(first)) == first
 
 
 def test_what_are_no_task_classes_is_refused() -> None:

@@ -101,7 +101,7 @@ class CronJobs(BuiltIn):
             return None
         now = seconds(api.now())
         due = _latest_due(cron_job, schedule, now)
-        if due is not None and self._may_start(cron_job, due, now):
+        if due is not None and self._may_start(cron_job, due):
             if spec.get("concurrencyPolicy") == "Replace":
                 for active in list(status.get("active") or ()):
                     job = await api.live.get(JOBS, Key(active["namespace"], active["name"]))
@@ -110,11 +110,8 @@ class CronJobs(BuiltIn):
         following = schedule.next(now)
         return following - now + _AFTERWARDS if following is not None else None
 
-    def _may_start(self, cron_job: Object, due: int, now: int) -> bool:
+    def _may_start(self, cron_job: Object, due: int) -> bool:
         spec, status = cron_job["spec"], cron_job["status"]
-        deadline = spec.get("startingDeadlineSeconds")
-        if deadline is not None and due + deadline < now:
-            return False
         active = status.get("active") or ()
         name = job_name(cron_job, due)
         if any(each.get("name") == name for each in active) or status.get("lastScheduleTime") == rfc3339(due):
@@ -176,7 +173,7 @@ def new_job(cron_job: Object, due: int) -> Object:
 
 
 def _latest_due(cron_job: Object, schedule: Schedule, now: int) -> int | None:
-    """The latest time up to now for which no Job was started."""
+    """The latest time up to now for which no Job was started, if it is not longer ago than the deadline."""
     status = cron_job["status"]
     since = seconds(status.get("lastScheduleTime") or cron_job["metadata"]["creationTimestamp"])
     deadline = cron_job["spec"].get("startingDeadlineSeconds")

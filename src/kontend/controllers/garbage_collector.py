@@ -67,6 +67,10 @@ class Identity(NamedTuple):
         return cls(rest[0], Key(request.namespace, name), rest[1]) if len(rest) == 2 else None
 
 
+class UnknownOwner(Exception):
+    """The kind of an owner is not served, so nothing can be said about the owner."""
+
+
 class Owners(NamedTuple):
     """The owner references of an object, by what became of the owners."""
 
@@ -144,7 +148,10 @@ class GarbageCollector(OfEveryKind):
                 return Result(requeue_after=_UNKNOWN_KIND)
             if namespaced and not namespace:
                 return None  # an owner in a namespace cannot own what is in none, and looking again will not help
-        owners = await self._owners(api, obj, namespace)
+        try:
+            owners = await self._owners(api, obj, namespace)
+        except UnknownOwner:
+            return Result(requeue_after=_UNKNOWN_KIND)
         if owners.solid:
             gone = [str(reference["uid"]) for reference in (*owners.dangling, *owners.waiting)]
             if gone:
@@ -165,7 +172,9 @@ class GarbageCollector(OfEveryKind):
             identity = Identity.referred(reference, namespace)
             try:
                 owner = await api.live.get(identity.kind, identity.key)
-            except NotFound:
+            except NotFound as error:
+                if (error.details or {}).get("name") != identity.key.name:  # not the object is missing, but its kind
+                    raise UnknownOwner(identity.kind) from None
                 owners.dangling.append(reference)
                 continue
             if uid_of(owner) != identity.uid:

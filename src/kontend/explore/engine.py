@@ -8,7 +8,7 @@ would fall further behind than the bound allows is delivered its oldest event in
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from kontend.cluster.handle import handle
 from kontend.cluster.request import Request as HttpRequest
 from kontend.cluster.resources import Resource
 from kontend.cluster.seed import resource_of
-from kontend.cluster.state import Change, State, Version
+from kontend.cluster.state import Change, Objects, State, Version
 from kontend.cluster.storage import read_back
 from kontend.cluster.times import rfc3339
 from kontend.explore.behaviour import Behaviour, bind, version_token
@@ -30,7 +30,8 @@ from kontend.explore.scenario import Scenario
 from kontend.explore.world import Flight, Met, Pilot, World, is_current, key_of, sum_after, sum_of
 from kontend.kube.errors import ApiError, not_found
 from kontend.kube.names import Key, parse_kind
-from kontend.kube.selectors import parse_selector
+from kontend.kube.names import key_of as key_of_object
+from kontend.runtime.cache import OWNER, Cache, Indexer, View, owner_uids
 from kontend.runtime.call import Call
 from kontend.runtime.controller import requests_for
 from kontend.runtime.predicates import Event
@@ -102,7 +103,7 @@ class Engine:
         #: What the server did with a call, by all that it could depend on.
         self._replies: dict[tuple[object, ...], Reply] = {}
         #: The requests that an event makes, by controller, kind, event and (for mapping functions) objects.
-        self._triggered: dict[tuple[object, ...], tuple[Key, ...]] = {}
+        self._triggered: dict[tuple[object, ...], frozenset[Key]] = {}
         self._first = cluster.state
 
     def _grouped(self) -> tuple[tuple[int, int, tuple[str, ...]], ...]:
@@ -113,17 +114,19 @@ class Engine:
     def start(self) -> World:
         """The first world: every cache has listed everything, and every object is queued."""
         state = self._first
+        world = World(state, (), 0, HashTrieMap(), sum_of(state))
         pilots = []
         for index, behaviour in enumerate(self.behaviours):
+            positions = tuple(state.resource_version for _ in self._kinds[index])
+            pilot = Pilot(positions, frozenset(), frozenset(), None, behaviour.first_memory)
             queue: set[Key] = set()
             for kind in self._kinds[index]:
                 resource = self._resource(kind)
                 for version in state.objects(resource.key).values():
                     event = Event(kind, None, read_back(resource, version))
-                    queue.update(self._requests(index, event, state))
-            positions = tuple(state.resource_version for _ in self._kinds[index])
-            pilots.append(Pilot(positions, frozenset(queue), frozenset(), None, behaviour.first_memory))
-        return World(state, tuple(pilots), 0, HashTrieMap(), sum_of(state))
+                    queue.update(self._requests(world, index, pilot, event))
+            pilots.append(pilot.but(queue=frozenset(queue)))
+        return world.but(pilots=tuple(pilots))
 
     def key(self, world: World) -> bytes:
         """The 128 bits of a world."""
@@ -244,10 +247,9 @@ class Engine:
                 met,
                 stale,
             )
-        objects = world.state.objects(resource.key)
-        for change in reversed(pending):
-            objects = objects.discard(change.key) if change.old is None else objects.insert(change.key, change.old)
-        selected = _selected(objects, call)
+        objects = _seen(world, pilot, at, resource.key)
+        indexes = {OWNER: owner_uids, **self.behaviours[index].controller.indexes.get(call.kind, {})}
+        selected = _selected(objects, call, resource, indexes)
         met = flight.met
         keys: list[Any] = []
         for key, version in selected:
@@ -360,11 +362,13 @@ class Engine:
         kind = self._kinds[index][at]
         pending = world.undelivered(pilot, at, resource)
         change = pending[0]
-        requests = self._triggers(world, index, kind, change)
         position = change.resource_version if len(pending) > 1 else world.state.resource_version
         positions = (*pilot.positions[:at], position, *pilot.positions[at + 1 :])
         own = tuple(met for met in pilot.own if met[0] != resource or met[2] > position)
-        moved = pilot.but(positions=positions, queue=pilot.queue | set(requests), own=own)
+        moved = pilot.but(positions=positions, own=own)
+        requests = self._triggers(world, index, moved, kind, change)
+        if not requests <= pilot.queue:
+            moved = moved.but(queue=pilot.queue | requests)
         text = f"{self.names[index]} sees {change.type} {kind.partition('.')[0].partition('/')[0]} {change.key}"
         return world.with_pilot(index, moved), text
 
@@ -429,13 +433,14 @@ class Engine:
         query = {name: (value,) for name, value in call.query}
         return HttpRequest(_METHODS[call.verb], path, query, body, content_type=call.content_type, user_agent=agent)
 
-    def _triggers(self, world: World, index: int, kind: str, change: Change) -> tuple[Key, ...]:
-        """The requests that the delivery of a change queues."""
-        behaviour = self.behaviours[index]
+    def _triggers(self, world: World, index: int, pilot: Pilot, kind: str, change: Change) -> frozenset[Key]:
+        """The requests that a change queues once a pilot's cache has it."""
+        controller = self.behaviours[index].controller
         old = change.old.digest if change.old is not None else b""
         new = change.new.digest if change.new is not None else b""
-        maps = behaviour.controller.watches != {}
-        question = (behaviour, kind, change.key, old, new, world.objects if maps else 0)
+        # Only a mapping function can look at other objects than the one that changed.
+        seen = (world.objects, pilot.key(world.state, self.resources[index])) if controller.watches != {} else ()
+        question = (controller, kind, change.key, old, new, *seen)
         found = self._triggered.get(question)
         if found is None:
             served = self._resource(kind)
@@ -444,14 +449,28 @@ class Engine:
                 read_back(served, change.old) if change.old is not None else None,
                 read_back(served, change.new) if change.new is not None else None,
             )
-            found = self._triggered[question] = tuple(self._requests(index, event, world.state))
+            found = self._triggered[question] = self._requests(world, index, pilot, event)
         return found
 
-    def _requests(self, index: int, event: Event, state: State) -> list[Key]:
-        behaviour = self.behaviours[index]
-        namespaced = self._namespaced(behaviour.controller.kind)
-        found = requests_for(behaviour.controller, event, _View(Cluster(state=state)), namespaced=namespaced)  # type: ignore[arg-type]
-        return [Key(*request) for request in found]
+    def _requests(self, world: World, index: int, pilot: Pilot, event: Event) -> frozenset[Key]:
+        controller = self.behaviours[index].controller
+        cache = self._cache(world, index, pilot) if controller.watches != {} else Cache()
+        namespaced = self._namespaced(controller.kind)
+        found = requests_for(controller, event, cache, namespaced=namespaced)
+        return frozenset(Key(*request) for request in found)
+
+    def _cache(self, world: World, index: int, pilot: Pilot) -> Cache:
+        """What a pilot's cache shows, for mapping functions."""
+        cache = Cache(monotonic=False)
+        indexes = self.behaviours[index].controller.indexes
+        for at, kind in enumerate(self._kinds[index]):
+            served = self._resource(kind)
+            view = cache.view(kind, plural=served.plural)
+            for name, indexer in indexes.get(kind, {}).items():
+                view.add_index(name, indexer)
+            objects = _seen(world, pilot, at, served.key)
+            view.replace([read_back(served, version) for version in objects.values()], pilot.positions[at])
+        return cache
 
     def _resource(self, kind: str) -> Resource:
         found = self._served.get(kind)
@@ -463,19 +482,6 @@ class Engine:
         return self._resource(kind).namespaced
 
 
-class _View:
-    """What a mapping function may ask: the cluster as it is."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-
-    def get(self, kind: str, key: Key) -> Any:
-        return self._cluster.get(kind, key.name, namespace=key.namespace)
-
-    def list(self, kind: str, **selection: Any) -> Any:
-        return self._cluster.list(kind, **selection)
-
-
 def end_key(state: State) -> bytes:
     """What a settled state is, whatever the uuids that were drawn on the way to it."""
     seen: dict[bytes, bytes] = {}
@@ -483,11 +489,14 @@ def end_key(state: State) -> bytes:
     def renamed(match: re.Match[bytes]) -> bytes:
         return seen.setdefault(match[0], b"uuid-%d" % len(seen))
 
-    whole = xxhash.xxh3_128()
-    for kind in sorted(state.kinds):
-        for key, version in sorted(state.objects(kind).items()):
-            whole.update(f"{kind} {Key(*key)} ".encode() + _DRAWN.sub(renamed, version.body))
-    return whole.digest()
+    lines = [
+        f"{kind} {Key(*key)} ".encode() + version.body
+        for kind in state.kinds
+        for key, version in state.objects(kind).items()
+    ]
+    # Sorted by what they are without the uuids, so that the first to be met is the same one in every such state.
+    lines.sort(key=lambda line: (_DRAWN.sub(b"", line), line))
+    return xxhash.xxh3_128_digest(b"\n".join(_DRAWN.sub(renamed, line) for line in lines))
 
 
 def _tokened(resource: Resource, version: Version, token: int) -> dict[str, Any]:
@@ -496,17 +505,35 @@ def _tokened(resource: Resource, version: Version, token: int) -> dict[str, Any]
     return obj
 
 
-def _selected(objects: Any, call: Call) -> list[tuple[Key, Version]]:
+def _seen(world: World, pilot: Pilot, at: int, resource: str) -> Objects:
+    """The objects of a kind as a pilot's cache has them; as they are, for a kind that it does not watch."""
+    objects = world.state.objects(resource)
+    for change in reversed(world.undelivered(pilot, at, resource) if at >= 0 else []):
+        objects = objects.discard(change.key) if change.old is None else objects.insert(change.key, change.old)
+    return objects
+
+
+def _selected(
+    objects: Objects, call: Call, resource: Resource, indexes: Mapping[str, Indexer]
+) -> list[tuple[Key, Version]]:
+    """The objects that a list in a cache shows, sorted."""
+    found = [
+        (Key(*key), version)
+        for key, version in sorted(objects.items())
+        if not call.namespace or key.namespace == call.namespace
+    ]
     query = dict(call.query)
-    selector = parse_selector(query["labelSelector"]) if "labelSelector" in query else None
-    found = []
-    for key, version in sorted(objects.items()):
-        if call.namespace and key.namespace != call.namespace:
-            continue
-        if selector is not None and not selector.matches(version.content()["metadata"].get("labels") or {}):
-            continue
-        found.append((Key(*key), version))
-    return found
+    if not query:
+        return found
+    # The cache of the runtime answers, so that there is one meaning of selectors and indexes.
+    view = View(call.kind, monotonic=False)
+    for name, indexer in indexes.items():
+        view.add_index(name, indexer)
+    view.replace([read_back(resource, version) for _, version in found], 0)
+    cache = Cache()
+    cache.views[call.kind] = view
+    kept = {key_of_object(item) for item in cache.answer(call)["items"]}
+    return [each for each in found if each[0] in kept]
 
 
 def _error(status: dict[str, Any]) -> bytes:

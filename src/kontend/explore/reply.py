@@ -61,7 +61,7 @@ def reply_of(met: tuple[Met, ...], resource: Resource, response: Response, write
         return Reply(("!", text), b"!" + text, (), (), f": {response.code} {reason}")
     seen: list[Met] = []
     if body.get("kind") != "Status":
-        items = body["items"] if "items" in body else [body]
+        items = body.get("items", [body])
         for item in items:
             metadata = item.get("metadata") or {}
             if not metadata.get("resourceVersion"):

@@ -29,7 +29,10 @@ class _Entry:
     move: Move | None
     cost: int
     depth: int
-    settled: bool = False
+    #: What stands for the objects in it.
+    objects: int
+    #: Whether a reconcile fails in a move from here.
+    fails: bool = False
 
 
 class Search:
@@ -78,7 +81,7 @@ class Search:
     def _explore(self) -> bool:
         engine, bounds, verdict = self.engine, self.scenario.bounds, self.verdict
         first = engine.start()
-        self._add(engine.key(first), _Entry(-1, None, 0, 0))
+        self._add(engine.key(first), _Entry(-1, None, 0, 0, first.objects))
         self._check_world(0, first)
         heap: list[tuple[int, int, int, World, int]] = [(0, 0, 0, first, -1)]
         while heap:
@@ -87,17 +90,19 @@ class Search:
                 continue
             moves = engine.moves(world)
             if not moves:
-                self._settled(number, world)
+                self._settled(number, world.state)
                 continue
             for move in moves:
                 step = engine.make(world, move)
                 verdict.moves += 1
                 if step.changes:
                     self._check_write(number, move, world, step)
+                if step.error:
+                    self._entries[number].fails = True
                 spent = cost + self._price(world, move, actor)
                 key = engine.key(step.world)
                 known = self._ids.get(key)
-                entry = _Entry(number, move, spent, depth + 1)
+                entry = _Entry(number, move, spent, depth + 1, step.world.objects)
                 if known is None:
                     known = self._add(key, entry)
                     self._check_world(known, step.world)
@@ -181,13 +186,11 @@ class Search:
             self._answers[question] = found
         return found
 
-    def _settled(self, number: int, world: World) -> None:
-        entry = self._entries[number]
-        entry.settled = True
-        end = end_key(world.state)
+    def _settled(self, number: int, state: State) -> None:
+        end = end_key(state)
         known = self._ends.get(end)
-        if known is None or entry.cost < self._entries[known[0]].cost:
-            self._ends[end] = (number, world.state)
+        if known is None or self._entries[number].cost < self._entries[known[0]].cost:
+            self._ends[end] = (number, state)
 
     def _judge_ends(self) -> None:
         """Everything that can settle must settle well, and no perturbation may decide how."""
@@ -204,11 +207,18 @@ class Search:
                     self._violate("same end", sentence, number)
 
     def _judge_cycles(self) -> None:
-        """Worlds that lead only to each other: a fair run that comes here stays, and never settles."""
+        """Worlds that lead only to each other: a fair run that comes here stays.
+
+        If nothing is written there and nothing fails, controllers only look again from time to time: that is settled.
+        """
         for component in _ends_of(self._edges):
             if len(component) == 1 and not self._edges[component[0]]:
                 continue
             number = min(component, key=lambda each: (self._entries[each].cost, self._entries[each].depth))
+            entries = [self._entries[each] for each in component]
+            if len({entry.objects for entry in entries}) == 1 and not any(entry.fails for entry in entries):
+                self._settled(number, self._state_of(number))
+                continue
             wrong = [
                 each.name
                 for each in self.scenario.properties
@@ -236,6 +246,10 @@ class Search:
             number = entry.parent
         moves.reverse()
         return moves
+
+    def _state_of(self, number: int) -> State:
+        steps = replay(self.engine, self._path(number))
+        return steps[-1].world.state if steps else self.engine.start().state
 
     def _story(self, choices: list[Move]) -> list[str]:
         return [step.text for step in replay(self.engine, choices)]

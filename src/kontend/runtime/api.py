@@ -208,7 +208,7 @@ class Api(Reader):
         """Set the replicas of an object through its ``scale`` subresource; ``obj`` is not changed."""
         kind, key = self._address(obj)
         body = canonical({"spec": {"replicas": replicas}})
-        await self._backend.call(
+        answer = await self._backend.call(
             Call(
                 "patch",
                 kind,
@@ -219,6 +219,8 @@ class Api(Reader):
                 query=(("fieldManager", self.manager),),
             )
         )
+        version = (answer.get("metadata") or {}).get("resourceVersion")  # a Scale has the version of its object
+        self._writes.record(kind, key, int(version or 0))
 
     async def _apply(self, obj: Object, *, force: bool, manager: str, subresource: str = "") -> None:
         query = [("fieldManager", manager or self.manager)]

@@ -88,7 +88,8 @@ class View:
         if self.monotonic and version < max(self.version, self.floor):
             raise OutdatedList(
                 f"{self.kind}: the server's list is of version {version}, but version "
-                f"{max(self.version, self.floor)} was seen or written before; waiting for a newer one"
+                f"{max(self.version, self.floor)} was seen or written before; waiting for a newer one "
+                "(restart this process if the cluster was restored from a backup or began anew)"
             )
         events: list[Event] = []
         present: set[Key] = set()

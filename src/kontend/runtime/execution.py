@@ -4,10 +4,10 @@ A reconcile calls :func:`execute` with the plan it would make now. The rules:
 
 - A plan is stored, locked, by the reconcile that makes it, and executed only by later ones. Of two reconciles that both
   see no plan, one is refused and finds the other's plan when it looks again.
-- Before a task begins, a locked write says so; before its command is repeated, the object is read from the server. So no
-  command begins for a plan that has been superseded or has ended, however stale the object in hand, and none before
-  the end of the task before it is stored. (Repeats are not counted: two processes that count each other out would never
-  end.)
+- Before a task begins, a locked write says so; before its command is repeated, the object is read from the server. So
+  no command begins for a plan that has been superseded or has ended, however stale the object in hand, and none before
+  the end of the task before it is stored. (Repeats are not counted in the plan: two processes that count each other out
+  would never end.)
 - A command may run again after a crash, with the same id; once its success is stored it does not.
 - A failed task is tried again not before a stored time, whatever wakes the reconcile up earlier.
 - A plan that has ended stays for one more reconcile, so that everybody can see how.
@@ -30,11 +30,11 @@ from kontend.runtime.plans import (
     FAILED,
     PENDING,
     RUNNING,
+    BadPlan,
     Plan,
     StoredPlan,
     StoredTask,
     read_plan,
-    task_id,
 )
 from kontend.runtime.scope import StatusScope
 from kontend.runtime.tasks import Run, Task, TaskFailed, TerminalError, make_task, task_types
@@ -105,7 +105,9 @@ async def _execute(execution: _Execution, wanted: Plan | None, retry_failed_afte
     if plan["phase"] == FAILED and (wanted is None or wanted.goal == plan["goal"]):
         if plan["failedPhase"]:
             return Progress("kept", plan)
-        wait = execution.until(plan.get("finishedAt"), retry_failed_after)
+        if "finishedAt" not in plan:
+            raise BadPlan(f"status.{execution.field}: a plan that has ended has finishedAt; does the schema keep it?")
+        wait = execution.until(plan["finishedAt"], retry_failed_after)
         if wanted is not None and wait > 0:
             return Progress("kept", plan, requeue_after=wait)
     former: StoredPlan = copy_json(plan)
@@ -155,7 +157,8 @@ class _Execution:
             if plan["phase"] == FAILED:
                 return Progress("failed", plan, requeue_after=AT_ONCE)
             if wait is not None:
-                return Progress("waiting", plan, requeue_after=wait)
+                await self._store()
+                return Progress("waiting", self.plan, requeue_after=wait)
 
     async def _step(self, index: int) -> float | None:
         """Carry on with one task. Returns the seconds to wait for it, None when it is over."""
@@ -165,7 +168,7 @@ class _Execution:
             return wait
         try:
             task = make_task(self.types, stored["type"], stored["params"])
-            run = Run(self.api, self.scope, self._id(index), stored["retryCount"])
+            run = Run(self.api, self.scope, stored["id"], stored["retryCount"])
             if "submittedAt" not in stored:
                 await self._begin_task(index)
                 await self._command(task, run, index)
@@ -188,9 +191,12 @@ class _Execution:
         if stored["status"] == RUNNING:
             await self.scope.check_fresh()
             return
-        stored["id"] = self._id(index)
         stored["status"] = RUNNING
         stored.pop("notBefore", None)
+        await self._store()
+
+    async def _store(self) -> None:
+        """Store how far the plan is, and make sure that all of it was kept: what is forgotten is done again."""
         await self.scope.store(self.field, self.scope.get(self.field))
 
     async def _command(self, task: Task, run: Run, index: int) -> None:
@@ -225,7 +231,7 @@ class _Execution:
         plan["failedTaskIndex"] = index
         plan["failedTaskDetail"] = {
             "type": stored["type"],
-            "id": self._id(index),
+            "id": stored["id"],
             "error": error,
             "retryCount": stored["retryCount"],
             "maxRetries": stored["maxRetries"],
@@ -237,11 +243,6 @@ class _Execution:
         plan["finishedAt"] = self.api.now()
         if object_phase:
             self.scope.put(self.phase_field, object_phase)
-
-    def _id(self, index: int) -> str:
-        # Derived only now, from the id that is stored: before that, nobody can be sure that the plan has this id.
-        plan: Any = self.scope.get(self.field)
-        return task_id(plan["id"], plan["tasks"][index]["type"], index)
 
     def _task(self, index: int) -> StoredTask:
         plan: Any = self.scope.get(self.field)

@@ -125,7 +125,10 @@ class Informer:
 
     def _hear(self, type: str, obj: Object) -> None:
         self.trouble = None
+        before = self.view.version
         event = self.view.apply(type, obj)
+        if type == "BOOKMARK" and self.view.monotonic and int(obj["metadata"]["resourceVersion"]) < before:
+            raise Gone(f"the server has not got to version {before}, from which it was asked to go on")
         if event is not None:
             self._metrics.events.add(kind=self.kind)
             self._cache.deliver([event])

@@ -14,7 +14,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -37,7 +37,8 @@ class LeaderElection:
     """Which Lease, and how patient everybody is (in seconds). The times are client-go's."""
 
     name: str
-    namespace: str = "default"
+    #: Where it is; empty for the namespace of the kubeconfig or the pod.
+    namespace: str = ""
     #: Another process may take over when the Lease has not changed for so long.
     duration: float = 15.0
     #: The leader stops when it could not renew for so long. The difference to ``duration`` is the margin for writes
@@ -66,7 +67,7 @@ class Elector:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.election = election
+        self.election = replace(election, namespace=election.namespace or "default")
         self.identity = identity
         #: ``leaseTransitions`` when this process became the leader; -1 before.
         self.epoch = -1

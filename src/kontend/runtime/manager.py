@@ -146,8 +146,7 @@ class Manager:
             await self._prepare(controller, backend)
         await self._filled(backend)
         if self.election is not None:
-            namespace = http.config.namespace if self.election.namespace == "default" else self.election.namespace
-            election = replace(self.election, namespace=namespace)
+            election = replace(self.election, namespace=self.election.namespace or http.config.namespace)
             self._elector = Elector(http, election, self.identity)
             self.metrics.refresh.append(self._measure)
             await self._elector.acquire()

@@ -1,7 +1,7 @@
 """Plans: several steps that must all happen once, in order, whatever crashes in between.
 
 A :class:`Plan` is what a reconcile wants to happen. When it is begun it becomes a plain dict in the status of the
-object (:class:`StoredPlan`): an id, and for each task the frozen parameters and how far it got.
+object (:class:`StoredPlan`): an id, and for each task an id derived from it, the frozen parameters and how far it got.
 Everything that must survive a crash is in there.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NotRequired, TypedDict, cast
-from uuid import UUID, uuid5
 
 from kontend.runtime.snapshot import WrongObject
 from kontend.runtime.tasks import Task
@@ -21,20 +20,17 @@ FAILED: Final = "Failed"
 PENDING: Final = "Pending"
 RUNNING: Final = "Running"
 
-_TASK_IDS: Final = UUID("5b5c1d4e-7a53-5c0e-9a6e-4c1f0f1d2a70")
-
 
 class StoredTask(TypedDict):
     """A task in a stored plan."""
 
     type: str
+    id: str
     #: Pending, Running, Complete or Failed.
     status: str
     params: dict[str, Any]
     maxRetries: int
     retryCount: int
-    #: Derived from the plan, see :func:`task_id`; there since its command was first begun.
-    id: NotRequired[str]
     #: When its command last succeeded; until then it is called, after that only the status is.
     submittedAt: NotRequired[str]
     #: It is not tried again before this time.
@@ -95,12 +91,13 @@ class Plan:
             "tasks": [
                 {
                     "type": task.type,
+                    "id": task_id(plan_id, task.type, index),
                     "status": PENDING,
                     "params": task.params(),
                     "maxRetries": task.max_retries,
                     "retryCount": 0,
                 }
-                for task in self.tasks
+                for index, task in enumerate(self.tasks)
             ],
         }
 
@@ -108,12 +105,12 @@ class Plan:
 def task_id(plan_id: str, type: str, index: int) -> str:
     """The id of a task: the same for the same place in the same plan, and never that of another plan.
 
-    >>> task_id("p1", "set-image", 0) == task_id("p1", "set-image", 0)
-    True
-    >>> task_id("p1", "set-image", 0) == task_id("p2", "set-image", 0)
-    False
+    Readable, and fit for a name. Not a hash: whoever sees it (a reader, an explorer that renames ids) can see the plan.
+
+    >>> task_id("7c2f", "set-image", 0)
+    '7c2f-0-set-image'
     """
-    return str(uuid5(_TASK_IDS, f"{plan_id}/{type}/{index}"))
+    return f"{plan_id}-{index}-{type}"
 
 
 def read_plan(found: Any, where: str) -> StoredPlan | None:
@@ -131,8 +128,8 @@ def read_plan(found: Any, where: str) -> StoredPlan | None:
         if not isinstance(found.setdefault(name, ""), str):
             raise BadPlan(f"{where}.{name}: expected text, found {found[name]!r}")
     for index, task in enumerate(found["tasks"]):
-        if not isinstance(task, dict) or not _texts(task, "type", "status"):
-            raise BadPlan(f"{where}.tasks[{index}]: expected a task with type and status, found {task!r}")
+        if not isinstance(task, dict) or not _texts(task, "type", "id", "status"):
+            raise BadPlan(f"{where}.tasks[{index}]: expected a task with type, id and status, found {task!r}")
         if not isinstance(task.setdefault("params", {}), dict):
             raise BadPlan(f"{where}.tasks[{index}].params: expected an object, found {task['params']!r}")
         for name in ("maxRetries", "retryCount"):

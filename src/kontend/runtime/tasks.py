@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
+from uuid import UUID, uuid5
 
 from kontend.kube.json_text import canonical, parse_json
 from kontend.runtime.api import Api
@@ -24,6 +25,7 @@ RUNNING: Final = "Running"
 COMPLETE: Final = "Complete"
 TaskStatus = Literal["Running", "Complete"]
 
+_TASK_IDS: Final = UUID("5b5c1d4e-7a53-5c0e-9a6e-4c1f0f1d2a70")
 _CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 
 
@@ -42,10 +44,15 @@ class Run:
     api: Api
     #: The status of the object that has the plan, for functions that write it, such as ``sync_child``.
     scope: StatusScope
-    #: Derived from the plan, the type and the place of the task: the same at every attempt, another in another plan.
+    #: Derived from the plan, the place and the type of the task: the same at every attempt, another in another plan.
     id: str
     #: How often the task has failed before.
     retry: int = 0
+
+    @property
+    def uuid(self) -> str:
+        """The id as a uuid, for those who want one."""
+        return str(uuid5(_TASK_IDS, self.id))
 
     @property
     def obj(self) -> Object:

@@ -1,0 +1,170 @@
+"""A Deployment moves its pods from old ReplicaSets to the new one, within its limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controllers.world import DEPLOYMENTS, PODS, REPLICA_SETS, World, new_image, workload
+
+REVISION = "deployment.kubernetes.io/revision"
+
+
+def _sizes(world: World) -> list[int]:
+    sets = world.cluster.list(REPLICA_SETS)
+    sets.sort(key=lambda each: int(each["metadata"]["annotations"][REVISION]))
+    return [each["spec"]["replicas"] for each in sets]
+
+
+def _condition(world: World, kind: str) -> dict[str, Any]:
+    found = [each for each in world.status(DEPLOYMENTS, "web")["conditions"] if each["type"] == kind]
+    return dict(found[0])
+
+
+def test_the_replica_set_is_named_by_the_hash_of_the_template() -> None:
+    """The same template gives the same name, here and in Kubernetes."""
+    world = World()
+    made = workload("Deployment", replicas=2)
+    made["spec"]["template"]["spec"]["containers"] = [{"name": "main", "image": "app:1"}]
+    made["spec"]["template"]["metadata"]["labels"] = {"app": "d"}
+    made["spec"]["selector"] = {"matchLabels": {"app": "d"}}
+    world.create(made)
+    replica_set = world.cluster.list(REPLICA_SETS)[0]
+    assert replica_set["metadata"]["name"] == "web-78874b7c96"
+    assert replica_set["metadata"]["labels"] == {"app": "d", "pod-template-hash": "78874b7c96"}
+    assert replica_set["spec"]["selector"] == {"matchLabels": {"app": "d", "pod-template-hash": "78874b7c96"}}
+    annotations = {
+        "deployment.kubernetes.io/desired-replicas": "2",
+        "deployment.kubernetes.io/max-replicas": "3",
+        REVISION: "1",
+    }
+    assert replica_set["metadata"]["annotations"] == annotations
+    assert world.cluster.get(DEPLOYMENTS, "web")["metadata"]["annotations"][REVISION] == "1"
+
+
+def test_its_status_follows_the_pods() -> None:
+    """From not available to done."""
+    world = World()
+    world.create(workload("Deployment", replicas=2))
+    status = world.status(DEPLOYMENTS, "web")
+    assert (status["replicas"], status["unavailableReplicas"], status["updatedReplicas"]) == (2, 2, 2)
+    assert _condition(world, "Available")["reason"] == "MinimumReplicasUnavailable"
+    assert _condition(world, "Progressing")["reason"] == "ReplicaSetUpdated"
+    world.make_ready()
+    assert world.status(DEPLOYMENTS, "web")["availableReplicas"] == 2
+    assert _condition(world, "Available")["status"] == "True"
+    assert _condition(world, "Progressing")["reason"] == "NewReplicaSetAvailable"
+    name = world.names(REPLICA_SETS)[0]
+    assert _condition(world, "Progressing")["message"] == f'ReplicaSet "{name}" has successfully progressed.'
+
+
+def test_an_update_never_leaves_its_limits() -> None:
+    """At most 25% too many and 25% too few, at every step."""
+    world = World()
+    world.create(workload("Deployment", replicas=4))
+    world.make_ready()
+    world.patch(DEPLOYMENTS, "web", new_image("app:2"))
+    assert _sizes(world) == [3, 2]
+    for _ in range(10):
+        ready = [pod for pod in world.cluster.list(PODS) if pod["status"].get("conditions")]
+        assert len(ready) >= 3
+        assert len(world.names(PODS)) <= 5
+        waiting = [pod["metadata"]["name"] for pod in world.cluster.list(PODS) if not pod["status"].get("conditions")]
+        if not waiting:
+            break
+        world.make_ready(waiting[0])
+    assert _sizes(world) == [0, 4]
+
+
+def test_recreate_waits_until_all_old_pods_are_gone() -> None:
+    """Never two templates at once."""
+    world = World()
+    world.create(workload("Deployment", replicas=2, strategy={"type": "Recreate"}))
+    name = world.names(PODS)[0]
+    world.patch(PODS, name, {"metadata": {"finalizers": ["a.io/x"]}})
+    world.patch(DEPLOYMENTS, "web", new_image("app:2"))
+    assert _sizes(world) == [0]
+    world.patch(PODS, name, {"metadata": {"finalizers": None}})
+    assert _sizes(world) == [0, 2]
+
+
+def test_going_back_uses_the_old_replica_set_again() -> None:
+    """With a new number, and its old one in the history."""
+    world = World(nodes=1)
+    world.create(workload("Deployment", replicas=1))
+    first = world.names(REPLICA_SETS)
+    world.patch(DEPLOYMENTS, "web", new_image("app:2"))
+    again = {"name": "main", "image": "app:1", "ports": [{"name": "http", "containerPort": 8080}]}
+    world.patch(DEPLOYMENTS, "web", {"spec": {"template": {"spec": {"containers": [again]}}}})
+    annotations = world.cluster.get(REPLICA_SETS, first[0])["metadata"]["annotations"]
+    assert annotations[REVISION] == "3"
+    assert annotations["deployment.kubernetes.io/revision-history"] == "1"
+    assert len(world.names(REPLICA_SETS)) == 2
+
+
+def test_old_replica_sets_beyond_the_limit_go() -> None:
+    """The newest old ones stay for a rollback."""
+    world = World(nodes=1)
+    world.create(workload("Deployment", replicas=1, revisionHistoryLimit=1))
+    for number in range(2, 5):
+        world.patch(DEPLOYMENTS, "web", new_image(f"app:{number}"))
+    assert [each["metadata"]["annotations"][REVISION] for each in world.cluster.list(REPLICA_SETS)].count("4") == 1
+    assert len(world.names(REPLICA_SETS)) == 2
+
+
+def test_scaling_in_the_middle_of_an_update_is_shared() -> None:
+    """Each ReplicaSet grows by its share."""
+    world = World()
+    world.create(workload("Deployment", replicas=4))
+    world.make_ready()
+    world.patch(DEPLOYMENTS, "web", new_image("app:2"))
+    assert _sizes(world) == [3, 2]
+    world.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 8}}, settle=False)
+    world.settle()
+    assert _sizes(world) == [6, 4]
+
+
+def test_a_paused_deployment_scales_but_does_not_update() -> None:
+    """And says that it is paused."""
+    world = World()
+    world.create(workload("Deployment", replicas=1))
+    world.make_ready()
+    world.patch(DEPLOYMENTS, "web", {"spec": {"paused": True, "replicas": 2}})
+    world.patch(DEPLOYMENTS, "web", new_image("app:2"))
+    assert _sizes(world) == [2]
+    assert _condition(world, "Progressing")["reason"] == "DeploymentPaused"
+    world.patch(DEPLOYMENTS, "web", {"spec": {"paused": False}})
+    assert len(_sizes(world)) == 2
+
+
+def test_a_rollout_that_does_not_get_on_is_called_stuck() -> None:
+    """After the deadline, without any event."""
+    world = World()
+    world.create(workload("Deployment", replicas=1, progressDeadlineSeconds=60))
+    world.settle(seconds=100)
+    progress = _condition(world, "Progressing")
+    assert (progress["status"], progress["reason"]) == ("False", "ProgressDeadlineExceeded")
+
+
+def test_a_name_that_is_taken_is_counted_and_another_is_used() -> None:
+    """Two templates whose hashes collide, made by hand."""
+    world = World()
+    world.create(workload("Deployment", replicas=1))
+    name = world.names(REPLICA_SETS)[0]
+    other = World()
+    taken = workload("ReplicaSet", name, replicas=0)
+    other.create(taken)
+    other.create(workload("Deployment", replicas=1))
+    assert other.status(DEPLOYMENTS, "web")["collisionCount"] == 1
+    assert len(other.names(REPLICA_SETS)) == 2
+
+
+def test_the_replica_set_of_another_deployment_is_not_touched() -> None:
+    """Also when both have the same selector and the same template."""
+    world = World()
+    world.create(workload("Deployment", replicas=1))
+    first = world.names(REPLICA_SETS)
+    twin = workload("Deployment", replicas=2)
+    twin["metadata"]["name"] = "twin"
+    world.create(twin)
+    assert len(world.names(REPLICA_SETS)) == 2
+    assert world.cluster.get(REPLICA_SETS, first[0])["spec"]["replicas"] == 1

@@ -1,0 +1,207 @@
+"""Each guard: the bug without it, and its absence with it."""
+# ruff: noqa: ARG002 (a reconcile has two arguments, whether it needs them or not)
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import pytest
+
+from kontend.cluster.cluster import Cluster
+from kontend.kube.errors import Conflict, NotFound
+from kontend.kube.prune import copy_json
+from kontend.runtime.api import Api
+from kontend.runtime.cache_backend import CachedBackend
+from kontend.runtime.controller import Controller, Request, Result
+from kontend.runtime.guards import Guards
+from kontend.runtime.http import HttpBackend
+from kontend.runtime.in_process import InProcess
+from kontend.runtime.leases import Elector, Fence, LeaderElection, LostLease
+from kontend.runtime.manager_in_process import InProcessManager, drive
+from kontend.runtime.metrics import Metrics
+from kontend.runtime.patches import merge_from
+from kontend.serve.background import BackgroundServer
+from runtime.samples import CONFIG_MAP, GADGET, cluster, config_map, gadget
+
+ON = Guards()
+
+
+class OneChild(Controller):
+    """Makes a child with a generated name when it sees none; the second look comes at once."""
+
+    kind = GADGET
+    owns: ClassVar[Sequence[str]] = (CONFIG_MAP,)
+
+    async def reconcile(self, request: Request, api: Api) -> Result | None:
+        owner = await api.get(self.kind, request)
+        if not await api.list(CONFIG_MAP, index=("owner", owner["metadata"]["uid"])):
+            child = config_map("", owner=owner)
+            child["metadata"] |= {"generateName": "child-"}
+            del child["metadata"]["name"]
+            await api.create(child)
+        return Result(requeue_after=0) if not self.looked_again(request) else None
+
+    def __init__(self) -> None:
+        self.looked: set[Request] = set()
+
+    def looked_again(self, request: Request) -> bool:
+        again = request in self.looked
+        self.looked.add(request)
+        return again
+
+
+def children(guards: Guards) -> int:
+    """How many children are there after two looks, when the cache of the children is slow."""
+    world = cluster(gadget("a"))
+    manager = InProcessManager(world, [OneChild()], guards=guards)
+    manager.poll()
+    manager.feed.held.add(CONFIG_MAP)
+    manager.settle()
+    return len(world.list(CONFIG_MAP))
+
+
+def test_read_your_writes_a_child_is_made_once() -> None:
+    assert children(ON) == 1
+
+
+def test_without_read_your_writes_a_slow_cache_makes_it_twice() -> None:
+    assert children(replace(ON, read_your_writes=False)) == 2
+
+
+class Replaces(Controller):
+    """Deletes a child and looks whether it is gone."""
+
+    kind = GADGET
+
+    def __init__(self) -> None:
+        self.saw: list[str] = []
+
+    async def reconcile(self, request: Request, api: Api) -> Result | None:
+        child = await api.get(CONFIG_MAP, "default/child")
+        await api.delete(child)
+        try:
+            await api.get(CONFIG_MAP, "default/child")
+            self.saw.append("still there")
+        except NotFound:
+            self.saw.append("gone")
+        self.saw.append(f"{len(await api.list(CONFIG_MAP))} in the list")
+        return None
+
+
+@pytest.mark.parametrize(
+    ("guards", "saw"),
+    [(ON, ["gone", "0 in the list"]), (replace(ON, read_your_writes=False), ["still there", "1 in the list"])],
+)
+def test_read_your_writes_is_about_deletes_too(guards: Guards, saw: list[str]) -> None:
+    controller = Replaces()
+    manager = InProcessManager(cluster(gadget("a"), config_map("child")), [controller], guards=guards)
+    manager.feed.pump(CONFIG_MAP)
+    manager.feed.held.add(CONFIG_MAP)
+    manager.step()
+    assert controller.saw == saw
+
+
+def test_a_deleted_object_that_waits_for_a_finalizer_is_not_hidden() -> None:
+    held = config_map("child")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    controller = Replaces()
+    InProcessManager(cluster(gadget("a"), held), [controller]).step()
+    assert controller.saw == ["still there", "1 in the list"]
+
+
+def recreated_meanwhile(guards: Guards) -> Cluster:
+    """A reconcile deletes a child that it read; meanwhile somebody replaced it with another of the same name."""
+    world = cluster(config_map("child", made="first"))
+    api = Api(InProcess(world), guards=guards)
+
+    async def run() -> None:
+        child = await api.get(CONFIG_MAP, "default/child")
+        world.delete(CONFIG_MAP, "child")
+        world.create(config_map("child", made="second"))
+        await api.delete(child)
+
+    drive(run())  # type: ignore[arg-type]
+    return world
+
+
+def test_delete_preconditions_another_object_of_the_same_name_is_not_hit() -> None:
+    with pytest.raises(Conflict, match="the UID in the precondition"):
+        recreated_meanwhile(ON)
+
+
+def test_without_delete_preconditions_the_wrong_object_is_deleted() -> None:
+    assert recreated_meanwhile(replace(ON, delete_preconditions=False)).list(CONFIG_MAP) == []
+
+
+def condition(name: str) -> dict[str, str]:
+    return {"type": name, "status": "True", "reason": "Yes", "message": ""}
+
+
+def two_writers(guards: Guards) -> list[str]:
+    """Two controllers add a condition each, both from what they read first."""
+    world = cluster(gadget("a"))
+    one, two = (Api(InProcess(world), guards=guards, manager=name) for name in ("one", "two"))
+
+    async def run() -> None:
+        mine, theirs = await one.get(GADGET, "default/a"), await two.get(GADGET, "default/a")
+        for api, obj, name in ((two, theirs, "Theirs"), (one, mine, "Mine")):
+            base = copy_json(obj)
+            obj["status"] = {"conditions": [condition(name)]}
+            await api.status.patch(obj, merge_from(base))
+
+    drive(run())  # type: ignore[arg-type]
+    return [each["type"] for each in world.get(GADGET, "a")["status"]["conditions"]]
+
+
+def test_locked_status_a_stale_write_is_refused() -> None:
+    with pytest.raises(Conflict):
+        two_writers(ON)
+
+
+def test_without_locked_status_the_condition_of_another_controller_is_erased() -> None:
+    assert two_writers(replace(ON, locked_status=False)) == ["Mine"]
+
+
+def writes_after_losing_the_lease(guards: Guards) -> tuple[list[str], Metrics]:
+    """A leader sleeps past its lease, another one takes over, and the first goes on where it was."""
+    now = 0.0
+    metrics = Metrics()
+    with BackgroundServer(cluster(config_map("c")).state) as server:
+
+        async def run() -> None:
+            nonlocal now
+            backend = CachedBackend(HttpBackend(server.url), guards, metrics=metrics)
+            a, b = (
+                Elector(backend.http, LeaderElection("lead"), identity, clock=lambda: now) for identity in ("a", "b")
+            )
+            await a.try_once()
+            await b.try_once()
+            backend.fence = Fence(a)
+            api = Api(backend, guards=guards)
+            config = await api.live.get(CONFIG_MAP, "default/c")
+            now = 16.0  # the machine was suspended
+            assert await b.try_once()
+            config["data"] = {"by": "a"}
+            try:
+                await api.update(config)
+            finally:
+                await backend.close()
+
+        try:
+            asyncio.run(run())
+        except LostLease as refused:
+            return [str(refused)], metrics
+        return [server.cluster.get(CONFIG_MAP, "c")["data"]["by"]], metrics
+
+
+def test_fencing_a_former_leader_does_not_write() -> None:
+    (said,), metrics = writes_after_losing_the_lease(ON)
+    assert "not sent: the lease of epoch 0 was not renewed in time" in said
+    assert metrics.refused.get(guard="fencing") == 1
+
+
+def test_without_fencing_it_does() -> None:
+    assert writes_after_losing_the_lease(replace(ON, fencing=False))[0] == ["a"]
