@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kontend.cluster.state import State
     from kontend.explore.scenario import (
         Bounds,
+        Reductions,
         Scenario,
         always,
         create,
@@ -44,20 +45,29 @@ if TYPE_CHECKING:
         Unauthorized,
     )
     from kontend.runtime.api import Api
-    from kontend.runtime.children import ChildOutcome, remove_child, sync_child
+    from kontend.runtime.children import ChildOutcome, ForeignChild, remove_child, sync_child
     from kontend.runtime.conditions import condition, get_condition, is_true, patch_conditions, set_condition
     from kontend.runtime.controller import Controller, Request, Result
-    from kontend.runtime.execution import execute
+    from kontend.runtime.execution import Progress, execute
     from kontend.runtime.finalizers import add_finalizer, has_finalizer, remove_finalizer
     from kontend.runtime.guards import Guards
     from kontend.runtime.manager import Manager
-    from kontend.runtime.owners import remove_owner_reference, set_controller_reference, set_owner_reference
+    from kontend.runtime.owners import (
+        AlreadyOwned,
+        controller_of,
+        is_controlled_by,
+        owner_reference,
+        remove_owner_reference,
+        set_controller_reference,
+        set_owner_reference,
+    )
     from kontend.runtime.patches import json_patch, merge_from, raw
     from kontend.runtime.plans import Plan
-    from kontend.runtime.scope import StatusScope
+    from kontend.runtime.scope import NotStored, StaleObject, StatusScope
+    from kontend.runtime.snapshot import WrongObject
     from kontend.runtime.spec import mutate_spec
     from kontend.runtime.status import mutate_status
-    from kontend.runtime.tasks import Task
+    from kontend.runtime.tasks import Run, Task, TaskFailed, TaskStatus, TerminalError
     from kontend.runtime.testing import settle
 
 _MODULES = {
@@ -66,7 +76,8 @@ _MODULES = {
     "cluster.seed": ("UnknownKind",),
     "cluster.state": ("State",),
     "explore.scenario": (
-        "Bounds", "Scenario", "always", "create", "delete", "eventually", "never", "patch", "sometimes", "update",
+        "Bounds", "Reductions", "Scenario", "always", "create", "delete", "eventually", "never", "patch", "sometimes",
+        "update",
     ),
     "explore.search": ("check",),
     "explore.verdict": ("Verdict", "Violation"),
@@ -75,20 +86,24 @@ _MODULES = {
         "MethodNotAllowed", "NotFound", "Timeout", "TooManyRequests", "Unauthorized",
     ),
     "runtime.api": ("Api",),
-    "runtime.children": ("ChildOutcome", "remove_child", "sync_child"),
+    "runtime.children": ("ChildOutcome", "ForeignChild", "remove_child", "sync_child"),
     "runtime.conditions": ("condition", "get_condition", "is_true", "patch_conditions", "set_condition"),
     "runtime.controller": ("Controller", "Request", "Result"),
-    "runtime.execution": ("execute",),
+    "runtime.execution": ("Progress", "execute"),
     "runtime.finalizers": ("add_finalizer", "has_finalizer", "remove_finalizer"),
     "runtime.guards": ("Guards",),
     "runtime.manager": ("Manager",),
-    "runtime.owners": ("remove_owner_reference", "set_controller_reference", "set_owner_reference"),
+    "runtime.owners": (
+        "AlreadyOwned", "controller_of", "is_controlled_by", "owner_reference", "remove_owner_reference",
+        "set_controller_reference", "set_owner_reference",
+    ),
     "runtime.patches": ("json_patch", "merge_from", "raw"),
     "runtime.plans": ("Plan",),
-    "runtime.scope": ("StatusScope",),
+    "runtime.scope": ("NotStored", "StaleObject", "StatusScope"),
+    "runtime.snapshot": ("WrongObject",),
     "runtime.spec": ("mutate_spec",),
     "runtime.status": ("mutate_status",),
-    "runtime.tasks": ("Task",),
+    "runtime.tasks": ("Run", "Task", "TaskFailed", "TaskStatus", "TerminalError"),
     "runtime.testing": ("settle",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
@@ -108,12 +123,14 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "AlreadyExists", "Api", "ApiError", "BadRequest", "Bounds", "ChildOutcome", "Cluster", "Conflict", "Controller",
-    "Denied", "Forbidden", "Gone", "Guards", "InternalError", "Invalid", "Manager", "MethodNotAllowed", "NotFound",
-    "Plan", "Request", "Result", "Review", "Scenario", "State", "StatusScope", "Task", "Timeout", "TooManyRequests",
-    "Unauthorized", "UnknownKind", "Verdict", "Violation", "add_finalizer", "always", "check", "condition", "create",
-    "delete", "eventually", "execute", "get_condition", "has_finalizer", "is_true", "json_patch", "merge_from",
-    "mutate_spec", "mutate_status", "never", "patch", "patch_conditions", "raw", "remove_child", "remove_finalizer",
-    "remove_owner_reference", "set_condition", "set_controller_reference", "set_owner_reference", "settle",
-    "sometimes", "sync_child", "update",
+    "AlreadyExists", "AlreadyOwned", "Api", "ApiError", "BadRequest", "Bounds", "ChildOutcome", "Cluster", "Conflict",
+    "Controller", "Denied", "Forbidden", "ForeignChild", "Gone", "Guards", "InternalError", "Invalid", "Manager",
+    "MethodNotAllowed", "NotFound", "NotStored", "Plan", "Progress", "Reductions", "Request", "Result", "Review",
+    "Run", "Scenario", "StaleObject", "State", "StatusScope", "Task", "TaskFailed", "TaskStatus", "TerminalError",
+    "Timeout", "TooManyRequests", "Unauthorized", "UnknownKind", "Verdict", "Violation", "WrongObject",
+    "add_finalizer", "always", "check", "condition", "controller_of", "create", "delete", "eventually", "execute",
+    "get_condition", "has_finalizer", "is_controlled_by", "is_true", "json_patch", "merge_from", "mutate_spec",
+    "mutate_status", "never", "owner_reference", "patch", "patch_conditions", "raw", "remove_child",
+    "remove_finalizer", "remove_owner_reference", "set_condition", "set_controller_reference", "set_owner_reference",
+    "settle", "sometimes", "sync_child", "update",
 ]  # fmt: skip

@@ -7,6 +7,11 @@ from typing import Any, ClassVar
 import pytest
 
 from kontend import Api, Bounds, Cluster, Controller, Request, Scenario, Verdict, check
+from kontend.controllers.deployment import Deployments
+from kontend.controllers.nodes import Nodes, PodLifecycle
+from kontend.controllers.replica_set import ReplicaSets
+from kontend.controllers.scheduler import Scheduler
+from kontend.explore.scenario import Reductions
 
 FOO = "Foo.webapp.example.com/v1"
 CRD: dict[str, Any] = {
@@ -111,3 +116,112 @@ def test_a_race_for_the_mode_can_settle_in_two_ways(lag: int) -> None:
     assert verdict.closed
     assert _ends(verdict) == {"A-Final", "B-Final"}
     assert len(verdict.end_states) == 2
+
+
+class Chain(Controller):
+    """Moves a counter on, step by step."""
+
+    kind = FOO
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """One step."""
+        obj = await api.get(self.kind, request)
+        done = int(_state(obj) or 0)
+        if done < self.steps:
+            obj["status"] = {"state": str(done + 1)}
+            await api.status.update(obj)
+
+
+@pytest.mark.parametrize(
+    ("controllers", "steps", "worlds"),
+    [(2, 2, 6), (2, 8, 12), (3, 3, 11), (4, 3, 19), (4, 4, 20), (5, 2, 34), (5, 3, 35)],
+)
+def test_whole_reconciles_of_many_controllers_visit_each_world_once(controllers: int, steps: int, worlds: int) -> None:
+    """The counter and the set of those who will look at it again: so many pairs there are."""
+    scenario = Scenario(
+        [Chain(steps)],
+        crds=[CRD],
+        objects=[OBJECT],
+        bounds=Bounds(lag=0, concurrent=controllers, atomic=True),
+        reductions=Reductions(symmetry=False),
+    )
+    verdict = check(scenario)
+    assert verdict.ok
+    assert (_ends(verdict), verdict.worlds) == ({str(steps)}, worlds)
+
+
+class Toggle(Controller):
+    """Wants to be the owner: if nobody is, or if it should be."""
+
+    kind = FOO
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Take it, or leave it."""
+        obj = await api.get(self.kind, request)
+        owner = _state(obj)
+        if owner != self.name and (not owner or obj["spec"]["mode"] == self.name):
+            obj["status"] = {"state": self.name}
+            await api.status.update(obj)
+
+
+class Alpha(Toggle):
+    """The one that is wanted."""
+
+    name = "A"
+
+
+class Beta(Toggle):
+    """The other one."""
+
+    name = "B"
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_whoever_comes_first_the_wanted_owner_stays(lag: int) -> None:
+    verdict = check(Scenario([Alpha(), Beta()], crds=[CRD], objects=[OBJECT], bounds=Bounds(lag=lag)))
+    assert verdict.ok
+    assert _ends(verdict) == {"A"}
+
+
+DEPLOYMENT: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {
+        "replicas": 1,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        },
+    },
+}
+NODE: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "node-1"},
+    "status": {
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"},
+    },
+}
+
+
+def test_a_plain_deployment_settles_in_one_way() -> None:
+    """With the controllers of Kubernetes: one pod, running and ready, in every order of reconciles."""
+    controllers = [Deployments(), ReplicaSets(), Nodes(), Scheduler(), PodLifecycle()]
+    verdict = check(Scenario(controllers, objects=[DEPLOYMENT, NODE], bounds=Bounds(lag=0, atomic=True)))
+    assert verdict.ok
+    (end,) = verdict.end_states
+    assert Cluster(state=end).get("Deployment.apps/v1", "web")["status"]["readyReplicas"] == 1
+
+
+def test_stale_caches_do_not_make_a_second_replica_set() -> None:
+    """Call by call, and with caches that lag."""
+    verdict = check(Scenario([Deployments(), ReplicaSets()], objects=[DEPLOYMENT], bounds=Bounds(lag=1)))
+    assert verdict.ok
+    (end,) = verdict.end_states
+    assert len(Cluster(state=end).list("ReplicaSet.apps/v1")) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -61,10 +62,8 @@ class Program(Controller):
     async def _child(self, api: Api, request: Request, step: str) -> None:
         metadata = {"name": request.name, "namespace": request.namespace}
         child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-        try:
+        with contextlib.suppress(AlreadyExists, NotFound):
             await (api.create(child) if step == "create" else api.delete(child))
-        except (AlreadyExists, NotFound):
-            pass
 
 
 def _counted(cluster: Cluster) -> bool:

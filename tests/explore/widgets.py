@@ -82,13 +82,13 @@ def one_plan(before: Cluster, after: Cluster) -> bool:
     return old is None or old == new
 
 
-def double_plan(controller: Controller, **bounds: int) -> Scenario:
+def double_plan(controller: Controller, *, lag: int = 1, concurrent: int = 1, worlds: int = 100_000) -> Scenario:
     """One widget, and some instances of a controller."""
     return Scenario(
         controllers=[controller],
         crds=[CRD],
         objects=[WIDGET],
         properties=[eventually(planned), always(one_plan)],
-        bounds=Bounds(**bounds),
+        bounds=Bounds(lag=lag, concurrent=concurrent, worlds=worlds),
         guards=UNGUARDED,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import ssl
 from types import TracebackType
 from typing import Any
 
@@ -42,18 +42,18 @@ DISCOVERY = answer(
 class StubServer:
     """Answers requests with ``reactions``, one after the other; discovery is always answered."""
 
-    def __init__(self, *reactions: Reaction) -> None:
+    def __init__(self, *reactions: Reaction, tls: ssl.SSLContext | None = None) -> None:
+        self.tls = tls
         self.reactions = list(reactions)
         self.requests: list[str] = []
         self.heads: list[str] = []
         self.bodies: list[bytes] = []
         self.connections = 0
-        self.on_request: Callable[[], Awaitable[None]] | None = None
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> StubServer:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.tls)
+        self.url = f"http{'s' if self.tls else ''}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
     async def __aexit__(

@@ -10,10 +10,11 @@ import pytest
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.seed import UnknownKind
-from kontend.kube.errors import ApiError, Conflict, Gone, InternalError, NotFound, ServiceUnavailable, Timeout
+from kontend.kube.errors import ApiError, Conflict, Gone, InternalError, NotFound, ServiceUnavailable
 from kontend.runtime.api import Api
 from kontend.runtime.call import Call
 from kontend.runtime.http import AnswerLost, HttpBackend, Unreachable
+from kontend.runtime.informer import SilentWatch
 from kontend.runtime.kubeconfig import Config
 from kontend.runtime.patches import merge_from
 from kontend.serve.background import BackgroundServer
@@ -148,7 +149,7 @@ def test_a_silent_watch_counts_as_broken() -> None:
             async for _ in backend.watch(CONFIG_MAP, 5, idle=0.02):
                 pass
 
-    with pytest.raises(Timeout, match=r"nothing was heard for 0.02 s"):
+    with pytest.raises(SilentWatch, match=r"nothing was heard for 0.02 s"):
         asyncio.run(run())
 
 

@@ -12,7 +12,7 @@ import pytest
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import Gone, ServiceUnavailable
 from kontend.runtime.cache import Cache
-from kontend.runtime.informer import Informer, StaleCache
+from kontend.runtime.informer import Informer, SilentWatch, StaleCache
 from kontend.runtime.patches import Object
 from runtime.samples import CONFIG_MAP, config_map
 
@@ -110,6 +110,13 @@ def test_an_error_is_retried_from_where_it_was_with_growing_pauses() -> None:
     assert len(script.pauses) == 4
     assert script.pauses[1] > 0.1  # the second failure in a row
     assert script.pauses[3] <= 0.2  # something was heard in between
+
+
+def test_a_watch_that_falls_silent_is_replaced_at_once() -> None:
+    script = Script(lists=[([], 5)], watches=[[bookmark(6), SilentWatch("nothing")], [SilentWatch("nothing")]])
+    _, asked = play(script)
+    assert asked == ["list ", "watch 5", "watch 6", "watch 6"]
+    assert script.pauses == []
 
 
 def test_an_answer_that_makes_no_sense_is_not_the_end() -> None:

@@ -74,6 +74,8 @@ class Step:
     flight: Flight | None = None
     #: How a reconcile that ended with this move failed.
     error: str = ""
+    #: For a whole reconcile: the calls it made, each with the world before it.
+    calls: tuple[tuple[World, Step], ...] = ()
 
 
 class Engine:
@@ -218,8 +220,33 @@ class Engine:
         assert isinstance(move.subject, Key)
         text = f"{self.names[move.pilot]} starts {move.subject}"
         world = self._start_reconcile(world, move.pilot, move.subject)
+        if self.scenario.bounds.atomic:
+            return self._whole(world, move.pilot, text)
         world, error = self._ended(world, move.pilot)
         return Step(world, text, error=error)
+
+    def _whole(self, world: World, index: int, text: str) -> Step:
+        """A reconcile from its first call to its last."""
+        calls: list[tuple[World, Step]] = []
+        error = ""
+        while (flight := world.pilots[index].flight) is not None:
+            if flight.node.done is not None:
+                world, error = self._ended(world, index)
+            elif self._waits(world.pilots[index]):
+                # What it must have seen before it reads on.
+                at = next(at for at in range(len(self.resources[index])) if self._is_behind(world, index, at))
+                world, _ = self._delivered(world, index, at)
+            else:
+                step = self._call(world, Move("call", index))
+                calls.append((world, step))
+                world, error = step.world, step.error
+        writes = [step.text.partition(": ")[2] for _, step in calls if step.changes]
+        did = f", and does: {'; '.join(writes)}" if writes else ""
+        changes = tuple(change for _, step in calls for change in step.changes)
+        return Step(world, f"{text}{did}", changes, None, error, tuple(calls))
+
+    def _is_behind(self, world: World, index: int, at: int) -> bool:
+        return bool(world.undelivered(world.pilots[index], at, self.resources[index][at]))
 
     # Reads and answers
 

@@ -29,7 +29,9 @@ class Bounds:
     lag: int = 1
     #: How many instances of each controller run at once, each with its own cache and queue.
     concurrent: int = 1
-    #: How many times in a row a reconcile that failed or asked for it is tried again before it waits.
+    #: Whether a reconcile is one move: nothing happens between its calls. Far fewer worlds, and far fewer bugs.
+    atomic: bool = False
+    #: Where the search stops, and says so.
     worlds: int = 1_000_000
     moves: int = 10_000_000
 

@@ -31,8 +31,8 @@ class _Entry:
     depth: int
     #: What stands for the objects in it.
     objects: int
-    #: Whether a reconcile fails in a move from here.
-    fails: bool = False
+    #: How a reconcile fails in a move from here.
+    fails: str = ""
 
 
 class Search:
@@ -53,7 +53,9 @@ class Search:
         #: The shortest story for each line of code that can lose an update.
         self.lost: dict[Place, Violation] = {}
         bounds = scenario.bounds
-        self.verdict = Verdict(bounds=f"lag ≤ {bounds.lag}, concurrent ≤ {bounds.concurrent}")
+        self.verdict = Verdict(
+            bounds=f"lag ≤ {bounds.lag}, concurrent ≤ {bounds.concurrent}{', atomic' * bounds.atomic}"
+        )
 
     def run(self) -> Verdict:
         """Search until the space is closed, a limit is reached, or (``until_first``) something is violated."""
@@ -95,10 +97,11 @@ class Search:
             for move in moves:
                 step = engine.make(world, move)
                 verdict.moves += 1
-                if step.changes:
-                    self._check_write(number, move, world, step)
+                for before, part in step.calls or ((world, step),):
+                    if part.changes:
+                        self._check_write(number, move, before, part)
                 if step.error:
-                    self._entries[number].fails = True
+                    self._entries[number].fails = step.error
                 spent = cost + self._price(world, move, actor)
                 key = engine.key(step.world)
                 known = self._ids.get(key)
@@ -149,9 +152,8 @@ class Search:
             elif each.mode == "sometimes":
                 if holds:
                     self._seen.add(each.name)
-            elif holds != (each.mode == "always"):
-                wrong = "does not hold" if each.mode == "always" else "holds, and never should"
-                self._violate(each.name, f"{each.name} {wrong} after: {self._last(number)}", number)
+            elif number == 0 and holds != (each.mode == "always"):
+                self._violate(each.name, f"{each.name} is broken at the start", number)
 
     def _check_write(self, number: int, move: Move, world: World, step: Step) -> None:
         if step.flight is not None:
@@ -171,8 +173,10 @@ class Search:
                             "lost update", sentence, tuple(self._story(choices)), tuple(choices)
                         )
         for each in self.scenario.properties:
-            if each.arity == 2 and self._ask(each, world, step.world) != (each.mode == "always"):
-                self._violate(each.name, f"{each.name} is broken by: {step.text}", number, move)
+            if each.mode in ("always", "never"):
+                worlds = (world, step.world) if each.arity == 2 else (step.world,)
+                if self._ask(each, *worlds) != (each.mode == "always"):
+                    self._violate(each.name, f"{each.name} is broken by: {step.text}", number, move)
 
     def _ask(self, each: Property, *worlds: World) -> bool:
         """Whether a property holds; worlds with the same objects have the same answer."""
@@ -226,9 +230,10 @@ class Search:
             ]
             for name in wrong:
                 self._violate(name, f"from here {name} never holds, whatever happens", number)
-            self._violate(
-                "settles", f"from here it never settles: {len(component)} worlds lead only to each other", number
-            )
+            failed = next((entry.fails for entry in entries if entry.fails), "")
+            why = f"; a reconcile fails there: {failed}" if failed else ""
+            sentence = f"from here it never settles: {len(component)} worlds lead only to each other{why}"
+            self._violate("settles", sentence, number)
 
     def _violate(self, name: str, sentence: str, number: int, last: Move | None = None) -> None:
         found = self._violations.get(name)
@@ -253,10 +258,6 @@ class Search:
 
     def _story(self, choices: list[Move]) -> list[str]:
         return [step.text for step in replay(self.engine, choices)]
-
-    def _last(self, number: int) -> str:
-        story = self._story(self._path(number))
-        return story[-1] if story else "the start"
 
 
 def replay(engine: Engine, choices: list[Move] | tuple[Move, ...]) -> list[Step]:

@@ -21,6 +21,7 @@ from kontend.kube.errors import ApiError, InternalError, NotFound, ServiceUnavai
 from kontend.kube.names import parse_kind
 from kontend.runtime.call import METHODS, Call, path_of
 from kontend.runtime.http_connection import BrokenOff, NotConnected, Pool, Response
+from kontend.runtime.informer import SilentWatch
 from kontend.runtime.kubeconfig import Config
 from kontend.runtime.kubeconfig_credentials import Credentials
 from kontend.runtime.metrics import Metrics
@@ -64,6 +65,7 @@ class HttpBackend:
         self._sleep = sleep
         self._credentials = Credentials(self.config)
         self._pool: Pool | None = None
+        self._shown: tuple[str, str] | None = None
         self._kinds: dict[str, ServedKind] = {}
 
     # Backend
@@ -113,7 +115,8 @@ class HttpBackend:
         path = path_of(Call("list", kind), served.plural, namespaced=served.namespaced)
         query = {"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": str(version), "timeoutSeconds": "540"}
         rest = b""
-        stream = self._connected().stream(path, query, await self._headers(), idle=idle)
+        headers = await self._headers()
+        stream = self._connected().stream(path, query, headers, idle=idle)
         try:
             async for part in stream:
                 if isinstance(part, Response):
@@ -128,7 +131,7 @@ class HttpBackend:
                         raise from_status(event["object"])
                     yield event["type"], event["object"]
         except TimeoutError as error:
-            raise Timeout(f"watch of {kind}: nothing was heard for {idle:g} s; the connection is given up") from error
+            raise SilentWatch(f"watch of {kind}: nothing was heard for {idle:g} s") from error
         except ConnectionError as error:
             raise Unreachable(f"watch of {kind} at {self.config.server}: {error}") from error
         finally:
@@ -163,8 +166,11 @@ class HttpBackend:
     # Sending
 
     def _connected(self) -> Pool:
-        if self._pool is None:
+        # An exec plugin may have brought a new certificate.
+        if self._pool is None or self._shown is not self._credentials.pair:
+            self.close()
             tls = self._credentials.tls()
+            self._shown = self._credentials.pair
             self._pool = Pool(self.config.server, tls, server_name=self.config.tls_server_name)
         return self._pool
 

@@ -34,6 +34,10 @@ class StaleCache(Timeout):
     """The cache did not see this process's own write in time."""
 
 
+class SilentWatch(Timeout):
+    """Nothing was heard on a watch for so long that the connection may be dead."""
+
+
 class Source(Protocol):
     """A server to list and to watch."""
 
@@ -96,6 +100,10 @@ class Informer:
                 expired = True
                 LOGGER.info("the server has forgotten the version, listing again", extra=fields(kind=self.kind))
                 failures = 0 if heard else failures + 1
+            except SilentWatch as silent:
+                # Dead, or a server that has nothing to say and sends no bookmarks: go on from here, either way.
+                LOGGER.info("a watch fell silent, watching anew", extra=fields(kind=self.kind, error=str(silent)))
+                failures = 0
             except Exception as error:
                 # An answer that makes no sense must not end the informer: without it the cache would stand still.
                 expired = expired or not isinstance(error, ApiError)

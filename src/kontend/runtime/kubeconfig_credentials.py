@@ -30,8 +30,8 @@ class Credentials:
         self._clock = clock
         self._token = ""
         self._until = 0.0
-        #: From an exec plugin.
-        self._pair: tuple[str, str] | None = None
+        #: The certificate and the key that an exec plugin gave.
+        self.pair: tuple[str, str] | None = None
 
     def headers(self) -> dict[str, str]:
         """What says who we are."""
@@ -66,7 +66,8 @@ class Credentials:
             status = run_plugin(self.config.exec)
             self._token = str(status.get("token") or "")
             certificate, key = status.get("clientCertificateData"), status.get("clientKeyData")
-            self._pair = (str(certificate), str(key)) if certificate and key else None
+            pair = (str(certificate), str(key)) if certificate and key else None
+            self.pair = pair if pair != self.pair else self.pair  # the same object as long as it is the same
             self._until = _expiry(status)
 
     def tls(self) -> ssl.SSLContext | None:
@@ -82,7 +83,7 @@ class Credentials:
             raise BadKubeconfig(f"the certificate authority of {config.server} is not PEM: {error}") from None
         if config.insecure:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        pair = self._pair or (config.client_certificate, config.client_key)
+        pair = self.pair or (config.client_certificate, config.client_key)
         if pair[0]:
             _load_pair(context, *pair)
         return context

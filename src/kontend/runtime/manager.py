@@ -157,7 +157,9 @@ class Manager:
             timer = _Timer(loop, wake)
             for number in range(loop.controller.max_concurrent):
                 name = f"{loop.controller.name} {number}"
-                self._workers.append(asyncio.create_task(self._work(loop, wake, timer), name=name))
+                worker = asyncio.create_task(self._work(loop, wake, timer), name=name)
+                worker.add_done_callback(self._ended)
+                self._workers.append(worker)
         about = fields(controllers=",".join(each.name for each in self._controllers), server=http.config.server)
         LOGGER.info("started", extra=about)
 
@@ -200,6 +202,13 @@ class Manager:
                 continue
             await loop.run(request)
 
+    def _ended(self, worker: asyncio.Task[None]) -> None:
+        """A worker that ends by itself is a bug of ours: better to stop than to go on with half the controllers."""
+        if not worker.cancelled() and worker.exception() is not None:
+            LOGGER.error("a worker ended", extra=fields(worker=worker.get_name()), exc_info=worker.exception())
+            self._failure = ServiceUnavailable(f"the worker {worker.get_name()} ended: {worker.exception()}")
+            self.request_stop()
+
     # Stop
 
     async def stop(self) -> None:
@@ -211,9 +220,7 @@ class Manager:
             for task in late:
                 LOGGER.warning("a reconcile did not finish in time", extra=fields(worker=task.get_name()))
                 task.cancel()
-            for outcome in await asyncio.gather(*self._workers, return_exceptions=True):
-                if isinstance(outcome, Exception):
-                    self._failure = self._failure or outcome
+            await asyncio.gather(*self._workers, return_exceptions=True)
             self._workers.clear()
         if self._elector is not None:
             if self._holding is not None:
