@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
-from kontend.explore.engine import end_key
 from kontend.explore.scenario import Bounds, Reductions, Scenario, always, eventually, sometimes, update
 from kontend.explore.search import check
+from kontend.explore.uuids import end_key
 from kontend.kube.errors import AlreadyExists, NotFound
 from kontend.runtime.api import Api
 from kontend.runtime.controller import Controller, Request

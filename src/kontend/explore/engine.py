@@ -7,8 +7,7 @@ would fall further behind than the bound allows is delivered its oldest event in
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,19 +20,19 @@ from kontend.cluster.handle import handle
 from kontend.cluster.request import Request as HttpRequest
 from kontend.cluster.resources import Resource
 from kontend.cluster.seed import resource_of
-from kontend.cluster.state import Change, Objects, State, Version
+from kontend.cluster.state import Change, State
 from kontend.cluster.storage import read_back
 from kontend.cluster.times import rfc3339
-from kontend.explore.behaviour import Behaviour, bind, version_token
-from kontend.explore.reply import Reply, meet, reply_of
+from kontend.explore.behaviour import Behaviour, bind
+from kontend.explore.cached_reads import read
+from kontend.explore.reply import Reply, reply_of
 from kontend.explore.scenario import Scenario
+from kontend.explore.triggers import Triggers
+from kontend.explore.uuids import Uuids
 from kontend.explore.world import Flight, Met, Pilot, World, is_current, key_of, sum_after, sum_of
-from kontend.kube.errors import ApiError, not_found
+from kontend.kube.errors import ApiError
 from kontend.kube.names import Key, parse_kind
-from kontend.kube.names import key_of as key_of_object
-from kontend.runtime.cache import OWNER, Cache, Indexer, View, owner_uids
 from kontend.runtime.call import Call
-from kontend.runtime.controller import requests_for
 from kontend.runtime.predicates import Event
 
 _METHODS: Final = {
@@ -45,10 +44,6 @@ _METHODS: Final = {
     "delete": "DELETE",
     "deletecollection": "DELETE",
 }
-
-
-_UUID_PREFIX: Final = "00000000-0000-4000-b000-"
-_DRAWN: Final = re.compile(_UUID_PREFIX.encode() + rb"[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +96,10 @@ class Engine:
                 resources.append(tuple(self._resource(kind).key for kind in controller.kinds))
         self.resources = tuple(resources)
         self._groups = self._grouped()
-        self._uuids: dict[bytes, tuple[str, ...]] = {}
+        self._uuids = Uuids()
         #: What the server did with a call, by all that it could depend on.
         self._replies: dict[tuple[object, ...], Reply] = {}
-        #: The requests that an event makes, by controller, kind, event and (for mapping functions) objects.
-        self._triggered: dict[tuple[object, ...], frozenset[Key]] = {}
+        self._triggers = [Triggers(each.controller, self._resource) for each in self.behaviours]
         self._first = cluster.state
 
     def _grouped(self) -> tuple[tuple[int, int, tuple[str, ...]], ...]:
@@ -126,7 +120,7 @@ class Engine:
                 resource = self._resource(kind)
                 for version in state.objects(resource.key).values():
                     event = Event(kind, None, read_back(resource, version))
-                    queue.update(self._requests(world, index, pilot, event))
+                    queue.update(self._triggers[index].requests(world, pilot, event))
             pilots.append(pilot.but(queue=frozenset(queue)))
         return world.but(pilots=tuple(pilots))
 
@@ -200,10 +194,12 @@ class Engine:
         resource = self._resource(call.kind)
         name = self.names[index]
         if call.cached:
-            key, answer, met, shown = self._read(world, index, pilot, flight, call, resource)
-            world = self._answered(world, index, key, answer, met)
+            at = self._kinds[index].index(call.kind) if call.kind in self._kinds[index] else -1
+            indexes = self.behaviours[index].controller.indexes.get(call.kind, {})
+            got = read(world, pilot, at, flight.met, call, resource, indexes)
+            world = self._answered(world, index, got.key, got.answer, got.met)
             world, error = self._ended(world, index)
-            return Step(world, f"{name}: {call}{shown}", flight=flight, error=error)
+            return Step(world, f"{name}: {call}{got.text}", flight=flight, error=error)
         reply = self._asked(world, index, flight, call, resource)
         after = reply.carried_out(world.state)
         met = reply.met_after(flight.met, after)
@@ -250,46 +246,6 @@ class Engine:
 
     # Reads and answers
 
-    def _read(
-        self, world: World, index: int, pilot: Pilot, flight: Flight, call: Call, resource: Resource
-    ) -> tuple[Any, Callable[[], bytes], tuple[Met, ...], str]:
-        """A read of the pilot's cache."""
-        at = self._kinds[index].index(call.kind) if call.kind in self._kinds[index] else -1
-        pending = world.undelivered(pilot, at, resource.key) if at >= 0 else []
-        if call.verb == "get":
-            version = world.state.find(resource.key, call.key)
-            for change in pending:
-                if change.key == call.key:
-                    version = change.old
-                    break
-            stale = " (stale)" if any(change.key == call.key for change in pending) else ""
-            if version is None:
-                error = not_found(resource.group, resource.plural, call.name)
-                return ("404",), lambda: _error(error.status()), flight.met, f": not found{stale}"
-            met, token = meet(flight.met, (resource.key, call.key, version.resource_version))
-            found = version
-            return (
-                (found.digest, token),
-                lambda: b"=" + orjson.dumps(_tokened(resource, found, token)),
-                met,
-                stale,
-            )
-        objects = _seen(world, pilot, at, resource.key)
-        indexes = {OWNER: owner_uids, **self.behaviours[index].controller.indexes.get(call.kind, {})}
-        selected = _selected(objects, call, resource, indexes)
-        met = flight.met
-        keys: list[Any] = []
-        for key, version in selected:
-            met, token = meet(met, (resource.key, key, version.resource_version))
-            keys.append((key, version.digest, token))
-        tokens = [each[2] for each in keys]
-
-        def listed() -> bytes:
-            items = [_tokened(resource, version, token) for (_, version), token in zip(selected, tokens, strict=True)]
-            return b"=" + orjson.dumps({"items": items})
-
-        return tuple(keys), listed, met, " (stale)" if pending else ""
-
     def _asked(self, world: World, index: int, flight: Flight, call: Call, resource: Resource) -> Reply:
         """What the server does with a call: the same as before, if all that it could depend on is the same."""
         behaviour = self.behaviours[index]
@@ -322,34 +278,9 @@ class Engine:
         fresh = flight.node.drawn - drawn
         if fresh <= 0:
             return world
-        # One that was drawn and never used may be drawn again: nobody can tell, and the number of worlds stays finite.
-        used = self._uuids_in(world)
-        uuids = list(flight.uuids)
-        number = 0
-        while len(uuids) < len(flight.uuids) + fresh:
-            number += 1
-            uuid = f"{_UUID_PREFIX}{number:012x}"
-            if uuid not in used and uuid not in uuids:
-                uuids.append(uuid)
-        moved = Flight(flight.request, flight.node, flight.memory, flight.met, tuple(uuids))
+        uuids = self._uuids.drawn(world, flight.uuids, fresh)
+        moved = Flight(flight.request, flight.node, flight.memory, flight.met, uuids)
         return world.with_pilot(index, pilot.but(flight=moved))
-
-    def _uuids_in(self, world: World) -> set[str]:
-        """The uuids that stand in an object, in an undelivered event or in a reconcile under way."""
-        used: set[str] = set()
-        for pilot in world.pilots:
-            if pilot.flight is not None:
-                used.update(pilot.flight.uuids)
-        oldest = min(position for pilot in world.pilots for position in pilot.positions)
-        versions = [version for kind in world.state.kinds for version in world.state.objects(kind).values()]
-        for change in world.state.changes_since(oldest):
-            versions += [version for version in (change.old, change.new) if version is not None]
-        for version in versions:
-            found = self._uuids.get(version.digest)
-            if found is None:
-                found = self._uuids[version.digest] = tuple(each.decode() for each in _DRAWN.findall(version.body))
-            used.update(found)
-        return used
 
     def _ended(self, world: World, index: int) -> tuple[World, str]:
         """Land the flight if its reconcile has returned."""
@@ -393,7 +324,7 @@ class Engine:
         positions = (*pilot.positions[:at], position, *pilot.positions[at + 1 :])
         own = tuple(met for met in pilot.own if met[0] != resource or met[2] > position)
         moved = pilot.but(positions=positions, own=own)
-        requests = self._triggers(world, index, moved, kind, change)
+        requests = self._triggers[index].of(world, moved, kind, change)
         if not requests <= pilot.queue:
             moved = moved.but(queue=pilot.queue | requests)
         text = f"{self.names[index]} sees {change.type} {kind.partition('.')[0].partition('/')[0]} {change.key}"
@@ -460,45 +391,6 @@ class Engine:
         query = {name: (value,) for name, value in call.query}
         return HttpRequest(_METHODS[call.verb], path, query, body, content_type=call.content_type, user_agent=agent)
 
-    def _triggers(self, world: World, index: int, pilot: Pilot, kind: str, change: Change) -> frozenset[Key]:
-        """The requests that a change queues once a pilot's cache has it."""
-        controller = self.behaviours[index].controller
-        old = change.old.digest if change.old is not None else b""
-        new = change.new.digest if change.new is not None else b""
-        # Only a mapping function can look at other objects than the one that changed.
-        seen = (world.objects, pilot.key(world.state, self.resources[index])) if controller.watches != {} else ()
-        question = (controller, kind, change.key, old, new, *seen)
-        found = self._triggered.get(question)
-        if found is None:
-            served = self._resource(kind)
-            event = Event(
-                kind,
-                read_back(served, change.old) if change.old is not None else None,
-                read_back(served, change.new) if change.new is not None else None,
-            )
-            found = self._triggered[question] = self._requests(world, index, pilot, event)
-        return found
-
-    def _requests(self, world: World, index: int, pilot: Pilot, event: Event) -> frozenset[Key]:
-        controller = self.behaviours[index].controller
-        cache = self._cache(world, index, pilot) if controller.watches != {} else Cache()
-        namespaced = self._namespaced(controller.kind)
-        found = requests_for(controller, event, cache, namespaced=namespaced)
-        return frozenset(Key(*request) for request in found)
-
-    def _cache(self, world: World, index: int, pilot: Pilot) -> Cache:
-        """What a pilot's cache shows, for mapping functions."""
-        cache = Cache(monotonic=False)
-        indexes = self.behaviours[index].controller.indexes
-        for at, kind in enumerate(self._kinds[index]):
-            served = self._resource(kind)
-            view = cache.view(kind, plural=served.plural)
-            for name, indexer in indexes.get(kind, {}).items():
-                view.add_index(name, indexer)
-            objects = _seen(world, pilot, at, served.key)
-            view.replace([read_back(served, version) for version in objects.values()], pilot.positions[at])
-        return cache
-
     def _resource(self, kind: str) -> Resource:
         found = self._served.get(kind)
         if found is None:
@@ -507,61 +399,3 @@ class Engine:
 
     def _namespaced(self, kind: str) -> bool:
         return self._resource(kind).namespaced
-
-
-def end_key(state: State) -> bytes:
-    """What a settled state is, whatever the uuids that were drawn on the way to it."""
-    seen: dict[bytes, bytes] = {}
-
-    def renamed(match: re.Match[bytes]) -> bytes:
-        return seen.setdefault(match[0], b"uuid-%d" % len(seen))
-
-    lines = [
-        f"{kind} {Key(*key)} ".encode() + version.body
-        for kind in state.kinds
-        for key, version in state.objects(kind).items()
-    ]
-    # Sorted by what they are without the uuids, so that the first to be met is the same one in every such state.
-    lines.sort(key=lambda line: (_DRAWN.sub(b"", line), line))
-    return xxhash.xxh3_128_digest(b"\n".join(_DRAWN.sub(renamed, line) for line in lines))
-
-
-def _tokened(resource: Resource, version: Version, token: int) -> dict[str, Any]:
-    obj = read_back(resource, version)
-    obj["metadata"]["resourceVersion"] = version_token(token)
-    return obj
-
-
-def _seen(world: World, pilot: Pilot, at: int, resource: str) -> Objects:
-    """The objects of a kind as a pilot's cache has them; as they are, for a kind that it does not watch."""
-    objects = world.state.objects(resource)
-    for change in reversed(world.undelivered(pilot, at, resource) if at >= 0 else []):
-        objects = objects.discard(change.key) if change.old is None else objects.insert(change.key, change.old)
-    return objects
-
-
-def _selected(
-    objects: Objects, call: Call, resource: Resource, indexes: Mapping[str, Indexer]
-) -> list[tuple[Key, Version]]:
-    """The objects that a list in a cache shows, sorted."""
-    found = [
-        (Key(*key), version)
-        for key, version in sorted(objects.items())
-        if not call.namespace or key.namespace == call.namespace
-    ]
-    query = dict(call.query)
-    if not query:
-        return found
-    # The cache of the runtime answers, so that there is one meaning of selectors and indexes.
-    view = View(call.kind, monotonic=False)
-    for name, indexer in indexes.items():
-        view.add_index(name, indexer)
-    view.replace([read_back(resource, version) for _, version in found], 0)
-    cache = Cache()
-    cache.views[call.kind] = view
-    kept = {key_of_object(item) for item in cache.answer(call)["items"]}
-    return [each for each in found if each[0] in kept]
-
-
-def _error(status: dict[str, Any]) -> bytes:
-    return b"!" + orjson.dumps(status)
