@@ -158,6 +158,18 @@ class Scenario:
         """The cluster at the start."""
         return Cluster(crds=self.crds, objects=self.objects, manager="user")
 
+    def assert_discovery(self, name: str, moves: Sequence[str]) -> None:
+        """Fail unless these moves, as a story tells them, are possible one after the other and violate a property.
+
+        This pins a counterexample in a test: it fails when the bug is gone, and when the way to it has changed.
+        """
+        from kontend.explore.pinned import violated_along  # it needs all of the explorer, which needs scenarios
+
+        violated = violated_along(self, moves)
+        if name not in violated:
+            found = f"they violate {', '.join(sorted(violated))}" if violated else "nothing is violated"
+            raise AssertionError(f"the moves are possible, but {name} holds: {found}")
+
     def check(self) -> Cluster:
         """Refuse what could only go wrong later. Returns the cluster at the start."""
         if not self.controllers:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kontend.cluster.cluster import Cluster
@@ -80,6 +81,25 @@ class Search:
         verdict.runs = sum(behaviour.runs for behaviour in set(self.engine.behaviours))
         verdict.seconds = time.perf_counter() - begun
         return verdict
+
+    def along(self, choices: Sequence[Move]) -> dict[str, Violation]:
+        """What is violated on one way from the start."""
+        world = self.engine.start()
+        number = self._add(self.engine.key(world), _Entry(-1, None, 0, 0, world.objects))
+        self._check_world(number, world)
+        for depth, move in enumerate(choices, 1):
+            step = self.engine.make(world, move)
+            for before, part in step.calls or ((world, step),):
+                if part.changes:
+                    self._check_write(number, move, before, part)
+            world = step.world
+            # Not by its key: a way may come back to where it was.
+            number = self._add(b"%d" % depth, _Entry(number, move, 0, depth, world.objects))
+            self._check_world(number, world)
+        if not self.engine.moves(world):
+            self._settled(number, world.state)
+            self._judge_ends()
+        return self._violations
 
     def _explore(self) -> bool:
         engine, bounds, verdict = self.engine, self.scenario.bounds, self.verdict
