@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import zipfile
 from pathlib import Path
 from typing import Any, Final
@@ -10,19 +11,24 @@ import orjson
 import xxhash
 
 from kontend.explore.engine import Engine, Move
-from kontend.explore.scenario import BadScenario
+from kontend.explore.scenario import BadScenario, Bounds
 from kontend.explore.search import replay
 from kontend.explore.source import scenarios_in
 from kontend.explore.verdict import Violation
 from kontend.kube.names import Key
 
 _ENTRY: Final = "trace.json"
+#: The bounds that decide which moves there are.
+_BOUNDS: Final = ("lag", "concurrent", "atomic")
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
-def save(directory: Path, source: Path, scenario: str, violation: Violation) -> Path:
-    """Write a counterexample; the same one always gets the same name and the same bytes."""
-    document = {
+def save(directory: Path, source: Path, scenario: str, violation: Violation, bounds: Bounds | None = None) -> Path:
+    """Write a counterexample; the same one always gets the same name and the same bytes.
+
+    ``bounds`` are those it was found in, where they are not the scenario's own.
+    """
+    document: dict[str, Any] = {
         "source": str(source),
         "scenario": scenario,
         "property": violation.property,
@@ -30,6 +36,8 @@ def save(directory: Path, source: Path, scenario: str, violation: Violation) -> 
         "choices": [_written(move) for move in violation.choices],
         "story": list(violation.moves),
     }
+    if bounds is not None:
+        document["bounds"] = {name: getattr(bounds, name) for name in _BOUNDS}
     data = orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2)
     slug = violation.property.replace(" ", "-")
     path = directory / f"{slug}-{xxhash.xxh3_64_hexdigest(data)[:8]}.zip"
@@ -56,6 +64,8 @@ def run_again(path: Path) -> tuple[dict[str, Any], list[str]]:
     scenario = scenarios.get(document["scenario"])
     if scenario is None:
         raise BadScenario(f"{document['source']}: there is no scenario {document['scenario']} any more")
+    if "bounds" in document:
+        scenario = dataclasses.replace(scenario, bounds=dataclasses.replace(scenario.bounds, **document["bounds"]))
     steps = replay(Engine(scenario), [_read(each) for each in document["choices"]])
     return document, [step.text for step in steps]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ import orjson
 
 from kontend.explore.artefact import run_again, save
 from kontend.explore.behaviour import Nondeterminism
-from kontend.explore.scenario import BadScenario
+from kontend.explore.scenario import BadScenario, Scenario
 from kontend.explore.search import check
 from kontend.explore.source import scenarios_in
 from kontend.explore.verdict import Verdict
@@ -20,6 +21,12 @@ from kontend.kube.errors import ApiError
 from kontend.runtime.controller import BadController
 
 _FAILURES: Final = Path("failures")
+_BOUNDS: Final = {
+    "lag": "how many events a cache may be behind",
+    "concurrent": "how many instances of each controller",
+    "worlds": "stop after so many worlds",
+    "moves": "stop after so many moves",
+}
 
 
 def run(argv: Sequence[str]) -> int:
@@ -30,6 +37,9 @@ def run(argv: Sequence[str]) -> int:
     parser.add_argument("file", help="a file of Python that defines scenarios or controllers")
     parser.add_argument("--scenario", help="the one to explore (default: all)")
     parser.add_argument("--failures", type=Path, default=_FAILURES, metavar="DIR", help="where counterexamples go")
+    for name, what in _BOUNDS.items():
+        parser.add_argument(f"--{name}", type=int, metavar="N", help=f"{what} (default: what the scenario says)")
+    parser.add_argument("--atomic", action="store_true", help="let nothing happen between the calls of a reconcile")
     parser.add_argument("--output-format", choices=("text", "json"), default="text")
     try:
         options = parser.parse_args(list(argv))
@@ -39,12 +49,18 @@ def run(argv: Sequence[str]) -> int:
         scenarios = scenarios_in(options.file)
         if options.scenario and options.scenario not in scenarios:
             raise BadScenario(f"no scenario is called {options.scenario}; there are: {', '.join(scenarios)}")
-        verdicts = {name: check(scenario) for name, scenario in scenarios.items() if options.scenario in (None, name)}
+        scenarios = {
+            name: _bounded(scenario, options)
+            for name, scenario in scenarios.items()
+            if options.scenario in (None, name)
+        }
+        verdicts = {name: check(scenario, progress=_progress()) for name, scenario in scenarios.items()}
     except (BadScenario, BadController, Nondeterminism, ApiError) as error:
         sys.stderr.write(f"kontend explore: {error}\n")
         return 2
+    source = Path(options.file).resolve()
     files = {
-        name: [str(save(options.failures, Path(options.file).resolve(), name, each)) for each in verdict.violations]
+        name: [str(save(options.failures, source, name, each, scenarios[name].bounds)) for each in verdict.violations]
         for name, verdict in verdicts.items()
     }
     if options.output_format == "json":
@@ -57,6 +73,26 @@ def run(argv: Sequence[str]) -> int:
     if any(verdict.violations for verdict in verdicts.values()):
         return 1
     return 0 if all(verdict.closed for verdict in verdicts.values()) else 3
+
+
+def _bounded(scenario: Scenario, options: argparse.Namespace) -> Scenario:
+    """The scenario with the bounds of the command line."""
+    said: dict[str, Any] = {name: value for name in _BOUNDS if (value := getattr(options, name)) is not None}
+    if options.atomic:
+        said["atomic"] = True
+    return replace(scenario, bounds=replace(scenario.bounds, **said)) if said else scenario
+
+
+def _progress() -> Callable[[int, int], None] | None:
+    """Shows how far the search is, to whoever sits at a terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(worlds: int, moves: int) -> None:
+        sys.stderr.write(f"\r{worlds:,} worlds, {moves:,} moves\033[K\r")
+        sys.stderr.flush()
+
+    return show
 
 
 def replay(argv: Sequence[str]) -> int:

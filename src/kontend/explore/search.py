@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.state import State
@@ -21,6 +22,9 @@ from kontend.explore.scenario import BadScenario, Property, Scenario
 from kontend.explore.uuids import end_key
 from kontend.explore.verdict import Verdict, Violation
 from kontend.explore.world import World
+
+#: After how many worlds progress is told.
+_OFTEN: Final = 500
 
 
 @dataclass(slots=True)
@@ -40,8 +44,12 @@ class _Entry:
 class Search:
     """One search of one scenario."""
 
-    def __init__(self, scenario: Scenario, *, until_first: bool = False) -> None:
+    def __init__(
+        self, scenario: Scenario, *, until_first: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Search ``scenario``; ``progress`` is told the numbers of worlds and moves from time to time."""
         self.scenario = scenario
+        self._progress = progress
         self.engine = Engine(scenario)
         self._until_first = until_first
         self._entries: list[_Entry] = []
@@ -107,6 +115,7 @@ class Search:
         self._add(engine.key(first), _Entry(-1, None, 0, 0, first.objects))
         self._check_world(0, first)
         heap: list[tuple[int, int, int, World, int]] = [(0, 0, 0, first, -1)]
+        expanded = 0
         while heap:
             cost, depth, number, world, actor = heapq.heappop(heap)
             if cost > self._entries[number].cost:
@@ -139,6 +148,9 @@ class Search:
                     return False
             if verdict.moves > bounds.moves:
                 return False
+            expanded += 1
+            if self._progress is not None and expanded % _OFTEN == 0:
+                self._progress(len(self._entries), verdict.moves)
         return True
 
     def _add(self, key: bytes, entry: _Entry) -> int:
@@ -345,6 +357,8 @@ def _ends_of(edges: list[list[int]]) -> list[list[int]]:
     ]
 
 
-def check(scenario: Scenario, *, until_first: bool = False) -> Verdict:
+def check(
+    scenario: Scenario, *, until_first: bool = False, progress: Callable[[int, int], None] | None = None
+) -> Verdict:
     """Explore a scenario and say what holds."""
-    return Search(scenario, until_first=until_first).run()
+    return Search(scenario, until_first=until_first, progress=progress).run()

@@ -1,0 +1,47 @@
+"""``kontend explore`` and ``kontend replay`` from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kontend.cli import main
+
+EXAMPLE = str(Path(__file__).parents[2] / "examples" / "double_plan.py")
+
+
+def test_bounds_of_the_command_line_are_kept_with_the_counterexample(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--scenario", "blind", "--concurrent", "3", "--failures", str(tmp_path), "--output-format", "json"]
+    assert main(["explore", EXAMPLE, *options]) == 1
+    found = json.loads(capsys.readouterr().out)["blind"]["violations"]
+    assert {each["property"] for each in found} == {"one_plan", "lost update"}
+    for each in found:
+        assert main(["replay", each["replay"]]) == 1
+        assert each["sentence"] in capsys.readouterr().out
+
+
+def test_a_search_that_was_cut_short_is_undecided(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", EXAMPLE, "--scenario", "locked", "--worlds", "5"]) == 3
+    assert "not decided: the space did not close within the limits" in capsys.readouterr().out
+
+
+def test_whole_reconciles_cannot_race(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without lag there is nothing left to go wrong, which is why call by call is the default."""
+    assert main(["explore", EXAMPLE, "--scenario", "blind", "--atomic", "--lag", "0"]) == 0
+    assert "lag ≤ 0, concurrent ≤ 2, atomic" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--lag", "-1"], "Bounds(lag=-1): expected a whole number, at least 0"),
+        (["--scenario", "none"], "no scenario is called none; there are: blind, locked"),
+    ],
+)
+def test_wrong_use_is_told(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", EXAMPLE, *options]) == 2
+    assert message in capsys.readouterr().err
