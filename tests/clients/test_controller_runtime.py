@@ -49,7 +49,7 @@ def start(server: Running, namespace: str) -> Iterator[Start]:
         _, told = process.communicate(timeout=30)
         assert process.returncode == 0, told
         refused = [json.loads(line)["error"] for line in told.splitlines() if "Reconciler error" in line]
-        # A stale cache is refused, and the controller tries again: that is how it should be. The last is our own signal.
+        # A stale cache is refused, and the controller tries again: that is how it should be. The last is our signal.
         usual = ("the object has been modified", "already exists", "context canceled")
         assert [why for why in refused if not any(each in why for each in usual)] == []
 
