@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from benchmarks.table import row
 from kontend import Bounds, Scenario, Verdict, check
 from kontend.explore.scenario import Reductions
+from kontend.explore.search import Search
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
@@ -69,7 +71,27 @@ def moves() -> None:
             row(what, f"{rate:,.0f} moves/s", "20,000", good=rate > 20_000)
 
 
+def growth() -> None:
+    """What a move costs when there are more and more objects that nobody touches."""
+    from explore.widgets import Widgets, double_plan
+
+    costs = {}
+    for count in (10, 100, 1_000):
+        scenario = double_plan(Widgets(), lag=1, concurrent=3)
+        others = [
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"c{number}", "namespace": "default"}}
+            for number in range(count)
+        ]
+        search = Search(replace(scenario, objects=[*scenario.objects, *others]))
+        begun = time.process_time()
+        verdict = search.run()
+        costs[count] = (time.process_time() - begun) / verdict.moves * 1e6
+        good = costs[count] < 1.5 * costs[10]
+        row(f"a move among {count:,} other objects", f"{costs[count]:.0f} us", "growth under a half", good=good)
+
+
 def main() -> None:
-    """Print both."""
+    """Print all."""
     chains()
     moves()
+    growth()

@@ -60,6 +60,8 @@ class Search:
         self._seen: set[str] = set()
         self._answers: dict[tuple[object, ...], bool] = {}
         self._ends: dict[bytes, tuple[int, State]] = {}
+        #: What stands for an end state, by what stands for its objects.
+        self._end_keys: dict[int, bytes] = {}
         #: The shortest story for each line of code that can lose an update.
         self.lost: dict[Place, Violation] = {}
         bounds = scenario.bounds
@@ -224,7 +226,10 @@ class Search:
         return found
 
     def _settled(self, number: int, state: State) -> None:
-        end = end_key(state)
+        objects = self._entries[number].objects
+        end = self._end_keys.get(objects)
+        if end is None:
+            end = self._end_keys[objects] = end_key(state)
         known = self._ends.get(end)
         if known is None or self._entries[number].cost < self._entries[known[0]].cost:
             self._ends[end] = (number, state)

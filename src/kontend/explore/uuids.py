@@ -7,7 +7,7 @@ from typing import Final
 
 import xxhash
 
-from kontend.cluster.state import State
+from kontend.cluster.state import State, Version
 from kontend.explore.world import World
 from kontend.kube.names import Key
 
@@ -21,6 +21,8 @@ class Uuids:
     def __init__(self) -> None:
         #: Which uuids stand in an object, by its digest.
         self._found: dict[bytes, tuple[str, ...]] = {}
+        #: Which stand in any object, by what stands for all of them.
+        self._stored: dict[int, frozenset[str]] = {}
 
     def drawn(self, world: World, before: tuple[str, ...], fresh: int) -> tuple[str, ...]:
         """The uuids of a reconcile that had some and draws ``fresh`` more."""
@@ -37,20 +39,30 @@ class Uuids:
 
     def _used(self, world: World) -> set[str]:
         """The uuids that stand in an object, in an undelivered event or in a reconcile under way."""
-        used: set[str] = set()
+        stored = self._stored.get(world.objects)
+        if stored is None:
+            kinds = world.state.kinds
+            stored = frozenset(
+                uuid for kind in kinds for version in world.state.objects(kind).values() for uuid in self._in(version)
+            )
+            self._stored[world.objects] = stored
+        used = set(stored)
         for pilot in world.pilots:
             if pilot.flight is not None:
                 used.update(pilot.flight.uuids)
         oldest = min(position for pilot in world.pilots for position in pilot.positions)
-        versions = [version for kind in world.state.kinds for version in world.state.objects(kind).values()]
         for change in world.state.changes_since(oldest):
-            versions += [version for version in (change.old, change.new) if version is not None]
-        for version in versions:
-            found = self._found.get(version.digest)
-            if found is None:
-                found = self._found[version.digest] = tuple(each.decode() for each in _DRAWN.findall(version.body))
-            used.update(found)
+            if change.old is not None:
+                used.update(self._in(change.old))
+            if change.new is not None:
+                used.update(self._in(change.new))
         return used
+
+    def _in(self, version: Version) -> tuple[str, ...]:
+        found = self._found.get(version.digest)
+        if found is None:
+            found = self._found[version.digest] = tuple(each.decode() for each in _DRAWN.findall(version.body))
+        return found
 
 
 def end_key(state: State) -> bytes:
