@@ -66,7 +66,7 @@ def test_explore_says_what_is_violated_and_how_to_replay_it(operator: Path, caps
     ("argv", "message"),
     [
         (["explore", "nothing.py"], "nothing.py: no such file"),
-        (["replay", "nothing.zip"], "not a counterexample of kontend"),
+        (["replay", "nothing.zip"], "nothing.zip: No such file or directory"),
         (["explore", "operator_blind.py", "--scenario", "x"], "no scenario is called x; there are: controllers"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,34 @@ def test_whole_reconciles_cannot_race(capsys: pytest.CaptureFixture[str]) -> Non
 def test_wrong_use_is_told(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", EXAMPLE, *options]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        "[]",
+        "{}",
+        '{"choices": [[1]]}',
+        json.dumps({**dict.fromkeys(("source", "scenario", "property", "sentence"), "x"), "choices": [], "story": []})[
+            :-1
+        ]
+        + ', "bounds": {"wings": 2}}',
+    ],
+)
+def test_a_file_that_is_not_ours_is_not_replayed(
+    trace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("trace.json", trace)
+    assert main(["replay", str(tmp_path / "x.zip")]) == 2
+    assert "x.zip: not a counterexample of kontend" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["run", "explore"])
+@pytest.mark.parametrize("text", ["def x(:", "raise RuntimeError('no')"])
+def test_a_file_that_cannot_be_imported_is_named(
+    command: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    assert main([command, str(tmp_path / "mine.py")]) == 2
+    assert "mine.py: it cannot be imported: " in capsys.readouterr().err

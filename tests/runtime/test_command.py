@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from kontend.cluster.cluster import Cluster
-from kontend.runtime.command import controllers_in, load_file, run
+from kontend.runtime.command import controllers_in, run
 from kontend.runtime.http import HttpBackend
+from kontend.runtime.user_file import load_file
 from kontend.serve.background import BackgroundServer
 from runtime.samples import GADGET, GADGETS, gadget
 

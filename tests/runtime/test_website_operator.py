@@ -9,9 +9,10 @@ from typing import Any
 import yaml
 
 from kontend.cluster.cluster import Cluster
-from kontend.runtime.command import controllers_in, load_file
+from kontend.runtime.command import controllers_in
 from kontend.runtime.http import HttpBackend
 from kontend.runtime.testing import InProcessManager
+from kontend.runtime.user_file import load_file
 from kontend.serve.background import BackgroundServer
 from runtime.test_command import running
 

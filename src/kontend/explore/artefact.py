@@ -52,8 +52,16 @@ def open_trace(path: Path) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(path) as archive:
             document: dict[str, Any] = orjson.loads(archive.read(_ENTRY))
-    except (OSError, KeyError, zipfile.BadZipFile, orjson.JSONDecodeError) as error:
+            for move in document["choices"]:
+                _read(move)
+            wrong = {"source", "scenario", "property", "sentence", "story"} - set(document)
+            strange = set(document.get("bounds", ())) - set(_BOUNDS)
+    except OSError as error:
+        raise BadScenario(f"{path}: {error.strerror}") from error
+    except (KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
         raise BadScenario(f"{path}: not a counterexample of kontend: {error}") from error
+    if wrong or strange:
+        raise BadScenario(f"{path}: not a counterexample of kontend: {', '.join(sorted(wrong or strange))}?")
     return document
 
 

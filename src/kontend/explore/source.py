@@ -7,9 +7,7 @@ who changes it once.
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +19,7 @@ from kontend.explore.scenario import BadScenario, Bounds, Scenario, patch
 from kontend.kube.errors import ApiError
 from kontend.kube.names import GroupVersionKind, parse_kind
 from kontend.runtime.controller import Controller
+from kontend.runtime.user_file import BadFile, load_file
 
 _WORLDS: Final = 20_000
 _LABELS: Final = {"app": "example"}
@@ -40,23 +39,10 @@ _SPECS: Final[dict[str, dict[str, Any]]] = {
 
 def load(path: str | Path) -> ModuleType:
     """Import a file of Python. This runs it."""
-    file = Path(path).resolve()
-    if not file.is_file():
-        raise BadScenario(f"{path}: no such file")
-    name = f"kontend_source_{file.stem}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise BadScenario(f"{path}: not a file of Python")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    sys.path.insert(0, str(file.parent))
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise BadScenario(f"{path}: it cannot be imported: {type(error).__name__}: {error}") from error
-    finally:
-        sys.path.remove(str(file.parent))
-    return module
+        return load_file(path)
+    except BadFile as error:
+        raise BadScenario(str(error)) from error
 
 
 def scenarios_in(path: str | Path) -> dict[str, Scenario]:

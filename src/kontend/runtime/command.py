@@ -7,7 +7,6 @@ every subclass of ``Controller`` that it defines (not those it imports) and that
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -22,6 +21,7 @@ from kontend.runtime.health import BadAddress
 from kontend.runtime.kubeconfig import BadKubeconfig, Config, load
 from kontend.runtime.logs import FORMATS, LOGGER, configure
 from kontend.runtime.manager import STATUS_ADDRESS, Manager
+from kontend.runtime.user_file import BadFile, load_file
 
 
 class WrongUse(Exception):
@@ -66,7 +66,7 @@ def run(argv: Sequence[str]) -> int:
     handler = configure(options.log_format)
     try:
         return _manager(options).run()
-    except (WrongUse, BadController) as error:
+    except (WrongUse, BadFile, BadController) as error:
         return _say(str(error), 2)
     except (BadKubeconfig, BadAddress, ApiError) as error:
         return _say(str(error), 1)
@@ -115,22 +115,6 @@ def _config(options: argparse.Namespace) -> Config:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise WrongUse(f"--server: expected a URL such as http://127.0.0.1:6443, found {options.server!r}")
     return Config(options.server.rstrip("/"))
-
-
-def load_file(path: Path) -> ModuleType:
-    """A Python file as a module."""
-    if not path.is_file():
-        raise WrongUse(f"{path}: no such file")
-    # Not just the stem: a file called operator.py must not take the place of the standard module.
-    name = f"kontend_run_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise WrongUse(f"{path}: not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    sys.path.insert(0, str(path.parent))
-    spec.loader.exec_module(module)
-    return module
 
 
 def controllers_in(module: ModuleType) -> list[Controller]:
