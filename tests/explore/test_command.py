@@ -27,7 +27,7 @@ def test_bounds_of_the_command_line_are_kept_with_the_counterexample(
 
 def test_a_search_that_was_cut_short_is_undecided(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", EXAMPLE, "--scenario", "locked", "--worlds", "5"]) == 3
-    assert "not decided: the space did not close within the limits" in capsys.readouterr().out
+    assert "not decided: the space did not close, because the limit of 5 worlds was reached" in capsys.readouterr().out
 
 
 def test_whole_reconciles_cannot_race(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ def test_every_story_that_is_told_can_be_pinned() -> None:
 
 def test_a_bug_that_is_gone_is_told() -> None:
     (story,) = [each.moves for each in check(BLIND).violations if each.property == "one_plan"]
-    with pytest.raises(AssertionError, match=r"move 6, 'widgets#1: patch .*', is not possible\. Possible here:\n"):
+    with pytest.raises(AssertionError, match=r"move 6, 'widgets#2: patch .*', is not possible\. Possible here:\n"):
         double_plan(LockedWidgets(), lag=0, concurrent=2).assert_discovery("one_plan", story)
 
 

@@ -21,7 +21,9 @@ from kontend.runtime.api import Api
 from kontend.runtime.controller import Controller, Request
 from kontend.runtime.patches import merge_from
 
-BRUTE_FORCE = Reductions(symmetry=False, outcomes=False)
+BRUTE_FORCE = Reductions(
+    symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, sleep=False, persistent=False
+)
 STEPS = ("read", "read live", "count", "count locked", "mark", "give up if counted", "create", "delete", "fail")
 
 

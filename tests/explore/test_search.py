@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, LockedWidgets, Widgets
 from kontend.cluster.cluster import Cluster
 from kontend.explore.artefact import run_again, save
 from kontend.explore.behaviour import Nondeterminism
-from kontend.explore.engine import Engine
+from kontend.explore.engine import Engine, replay
 from kontend.explore.scenario import BadScenario, Bounds, Scenario, always, eventually, never, sometimes, update
-from kontend.explore.search import check, replay
+from kontend.explore.search import check
 from kontend.runtime.api import Api
 from kontend.runtime.controller import Controller, Request, Result
 from kontend.runtime.guards import Guards
@@ -26,7 +27,7 @@ def test_two_blind_writers_make_two_plans() -> None:
     assert {violation.property for violation in verdict.violations} == {"one_plan", "lost update"}
     (story,) = [violation.moves for violation in verdict.violations if violation.property == "one_plan"]
     assert len(story) == 6
-    assert story[-1] == "widgets#1: patch Widget.example.com/v1 default/w/status"
+    assert story[-1] == "widgets#2: patch Widget.example.com/v1 default/w/status"
 
 
 def test_locked_writers_make_one_plan_in_every_world() -> None:
@@ -42,7 +43,8 @@ def test_the_same_scenario_gives_the_same_counts() -> None:
 
 
 def test_user_code_runs_once_for_each_new_answer() -> None:
-    verdict = check(double_plan(LockedWidgets(), lag=2, concurrent=3))
+    scenario = double_plan(Widgets(), lag=1, concurrent=3)
+    verdict = check(replace(scenario, actions=[update(WIDGET, spec={"size": 3})]))
     assert verdict.moves > 3_000
     assert verdict.runs < 50
 
@@ -129,7 +131,8 @@ class Fails(Controller):
 def test_an_error_that_is_retried_for_ever_is_not_an_end() -> None:
     verdict = check(Scenario(controllers=[Fails()], crds=[CRD], objects=[WIDGET]))
     assert verdict.end_states == []
-    assert [violation.property for violation in verdict.violations] == ["settles"]
+    assert [violation.property for violation in verdict.violations] == ["retried for ever"]
+    assert "RuntimeError: default/w" in verdict.violations[0].sentence
 
 
 class Clocks(Controller):
@@ -197,11 +200,12 @@ def test_never_is_the_opposite_of_always() -> None:
 
 
 def test_a_space_that_does_not_close_is_not_called_passed() -> None:
-    scenario = double_plan(LockedWidgets(), lag=1, concurrent=2, worlds=50)
+    scenario = double_plan(LockedWidgets(), lag=1, concurrent=2, worlds=10)
     verdict = check(scenario)
     assert not verdict.closed
     assert not verdict.ok
-    assert "did not close" in str(verdict)
+    assert "did not close, because the limit of 10 worlds was reached" in str(verdict)
+    assert 0 < verdict.cut < verdict.worlds
 
 
 @pytest.mark.parametrize(

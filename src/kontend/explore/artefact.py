@@ -10,9 +10,8 @@ from typing import Any, Final
 import orjson
 import xxhash
 
-from kontend.explore.engine import Engine, Move
+from kontend.explore.engine import Engine, Move, replay
 from kontend.explore.scenario import BadScenario, Bounds
-from kontend.explore.search import replay
 from kontend.explore.source import scenarios_in
 from kontend.explore.verdict import Violation
 from kontend.kube.names import Key

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import orjson
+import xxhash
 
 from kontend.kube.errors import ApiError, from_status
 from kontend.kube.names import Key
@@ -27,8 +28,11 @@ from kontend.runtime.guards import Guards
 
 _VERSION: Final = "7770000000"
 _VERSIONS: Final = re.compile(rb"7770000000(\d{8})")
-_UUID: Final = "77700000-0000-4000-8000-"
-_UUIDS: Final = re.compile(rb"77700000-0000-4000-8000-(\d{12})")
+_UUID: Final = "7a7a7a7a-0000-4000-8000-"
+_UUIDS: Final = re.compile(rb"7a7a7a7a-0000-4000-8000-(\d{12})")
+#: The uuids that stand for what reconciles draw, once they are written somewhere.
+UUID_PREFIX: Final = "00000000-0000-4000-b000-"
+DRAWN: Final = re.compile(UUID_PREFIX.encode() + rb"[0-9a-f]{12}")
 
 
 #: A file and a line in it.
@@ -46,12 +50,26 @@ def version_token(index: int) -> str:
     return f"{_VERSION}{index:08d}"
 
 
+def bound(call: Call, uuids: tuple[str, ...]) -> Call:
+    """A call with real uuids in its address."""
+    name, namespace = (bind(each.encode(), (), uuids).decode() for each in (call.name, call.namespace))
+    query = tuple((key, bind(value.encode(), (), uuids).decode()) for key, value in call.query)
+    return replace(call, name=name, namespace=namespace, query=query)
+
+
 def bind(data: bytes, versions: tuple[int, ...], uuids: tuple[str, ...]) -> bytes:
     """Put real versions and uuids in the place of tokens."""
     if _VERSION.encode() in data:
         data = _VERSIONS.sub(lambda match: str(versions[int(match[1])]).encode(), data)
     if _UUID.encode() in data:
         data = _UUIDS.sub(lambda match: uuids[int(match[1])].encode(), data)
+    return data
+
+
+def unbind(data: bytes, uuids: tuple[str, ...]) -> bytes:
+    """Put the tokens of a conversation in the place of its own uuids: what it drew is what it gets to see."""
+    for number, uuid in enumerate(uuids):
+        data = data.replace(uuid.encode(), f"{_UUID}{number:012d}".encode())
     return data
 
 
@@ -68,11 +86,11 @@ class Done:
 class Node:
     """A point in a conversation: the next call, or the end."""
 
-    __slots__ = ("answer", "call", "children", "done", "drawn", "id", "parent", "place")
+    __slots__ = ("answer", "call", "children", "done", "drawn", "id", "met_uuids", "parent", "place", "uuids")
 
     def __init__(
         self,
-        id: int,
+        id: bytes,
         parent: Node | None,
         answer: bytes,
         call: Call | None,
@@ -80,6 +98,7 @@ class Node:
         drawn: int,
         place: Place,
     ) -> None:
+        #: 128 bits for the conversation so far: the same in every process that holds it.
         self.id = id
         #: The line of the user's code that makes the call.
         self.place = place
@@ -90,6 +109,11 @@ class Node:
         self.done = done
         #: How many uuids were drawn so far.
         self.drawn = drawn
+        #: How many of them the call makes known to the server.
+        self.uuids = _uuids_in(call, done)
+        #: The uuids drawn by any reconcile that the conversation was told of.
+        told = frozenset(each.decode() for each in DRAWN.findall(answer))
+        self.met_uuids: frozenset[str] = told | parent.met_uuids if parent is not None else told
         self.children: dict[Any, Node] = {}
 
 
@@ -131,13 +155,16 @@ class _Conversation:
 class Behaviour:
     """The tree of one controller. All its instances share it."""
 
-    def __init__(self, controller: Controller, guards: Guards, namespaced: Callable[[str], bool]) -> None:
+    def __init__(
+        self, controller: Controller, guards: Guards, namespaced: Callable[[str], bool], number: int = 0
+    ) -> None:
         self.controller = controller
+        #: Which of the scenario's controllers it is.
+        self.number = number
         # The explorer knows what each cache has seen, so waiting for own writes is its business.
         self._guards = replace(guards, read_your_writes=False)
         self._namespaced = namespaced
         self._roots: dict[tuple[Key, bytes, str], Node] = {}
-        self.nodes: list[Node] = []
         self.first_memory = self._memory()
         #: How often user code ran.
         self.runs = 0
@@ -165,9 +192,8 @@ class Behaviour:
             reply = at.answer
             at = at.parent
         call, done, drawn, place = self._run(list(reversed(path)), start)
-        node = Node(len(self.nodes), parent, answer, call, done, drawn, place)
-        self.nodes.append(node)
-        return node
+        before = parent.id if parent is not None else repr(start).encode()
+        return Node(xxhash.xxh3_128_digest(before + answer), parent, answer, call, done, drawn, place)
 
     def _run(
         self, path: list[tuple[Call, bytes]], start: tuple[Key, bytes, str]
@@ -207,6 +233,23 @@ class Behaviour:
         return orjson.dumps(
             {name: getattr(self.controller, name) for name in self.controller.memory}, option=orjson.OPT_SORT_KEYS
         )
+
+
+def _uuids_in(call: Call | None, done: Done | None) -> int:
+    """How many of the uuids it drew somebody else learns of: with a call, or from the memory that is left."""
+    text = done.memory if done is not None else b""
+    if call is not None:
+        text = b"\n".join((call.body, call.name.encode(), call.namespace.encode(), repr(call.query).encode()))
+    if _UUID[:8].encode() not in text:
+        return 0
+    whole = _UUIDS.findall(text)
+    if len(whole) != text.count(_UUID[:8].encode()):
+        what = f"the call '{call}' holds" if call is not None else "the memory that is left holds"
+        raise Nondeterminism(
+            f"{what} a part of what api.uuid() returned, which is not known yet; use it whole, or let the server make "
+            "up a name (generateName)"
+        )
+    return max(int(number) for number in whole) + 1
 
 
 def _sent(coroutine: Any, answer: Any) -> Call:

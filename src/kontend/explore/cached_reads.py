@@ -11,16 +11,16 @@ import orjson
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import Objects, Version
 from kontend.cluster.storage import read_back
-from kontend.explore.behaviour import version_token
+from kontend.explore.behaviour import unbind, version_token
 from kontend.explore.reply import meet
-from kontend.explore.world import Met, Pilot, World
+from kontend.explore.world import Flight, Met, Pilot, World
 from kontend.kube.errors import not_found
 from kontend.kube.names import Key, key_of
 from kontend.runtime.cache import Cache, Indexer, View
 from kontend.runtime.call import Call
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Read:
     """The outcome of a cached read."""
 
@@ -29,22 +29,25 @@ class Read:
     answer: Callable[[], bytes]
     #: The versions that the conversation has met then.
     met: tuple[Met, ...]
+    #: Whether an event about what was read was still on its way.
+    stale: bool
     #: What to add to the text of the move.
-    text: str
+    text: str = ""
 
 
 def read(
     world: World,
     pilot: Pilot,
     at: int,
-    met: tuple[Met, ...],
+    flight: Flight,
     call: Call,
     resource: Resource,
     indexes: Mapping[str, Indexer],
 ) -> Read:
     """Read a pilot's cache; ``at`` is the place of the kind among those it watches, -1 for none of them."""
     if call.verb == "get":
-        return _get(world, pilot, at, met, call, resource)
+        return _get(world, pilot, at, flight, call, resource)
+    met, uuids = flight.met, flight.uuids
     selected = _selected(seen(world, pilot, at, resource.key), call, resource, indexes)
     keys: list[Any] = []
     for key, version in selected:
@@ -54,25 +57,30 @@ def read(
 
     def listed() -> bytes:
         items = [_tokened(resource, version, token) for (_, version), token in zip(selected, tokens, strict=True)]
-        return b"=" + orjson.dumps({"items": items})
+        return unbind(b"=" + orjson.dumps({"items": items}), uuids)
 
-    stale = at >= 0 and world.undelivered(pilot, at, resource.key)
-    return Read(tuple(keys), listed, met, " (stale)" if stale else "")
+    stale = bool(at >= 0 and world.undelivered(pilot, at, resource.key))
+    return Read((*keys, *uuids), listed, met, stale)
 
 
-def _get(world: World, pilot: Pilot, at: int, met: tuple[Met, ...], call: Call, resource: Resource) -> Read:
-    version = world.state.find(resource.key, call.key)
-    stale = ""
+def _get(world: World, pilot: Pilot, at: int, flight: Flight, call: Call, resource: Resource) -> Read:
+    key, uuids = call.key, flight.uuids
+    version = world.state.find(resource.key, key)
+    stale = False
     for change in world.undelivered(pilot, at, resource.key) if at >= 0 else ():
-        if change.key == call.key:
-            version, stale = change.old, " (stale)"
+        if change.key == key:
+            version, stale = change.old, True
             break
     if version is None:
         status = not_found(resource.group, resource.plural, call.name).status()
-        return Read(("404",), lambda: b"!" + orjson.dumps(status), met, f": not found{stale}")
+        return Read(("404",), lambda: unbind(b"!" + orjson.dumps(status), uuids), flight.met, stale, ": not found")
     found = version
-    met, token = meet(met, (resource.key, call.key, found.resource_version))
-    return Read((found.digest, token), lambda: b"=" + orjson.dumps(_tokened(resource, found, token)), met, stale)
+    met, token = meet(flight.met, (resource.key, key, found.resource_version))
+
+    def answer() -> bytes:
+        return unbind(b"=" + orjson.dumps(_tokened(resource, found, token)), uuids)
+
+    return Read((found.digest, token, *uuids), answer, met, stale)
 
 
 def _tokened(resource: Resource, version: Version, token: int) -> dict[str, Any]:

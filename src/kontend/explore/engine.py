@@ -7,47 +7,30 @@ would fall further behind than the bound allows is delivered its oldest event in
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
-import orjson
-import xxhash
 from rpds import HashTrieMap
 
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.handle import handle
-from kontend.cluster.request import Request as HttpRequest
-from kontend.cluster.resources import Resource
-from kontend.cluster.seed import resource_of
 from kontend.cluster.state import Change, State
 from kontend.cluster.storage import read_back
 from kontend.cluster.times import rfc3339
-from kontend.explore.behaviour import Behaviour, bind
+from kontend.explore.behaviour import Behaviour, bind, bound
 from kontend.explore.cached_reads import read
-from kontend.explore.reply import Reply, reply_of
-from kontend.explore.scenario import Scenario
+from kontend.explore.scenario import BadScenario, Scenario
+from kontend.explore.server import Server
 from kontend.explore.triggers import Triggers
 from kontend.explore.uuids import Uuids
-from kontend.explore.world import Flight, Met, Pilot, World, is_current, key_of, sum_after, sum_of
+from kontend.explore.world import Flight, Met, Pilot, World, key_of, sum_after, sum_of
 from kontend.kube.errors import ApiError
-from kontend.kube.names import Key, parse_kind
-from kontend.runtime.call import Call
+from kontend.kube.names import Key
 from kontend.runtime.predicates import Event
 
-_METHODS: Final = {
-    "get": "GET",
-    "list": "GET",
-    "create": "POST",
-    "update": "PUT",
-    "patch": "PATCH",
-    "delete": "DELETE",
-    "deletecollection": "DELETE",
-}
+_STALE: Final = " (stale)"
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """One thing that can happen."""
 
     #: start, call, deliver, retry or act
@@ -57,20 +40,33 @@ class Move:
     subject: Key | int | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Step:
     """A move that was made: the world after it, and what it was in words."""
 
-    world: World
-    text: str
-    #: What it wrote, oldest first.
-    changes: tuple[Change, ...] = ()
-    #: The flight whose call this was, as it was before; None for other moves.
-    flight: Flight | None = None
-    #: How a reconcile that ended with this move failed.
-    error: str = ""
-    #: For a whole reconcile: the calls it made, each with the world before it.
-    calls: tuple[tuple[World, Step], ...] = ()
+    __slots__ = ("calls", "changes", "error", "flight", "price", "text", "world")
+
+    def __init__(
+        self,
+        world: World,
+        text: str,
+        changes: Sequence[Change] = (),
+        flight: Flight | None = None,
+        error: str = "",
+        calls: tuple[tuple[World, Step], ...] = (),
+        price: int = 0,
+    ) -> None:
+        self.world = world
+        self.text = text
+        #: What it wrote, oldest first.
+        self.changes = changes
+        #: The flight whose call this was, as it was before; None for other moves.
+        self.flight = flight
+        #: How a reconcile that ended with this move failed, or why a user was refused.
+        self.error = error
+        #: For a whole reconcile: the calls it made, each with the world before it.
+        self.calls = calls
+        #: How much it disturbs: 0 for what happens in an undisturbed run.
+        self.price = price
 
 
 class Engine:
@@ -79,28 +75,32 @@ class Engine:
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         cluster = scenario.check()
-        self._registry = cluster.state.registry
-        self._served: dict[str, Resource] = {}
+        self.server = Server(cluster.state.registry, remember=scenario.reductions.outcomes)
         self.lag = scenario.bounds.lag
         self.names: list[str] = []
         self.behaviours: list[Behaviour] = []
-        self._kinds: list[tuple[str, ...]] = []
+        self.kinds: list[tuple[str, ...]] = []
         resources: list[tuple[str, ...]] = []
         for controller in scenario.controllers:
-            behaviour = Behaviour(controller, scenario.guards, self._namespaced)
+            behaviour = Behaviour(controller, scenario.guards, self._namespaced, len(set(self.behaviours)))
             for number in range(1, scenario.bounds.concurrent + 1):
                 many = scenario.bounds.concurrent > 1
                 self.names.append(f"{controller.name}#{number}" if many else controller.name)
                 self.behaviours.append(behaviour)
-                self._kinds.append(controller.kinds)
-                resources.append(tuple(self._resource(kind).key for kind in controller.kinds))
+                self.kinds.append(controller.kinds)
+                resources.append(tuple(self.server.resource(kind).key for kind in controller.kinds))
         self.resources = tuple(resources)
         self._groups = self._grouped()
         self._uuids = Uuids()
-        #: What the server did with a call, by all that it could depend on.
-        self._replies: dict[tuple[object, ...], Reply] = {}
-        self._triggers = [Triggers(each.controller, self._resource) for each in self.behaviours]
+        self._triggers = [Triggers(each.controller, self.server.resource) for each in self.behaviours]
         self._first = cluster.state
+        self._make: dict[str, Callable[[World, Move], Step]] = {
+            "start": self._start,
+            "call": self._call,
+            "deliver": self._deliver,
+            "retry": self._retry,
+            "act": self._act,
+        }
 
     def _grouped(self) -> tuple[tuple[int, int, tuple[str, ...]], ...]:
         """The instances of each controller, which can change places."""
@@ -110,14 +110,14 @@ class Engine:
     def start(self) -> World:
         """The first world: every cache has listed everything, and every object is queued."""
         state = self._first
-        world = World(state, (), 0, HashTrieMap(), sum_of(state))
+        world = World(state, (), 0, HashTrieMap(), sum_of(state), HashTrieMap())
         pilots = []
         for index, behaviour in enumerate(self.behaviours):
-            positions = tuple(state.resource_version for _ in self._kinds[index])
+            positions = tuple(state.resource_version for _ in self.kinds[index])
             pilot = Pilot(positions, frozenset(), frozenset(), None, behaviour.first_memory)
             queue: set[Key] = set()
-            for kind in self._kinds[index]:
-                resource = self._resource(kind)
+            for kind in self.kinds[index]:
+                resource = self.server.resource(kind)
                 for version in state.objects(resource.key).values():
                     event = Event(kind, None, read_back(resource, version))
                     queue.update(self._triggers[index].requests(world, pilot, event))
@@ -133,10 +133,10 @@ class Engine:
         moves: list[Move] = []
         for index, pilot in enumerate(world.pilots):
             for at, resource in enumerate(self.resources[index]):
-                if world.undelivered(pilot, at, resource):
+                if pilot.undelivered(world.state, at, resource):
                     moves.append(Move("deliver", index, at))
             if pilot.flight is not None:
-                if not self._waits(pilot):
+                if not self.waits(pilot):
                     moves.append(Move("call", index))
             else:
                 moves += [Move("start", index, request) for request in sorted(pilot.queue)]
@@ -145,22 +145,11 @@ class Engine:
             moves.append(Move("act"))
         return moves
 
-    def is_settled(self, world: World) -> bool:
-        """Whether nothing is under way and nothing will happen by itself. A retry of an error is not settled."""
-        return world.acted == len(self.scenario.actions) and not self.moves(world)
-
     def make(self, world: World, move: Move) -> Step:
         """Carry out a move."""
-        return getattr(self, f"_{move.what}")(world, move)  # type: ignore[no-any-return]
+        return self._make[move.what](world, move)
 
     # The moves
-
-    def _start_reconcile(self, world: World, index: int, request: Key) -> World:
-        pilot = world.pilots[index]
-        node = self.behaviours[index].root(request, pilot.memory, rfc3339(world.state.now))
-        flight = Flight(request, node, pilot.memory, (), ())
-        world = world.with_pilot(index, pilot.but(queue=pilot.queue - {request}, flight=flight))
-        return self._settle_flight(world, index, 0)
 
     def _deliver(self, world: World, move: Move) -> Step:
         assert isinstance(move.subject, int)
@@ -175,51 +164,64 @@ class Engine:
 
     def _act(self, world: World, _: Move) -> Step:
         action = self.scenario.actions[world.acted]
-        cluster = Cluster(state=self._fresh(world, action.kind, None))
+        cluster = Cluster(state=self.server.before_write(world, action.kind))
         text = f"the user {action.text}"
+        price = int(self._is_busy(world))
         try:
             action.perform(cluster)
         except ApiError as error:
-            text += f": refused ({error.message})"
-            return Step(world.but(acted=world.acted + 1), text)
-        return self._committed(world.but(acted=world.acted + 1), cluster.state, text, -1, None)
-
-    def _call(self, world: World, move: Move) -> Step:
-        index = move.pilot
-        pilot = world.pilots[index]
-        flight = pilot.flight
-        assert flight is not None
-        call = flight.node.call
-        assert call is not None
-        resource = self._resource(call.kind)
-        name = self.names[index]
-        if call.cached:
-            at = self._kinds[index].index(call.kind) if call.kind in self._kinds[index] else -1
-            indexes = self.behaviours[index].controller.indexes.get(call.kind, {})
-            got = read(world, pilot, at, flight.met, call, resource, indexes)
-            world = self._answered(world, index, got.key, got.answer, got.met)
-            world, error = self._ended(world, index)
-            return Step(world, f"{name}: {call}{got.text}", flight=flight, error=error)
-        reply = self._asked(world, index, flight, call, resource)
-        after = reply.carried_out(world.state)
-        met = reply.met_after(flight.met, after)
-        world = self._answered(world, index, reply.key, lambda: reply.answer, met)
-        text = f"{name}: {call}{reply.text}"
-        if not reply.writes:
-            world, error = self._ended(world, index)
-            return Step(world, text, flight=flight, error=error)
-        step = self._committed(world, after, text, index, flight)
-        world, error = self._ended(step.world, index)
-        return Step(world, step.text, step.changes, flight, error)
+            refused = f"{text}: refused ({error.message})"
+            return Step(world.but(acted=world.acted + 1), refused, error=error.message, price=price)
+        world, changes = self._committed(world.but(acted=world.acted + 1), cluster.state, -1)
+        return Step(world, text, changes, price=price)
 
     def _start(self, world: World, move: Move) -> Step:
         assert isinstance(move.subject, Key)
-        text = f"{self.names[move.pilot]} starts {move.subject}"
-        world = self._start_reconcile(world, move.pilot, move.subject)
+        index, request = move.pilot, move.subject
+        pilot = world.pilots[index]
+        # What an undisturbed run never does: begin something while something else is under way.
+        price = int(any(other.flight is not None for other in world.pilots))
+        node = self.behaviours[index].root(request, pilot.memory, rfc3339(world.state.now))
+        flight = Flight(request, node, pilot.memory, (), ())
+        world = world.with_pilot(index, pilot.but(queue=pilot.queue - {request}, flight=flight))
+        if not self.scenario.reductions.uuids:
+            world = self._with_uuids(world, index, node.drawn)
+        text = f"{self.names[index]} starts {request}"
         if self.scenario.bounds.atomic:
-            return self._whole(world, move.pilot, text)
-        world, error = self._ended(world, move.pilot)
-        return Step(world, text, error=error)
+            return self._whole(world, index, text)
+        world, error = self._ended(world, index)
+        return Step(world, text, error=error, price=price)
+
+    def _call(self, world: World, move: Move) -> Step:
+        index = move.pilot
+        flight = world.pilots[index].flight
+        assert flight is not None
+        node = flight.node
+        if node.uuids > len(flight.uuids):
+            world = self._with_uuids(world, index, node.uuids)
+            flight = world.pilots[index].flight
+            assert flight is not None
+        call = node.call
+        assert call is not None
+        if node.uuids:
+            call = bound(call, flight.uuids)
+        text = f"{self.names[index]}: {call}"
+        if call.cached:
+            at = self.kinds[index].index(call.kind) if call.kind in self.kinds[index] else -1
+            indexes = self.behaviours[index].controller.indexes.get(call.kind, {})
+            got = read(world, world.pilots[index], at, flight, call, self.server.resource(call.kind), indexes)
+            world = self._answered(world, index, got.key, got.answer, got.met)
+            world, error = self._ended(world, index)
+            text = f"{text}{got.text}{_STALE if got.stale else ''}"
+            return Step(world, text, flight=flight, error=error, price=int(got.stale))
+        reply = self.server.reply(world, self.behaviours[index], flight, call)
+        after = reply.carried_out(world.state)
+        world = self._answered(world, index, reply.key, lambda: reply.answer, reply.met_after(flight.met, after))
+        changes: Sequence[Change] = ()
+        if reply.writes:
+            world, changes = self._committed(world, after, index)
+        world, error = self._ended(world, index)
+        return Step(world, f"{text}{reply.text}", changes, flight, error)
 
     def _whole(self, world: World, index: int, text: str) -> Step:
         """A reconcile from its first call to its last."""
@@ -228,7 +230,7 @@ class Engine:
         while (flight := world.pilots[index].flight) is not None:
             if flight.node.done is not None:
                 world, error = self._ended(world, index)
-            elif self._waits(world.pilots[index]):
+            elif self.waits(world.pilots[index]):
                 # What it must have seen before it reads on.
                 at = next(at for at in range(len(self.resources[index])) if self._is_behind(world, index, at))
                 world, _ = self._delivered(world, index, at)
@@ -239,43 +241,35 @@ class Engine:
         writes = [step.text.partition(": ")[2] for _, step in calls if step.changes]
         did = f", and does: {'; '.join(writes)}" if writes else ""
         changes = tuple(change for _, step in calls for change in step.changes)
-        return Step(world, f"{text}{did}", changes, None, error, tuple(calls))
+        price = sum(step.price for _, step in calls)
+        return Step(world, f"{text}{did}", changes, None, error, tuple(calls), price)
 
     def _is_behind(self, world: World, index: int, at: int) -> bool:
         return bool(world.undelivered(world.pilots[index], at, self.resources[index][at]))
 
-    # Reads and answers
-
-    def _asked(self, world: World, index: int, flight: Flight, call: Call, resource: Resource) -> Reply:
-        """What the server does with a call: the same as before, if all that it could depend on is the same."""
-        behaviour = self.behaviours[index]
-        before = self._fresh(world, call.kind, call)
-        current = tuple(is_current(world.state, met) for met in flight.met)
-        question = (behaviour, flight.node.id, world.objects, before.serial, current, flight.uuids)
-        found = self._replies.get(question)
-        if found is None or not self.scenario.reductions.outcomes:
-            body = bind(call.body, tuple(each[2] for each in flight.met), flight.uuids)
-            after, response = handle(before, self._request(call, resource, body, behaviour.controller.name))
-            changes = after.changes_since(world.state.resource_version)
-            found = self._replies[question] = reply_of(flight.met, resource, response, changes)
-        return found
+    # Answers
 
     def _answered(self, world: World, index: int, key: Any, answer: Callable[[], bytes], met: tuple[Met, ...]) -> World:
         """The flight after an answer."""
         pilot = world.pilots[index]
         flight = pilot.flight
         assert flight is not None
-        start = (flight.request, flight.memory, rfc3339(world.state.now))
-        node = self.behaviours[index].next(flight.node, key, answer, start)
+        node = flight.node.children.get(key)
+        if node is None:
+            start = (flight.request, flight.memory, rfc3339(world.state.now))
+            node = self.behaviours[index].next(flight.node, key, answer, start)
         moved = Flight(flight.request, node, flight.memory, met, flight.uuids)
-        return self._settle_flight(world.with_pilot(index, pilot.but(flight=moved)), index, flight.node.drawn)
+        world = world.with_pilot(index, pilot.but(flight=moved))
+        if not self.scenario.reductions.uuids:
+            world = self._with_uuids(world, index, node.drawn)
+        return world
 
-    def _settle_flight(self, world: World, index: int, drawn: int) -> World:
-        """Hand out the uuids that were drawn on the way to the flight's node."""
+    def _with_uuids(self, world: World, index: int, count: int) -> World:
+        """The flight with at least so many uuids."""
         pilot = world.pilots[index]
         flight = pilot.flight
         assert flight is not None
-        fresh = flight.node.drawn - drawn
+        fresh = count - len(flight.uuids)
         if fresh <= 0:
             return world
         uuids = self._uuids.drawn(world, flight.uuids, fresh)
@@ -288,13 +282,19 @@ class Engine:
         flight = pilot.flight
         if flight is None or flight.node.done is None:
             return world, ""
-        done = flight.node.done
+        done, memory = flight.node.done, flight.node.done.memory
+        if flight.node.uuids:
+            world = self._with_uuids(world, index, flight.node.uuids)
+            pilot = world.pilots[index]
+            flight = pilot.flight
+            assert flight is not None
+            memory = bind(memory, tuple(met[2] for met in flight.met), flight.uuids)
         waiting = pilot.waiting | {flight.request} if done.again else pilot.waiting
-        return world.with_pilot(index, pilot.but(flight=None, waiting=waiting, memory=done.memory)), done.error
+        return world.with_pilot(index, pilot.but(flight=None, waiting=waiting, memory=memory)), done.error
 
     # Writes and deliveries
 
-    def _committed(self, world: World, after: State, text: str, index: int, flight: Flight | None) -> Step:
+    def _committed(self, world: World, after: State, index: int) -> tuple[World, Sequence[Change]]:
         """The world after a write, with caches that would be too far behind brought forward."""
         changes = after.changes_since(world.state.resource_version)
         born = world.born
@@ -302,8 +302,12 @@ class Engine:
             if change.old is None:
                 name = (change.resource, change.key)
                 born = born.insert(name, (born.get(name) or 0) + 1)
-        objects = sum_after(world.objects, changes)
-        world = world.but(state=after, objects=objects, born=born)
+        world = world.but(
+            state=after,
+            objects=sum_after(world.objects, changes),
+            born=born,
+            uuids=self._uuids.stored(world.uuids, changes),
+        )
         if index >= 0 and self.scenario.guards.read_your_writes:
             pilot = world.pilots[index]
             own = [(each.resource, each.key, each.resource_version) for each in changes]
@@ -312,17 +316,17 @@ class Engine:
             for at, resource in enumerate(self.resources[other]):
                 while len(world.undelivered(world.pilots[other], at, resource)) > self.lag:
                     world, _ = self._delivered(world, other, at)
-        return Step(self._tidied(world), text, tuple(changes), flight)
+        return self._tidied(world), changes
 
     def _delivered(self, world: World, index: int, at: int) -> tuple[World, str]:
         pilot = world.pilots[index]
         resource = self.resources[index][at]
-        kind = self._kinds[index][at]
+        kind = self.kinds[index][at]
         pending = world.undelivered(pilot, at, resource)
         change = pending[0]
         position = change.resource_version if len(pending) > 1 else world.state.resource_version
         positions = (*pilot.positions[:at], position, *pilot.positions[at + 1 :])
-        own = tuple(met for met in pilot.own if met[0] != resource or met[2] > position)
+        own = tuple([met for met in pilot.own if met[0] != resource or met[2] > position]) if pilot.own else ()
         moved = pilot.but(positions=positions, own=own)
         requests = self._triggers[index].of(world, moved, kind, change)
         if not requests <= pilot.queue:
@@ -336,66 +340,63 @@ class Engine:
         pilots = list(world.pilots)
         for index, pilot in enumerate(pilots):
             positions = tuple(
-                position if world.undelivered(pilot, at, self.resources[index][at]) else newest
-                for at, position in enumerate(pilot.positions)
+                [
+                    position if pilot.undelivered(world.state, at, self.resources[index][at]) else newest
+                    for at, position in enumerate(pilot.positions)
+                ]
             )
-            own = tuple(
-                met
-                for met in pilot.own
-                if met[0] in self.resources[index] and met[2] > positions[self.resources[index].index(met[0])]
-            )
+            own = pilot.own
+            if own:
+                own = tuple(
+                    met
+                    for met in own
+                    if met[0] in self.resources[index] and met[2] > positions[self.resources[index].index(met[0])]
+                )
             if positions != pilot.positions or own != pilot.own:
                 pilots[index] = pilot.but(positions=positions, own=own)
         return world.but(pilots=tuple(pilots))
 
     # Small things
 
-    def _waits(self, pilot: Pilot) -> bool:
+    def waits(self, pilot: Pilot) -> bool:
         """Whether the next call is a cached read that must wait for an own write."""
+        if not pilot.own:
+            return False
         flight = pilot.flight
         assert flight is not None
         call = flight.node.call
-        if call is None or not call.cached or not pilot.own:
+        if call is None or not call.cached:
             return False
-        resource = self._resource(call.kind).key
+        resource = self.server.resource(call.kind).key
         if call.verb == "get":
             return any(met[0] == resource and met[1] == call.key for met in pilot.own)
         return any(met[0] == resource and call.namespace in ("", met[1].namespace) for met in pilot.own)
 
-    def _fresh(self, world: World, kind: str, call: Call | None) -> State:
-        """The state in which a write is made: uids depend on the object and how often it was created, not on when."""
-        if call is not None and not call.writes:
-            return world.state
-        resource = self._resource(kind).key
-        name = b""
-        count = 0
-        if call is not None and call.verb == "create":
-            metadata = orjson.loads(call.body).get("metadata") or {}
-            name = (metadata.get("name") or metadata.get("generateName") or "").encode()
-            key = Key(call.namespace, metadata.get("name") or "")
-            count = world.born.get((resource, key)) or 0
-        if not name:
-            count = sum(each for (other, _), each in world.born.items() if other == resource)
-        seed = xxhash.xxh3_64_intdigest(b"%s\0%s\0%d" % (resource.encode(), name, count)) & 0xFFFFFFF
-        return world.state.replace(serial=seed * 16)
-
-    def _request(self, call: Call, resource: Resource, body: bytes, agent: str) -> HttpRequest:
-        path = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
-        if call.namespace and resource.namespaced:
-            path += f"/namespaces/{call.namespace}"
-        path += f"/{resource.plural}"
-        if call.name:
-            path += f"/{call.name}"
-        if call.subresource:
-            path += f"/{call.subresource}"
-        query = {name: (value,) for name, value in call.query}
-        return HttpRequest(_METHODS[call.verb], path, query, body, content_type=call.content_type, user_agent=agent)
-
-    def _resource(self, kind: str) -> Resource:
-        found = self._served.get(kind)
-        if found is None:
-            found = self._served[kind] = resource_of(self._registry, parse_kind(kind))
-        return found
+    def _is_busy(self, world: World) -> bool:
+        """Whether somebody is at work or about to be. One who only waits to try again is not."""
+        for index, pilot in enumerate(world.pilots):
+            if pilot.flight is not None or pilot.queue:
+                return True
+            for at, resource in enumerate(self.resources[index]):
+                moved = world
+                for _ in world.undelivered(pilot, at, resource):
+                    moved, _ = self._delivered(moved, index, at)
+                    if moved.pilots[index].queue:
+                        return True
+        return False
 
     def _namespaced(self, kind: str) -> bool:
-        return self._resource(kind).namespaced
+        return self.server.resource(kind).namespaced
+
+
+def replay(engine: Engine, choices: Sequence[Move]) -> list[Step]:
+    """Make some moves from the start again."""
+    world = engine.start()
+    steps = []
+    for move in choices:
+        if move not in engine.moves(world):
+            raise BadScenario(f"the move {move} is not possible here: the scenario or its controllers have changed")
+        step = engine.make(world, move)
+        steps.append(step)
+        world = step.world
+    return steps

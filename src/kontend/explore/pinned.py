@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kontend.explore.engine import Move
+from kontend.explore.engine import Engine, Move
 from kontend.explore.scenario import Scenario
-from kontend.explore.search import Search
+from kontend.explore.walk import Walk
 from kontend.explore.world import World
 
 
@@ -15,17 +15,15 @@ def violated_along(scenario: Scenario, texts: Sequence[str]) -> set[str]:
 
     Raises ``AssertionError`` when one of them is not possible; the message says what is.
     """
-    search = Search(scenario)
-    world = search.engine.start()
-    choices: list[Move] = []
+    engine = Engine(scenario)
+    walk = Walk(engine)
     for number, text in enumerate(texts, 1):
-        steps: dict[str, tuple[Move, World]] = {}
-        for move in search.engine.moves(world):
-            step = search.engine.make(world, move)
-            steps.setdefault(step.text, (move, step.world))
+        steps: dict[str, Move] = {}
+        for move in engine.moves(walk.world):
+            steps.setdefault(engine.make(walk.world, move).text, move)
         if text not in steps:
             possible = "".join(f"\n  {each}" for each in steps) or " nothing"
             raise AssertionError(f"move {number}, {text!r}, is not possible. Possible here:{possible}")
-        move, world = steps[text]
-        choices.append(move)
-    return set(search.along(choices))
+        walk.make(steps[text])
+    walk.end()
+    return set(walk.wrongs)

@@ -15,8 +15,8 @@ import xxhash
 from kontend.cluster.request import Response
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import Change, State
-from kontend.explore.behaviour import version_token
-from kontend.explore.world import Met
+from kontend.explore.behaviour import unbind, version_token
+from kontend.explore.world import Flight, Met
 from kontend.kube.names import Key
 
 
@@ -52,11 +52,12 @@ class Reply:
         return met
 
 
-def reply_of(met: tuple[Met, ...], resource: Resource, response: Response, writes: list[Change]) -> Reply:
+def reply_of(flight: Flight, resource: Resource, response: Response, writes: list[Change]) -> Reply:
     """The outcome that a response tells."""
     body: Any = response.body
+    met = flight.met
     if response.code >= 400:
-        text = orjson.dumps(body) if isinstance(body, dict) else b"{}"
+        text = unbind(orjson.dumps(body), flight.uuids) if isinstance(body, dict) else b"{}"
         reason = body.get("reason", "") if isinstance(body, dict) else ""
         return Reply(("!", text), b"!" + text, (), (), f": {response.code} {reason}")
     seen: list[Met] = []
@@ -72,7 +73,7 @@ def reply_of(met: tuple[Met, ...], resource: Resource, response: Response, write
             metadata["resourceVersion"] = version_token(token)
         if "items" in body:
             body["metadata"]["resourceVersion"] = ""
-    data = b"=" + orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+    data = unbind(b"=" + orjson.dumps(body, option=orjson.OPT_SORT_KEYS), flight.uuids)
     return Reply(xxhash.xxh3_128_digest(data), data, tuple(seen), tuple(writes), "")
 
 

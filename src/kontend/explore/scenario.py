@@ -31,15 +31,22 @@ class Bounds:
     concurrent: int = 1
     #: Whether a reconcile is one move: nothing happens between its calls. Far fewer worlds, and far fewer bugs.
     atomic: bool = False
-    #: Where the search stops, and says so.
+    #: Where the search stops, and says so: numbers of worlds and moves, seconds, MiB of memory.
     worlds: int = 1_000_000
     moves: int = 10_000_000
+    seconds: int | None = None
+    memory: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("lag", 0), ("concurrent", 1), ("worlds", 1), ("moves", 1)):
+        for name, least in (("lag", 0), ("concurrent", 1), ("worlds", 1), ("moves", 1), ("seconds", 1), ("memory", 1)):
             value = getattr(self, name)
+            if value is None and name in ("seconds", "memory"):
+                continue
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise BadScenario(f"Bounds({name}={value!r}): expected a whole number, at least {least}")
+
+    def __str__(self) -> str:
+        return f"lag ≤ {self.lag}, concurrent ≤ {self.concurrent}{', atomic' * self.atomic}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,16 @@ class Reductions:
     symmetry: bool = True
     #: A call that meets the same objects has the same outcome, and the server is not asked again.
     outcomes: bool = True
+    #: A uuid is chosen when it is first written, not when it is drawn.
+    uuids: bool = True
+    #: Events are delivered, and retries come due, just before somebody can tell: when a reconcile starts or reads.
+    deliveries: bool = True
+    #: Cached reads are one move with what the reconcile did before them (needs ``deliveries``).
+    reads: bool = True
+    #: Two moves that do not touch each other are made in one order; where the other one leads is known.
+    sleep: bool = True
+    #: A write that concerns nobody else is made at once, before all other moves.
+    persistent: bool = True
 
 
 @dataclass(frozen=True, slots=True)

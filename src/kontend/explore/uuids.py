@@ -1,18 +1,27 @@
-"""The uuids that reconciles draw: few and always the same, so that the number of worlds stays finite."""
+"""The uuids that reconciles draw: few and always the same, so that the number of worlds stays finite.
+
+A conversation sees tokens. What stands for a token is decided when the conversation first writes it somewhere, and is
+the lowest that nobody knows then: two reconciles that drew uuids in one order or the other are the same world until one
+of them has told the server.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TypeAlias
 
 import xxhash
+from rpds import HashTrieMap
 
-from kontend.cluster.state import State, Version
+from kontend.cluster.state import Change, State, Version
+from kontend.explore.behaviour import DRAWN, UUID_PREFIX
 from kontend.explore.world import World
 from kontend.kube.names import Key
 
-_UUID_PREFIX: Final = "00000000-0000-4000-b000-"
-_DRAWN: Final = re.compile(_UUID_PREFIX.encode() + rb"[0-9a-f]{12}")
+#: How many objects each uuid stands in.
+Stored: TypeAlias = "HashTrieMap[str, int]"
 
 
 class Uuids:
@@ -21,48 +30,58 @@ class Uuids:
     def __init__(self) -> None:
         #: Which uuids stand in an object, by its digest.
         self._found: dict[bytes, tuple[str, ...]] = {}
-        #: Which stand in any object, by what stands for all of them.
-        self._stored: dict[int, frozenset[str]] = {}
 
     def drawn(self, world: World, before: tuple[str, ...], fresh: int) -> tuple[str, ...]:
-        """The uuids of a reconcile that had some and draws ``fresh`` more."""
-        # One that was drawn and never used may be drawn again: nobody can tell, and the number of worlds stays finite.
-        used = self._used(world)
+        """The uuids of a reconcile that had some and needs ``fresh`` more."""
+        # One that was drawn and forgotten may be drawn again: nobody can tell, and the number of worlds stays finite.
+        known = self._known(world)
         uuids = list(before)
         number = 0
         while len(uuids) < len(before) + fresh:
             number += 1
-            uuid = f"{_UUID_PREFIX}{number:012x}"
-            if uuid not in used and uuid not in uuids:
+            uuid = f"{UUID_PREFIX}{number:012x}"
+            if uuid not in known and uuid not in uuids and world.uuids.get(uuid) is None:
                 uuids.append(uuid)
         return tuple(uuids)
 
-    def _used(self, world: World) -> set[str]:
-        """The uuids that stand in an object, in an undelivered event or in a reconcile under way."""
-        stored = self._stored.get(world.objects)
-        if stored is None:
-            kinds = world.state.kinds
-            stored = frozenset(
-                uuid for kind in kinds for version in world.state.objects(kind).values() for uuid in self._in(version)
-            )
-            self._stored[world.objects] = stored
-        used = set(stored)
+    def stored(self, stored: Stored, changes: Iterable[Change]) -> Stored:
+        """How many objects each uuid stands in after some changes."""
+        for change in changes:
+            old, new = self._in(change.old), self._in(change.new)
+            if old == new:
+                continue
+            for uuid in old:
+                count = stored[uuid] - 1
+                stored = stored.insert(uuid, count) if count else stored.remove(uuid)
+            for uuid in new:
+                stored = stored.insert(uuid, (stored.get(uuid) or 0) + 1)
+        return stored
+
+    def _known(self, world: World) -> set[str]:
+        """The uuids that somebody may still speak of: events on their way, reconciles, memories."""
+        known: set[str] = set()
         for pilot in world.pilots:
+            known.update(_in_memory(pilot.memory))
             if pilot.flight is not None:
-                used.update(pilot.flight.uuids)
+                known.update(pilot.flight.uuids, pilot.flight.node.met_uuids, _in_memory(pilot.flight.memory))
         oldest = min(position for pilot in world.pilots for position in pilot.positions)
         for change in world.state.changes_since(oldest):
-            if change.old is not None:
-                used.update(self._in(change.old))
-            if change.new is not None:
-                used.update(self._in(change.new))
-        return used
+            known.update(self._in(change.old), self._in(change.new))
+        return known
 
-    def _in(self, version: Version) -> tuple[str, ...]:
+    def _in(self, version: Version | None) -> tuple[str, ...]:
+        if version is None:
+            return ()
         found = self._found.get(version.digest)
         if found is None:
-            found = self._found[version.digest] = tuple(each.decode() for each in _DRAWN.findall(version.body))
+            found = tuple(sorted({each.decode() for each in DRAWN.findall(version.body)}))
+            self._found[version.digest] = found
         return found
+
+
+@lru_cache(maxsize=10_000)
+def _in_memory(memory: bytes) -> tuple[str, ...]:
+    return tuple(each.decode() for each in DRAWN.findall(memory))
 
 
 def end_key(state: State) -> bytes:
@@ -78,5 +97,5 @@ def end_key(state: State) -> bytes:
         for key, version in state.objects(kind).items()
     ]
     # Sorted by what they are without the uuids, so that the first to be met is the same one in every such state.
-    lines.sort(key=lambda line: (_DRAWN.sub(b"", line), line))
-    return xxhash.xxh3_128_digest(b"\n".join(_DRAWN.sub(renamed, line) for line in lines))
+    lines.sort(key=lambda line: (DRAWN.sub(b"", line), line))
+    return xxhash.xxh3_128_digest(b"\n".join(DRAWN.sub(renamed, line) for line in lines))

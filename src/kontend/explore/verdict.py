@@ -18,6 +18,8 @@ class Violation:
     moves: tuple[str, ...]
     #: The same, for replaying it.
     choices: tuple[Move, ...] = ()
+    #: How many of the moves disturb: stale reads, reconciles begun while another is under way, users who interrupt.
+    perturbations: int = 0
 
     def __str__(self) -> str:
         story = "\n".join(f"  {number} {text}" for number, text in enumerate(self.moves, 1))
@@ -33,8 +35,13 @@ class Verdict:
     end_states: list[State] = field(default_factory=list)
     worlds: int = 0
     moves: int = 0
-    #: Whether the whole space within the bounds was searched.
+    #: Whether the whole space within the bounds was searched, and if not, why the search stopped.
     closed: bool = False
+    stopped: str = ""
+    #: Worlds that were found and not looked at.
+    cut: int = 0
+    #: How many of the end states an undisturbed run ends in.
+    undisturbed_ends: int = 0
     #: Properties that were never put to the test.
     untested: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -53,7 +60,9 @@ class Verdict:
         if self.ok:
             lines.append(f"holds in all {self.worlds:,} worlds ({self.bounds})")
         elif not self.closed and not self.violations:
-            lines.append(f"not decided: the space did not close within the limits ({self.bounds})")
+            lines.append(f"not decided: the space did not close, because {self.stopped} ({self.bounds})")
         lines += [f"{name}: never put to the test; the scenario may do less than it seems" for name in self.untested]
-        lines.append(f"{many}, {len(self.end_states)} end states, {self.seconds:.1f} s")
+        cut = f" ({self.cut:,} of them cut)" if self.cut else ""
+        ends = f"{len(self.end_states)} end state{'s' * (len(self.end_states) != 1)}"
+        lines.append(f"{many}{cut}, {ends}, {self.seconds:.1f} s")
         return "\n".join(lines)

@@ -6,7 +6,7 @@ positions of caches only as far as something is undelivered, queues as sets.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import xxhash
 from rpds import HashTrieMap
@@ -38,7 +38,7 @@ class Flight:
 class Pilot:
     """One instance of a controller: its caches, its queue, its memory, and what it is doing."""
 
-    __slots__ = ("_key", "_pending", "_state", "flight", "memory", "own", "positions", "queue", "waiting")
+    __slots__ = ("_key", "_pending", "_remembered", "_state", "flight", "memory", "own", "positions", "queue", "waiting")
 
     def __init__(
         self,
@@ -61,7 +61,8 @@ class Pilot:
         # What was worked out for a state, as long as that is the state.
         self._state: State | None = None
         self._pending: dict[int, list[Change]] = {}
-        self._key = ""
+        self._key = b""
+        self._remembered: Any = None
 
     def but(self, **changes: object) -> Pilot:
         """This pilot with some attributes changed."""
@@ -90,24 +91,35 @@ class Pilot:
             found = self._pending[at] = [change for change in changes if change.resource == resource]
         return found
 
-    def key(self, state: State, kinds: tuple[str, ...]) -> str:
+    def key(self, state: State, kinds: tuple[str, ...]) -> bytes:
         """What stands for this pilot in the key of its world."""
         if self._state is not state:
             self._know(state)
         if not self._key:
-            self._key = _pilot_key(state, self, kinds)
+            self._key = xxhash.xxh3_128_digest(repr(_pilot_parts(state, self, kinds)).encode())
         return self._key
+
+    def remembered(self, state: State) -> Any:
+        """What :meth:`remember` was told, while the state is the same; None otherwise."""
+        return self._remembered if self._state is state else None
+
+    def remember(self, state: State, what: Any) -> None:
+        """Keep something that depends on nothing but this pilot and the state."""
+        if self._state is not state:
+            self._know(state)
+        self._remembered = what
 
     def _know(self, state: State) -> None:
         self._state = state
         self._pending = {}
-        self._key = ""
+        self._key = b""
+        self._remembered = None
 
 
 class World:
     """The cluster, the pilots, and what the user has still to do."""
 
-    __slots__ = ("acted", "born", "objects", "pilots", "state")
+    __slots__ = ("acted", "born", "objects", "pilots", "state", "uuids")
 
     def __init__(
         self,
@@ -116,6 +128,7 @@ class World:
         acted: int,
         born: HashTrieMap[tuple[str, Key], int],
         objects: int,
+        uuids: HashTrieMap[str, int],
     ) -> None:
         self.state = state
         self.pilots = pilots
@@ -125,6 +138,8 @@ class World:
         self.born = born
         #: The sum of the digests of all objects.
         self.objects = objects
+        #: In how many objects each uuid stands that a reconcile drew.
+        self.uuids = uuids
 
     def but(self, **changes: object) -> World:
         """This world with some attributes changed."""
@@ -134,13 +149,21 @@ class World:
         copy.acted = self.acted
         copy.born = self.born
         copy.objects = self.objects
+        copy.uuids = self.uuids
         for name, value in changes.items():
             setattr(copy, name, value)
         return copy
 
     def with_pilot(self, index: int, pilot: Pilot) -> World:
         """This world with one pilot changed."""
-        return self.but(pilots=(*self.pilots[:index], pilot, *self.pilots[index + 1 :]))
+        copy = object.__new__(World)
+        copy.state = self.state
+        copy.pilots = (*self.pilots[:index], pilot, *self.pilots[index + 1 :])
+        copy.acted = self.acted
+        copy.born = self.born
+        copy.objects = self.objects
+        copy.uuids = self.uuids
+        return copy
 
     def undelivered(self, pilot: Pilot, at: int, resource: str) -> list[Change]:
         """What the cache of a pilot has not seen yet of a kind, oldest first."""
@@ -176,18 +199,21 @@ def key_of(world: World, groups: tuple[tuple[int, int, tuple[str, ...]], ...]) -
 
     Each group is a range of pilots and their kinds: within it, who is who does not matter.
     """
-    parts: list[object] = [world.objects, world.acted]
+    state, pilots = world.state, world.pilots
+    # All parts but the last have a fixed length, so that no two worlds can be written the same way.
+    parts = [world.objects.to_bytes(16, "big"), world.acted.to_bytes(4, "big")]
     for first, end, kinds in groups:
         if end - first == 1:
-            parts.append(world.pilots[first].key(world.state, kinds))
+            parts.append(pilots[first].key(state, kinds))
         else:
-            parts.append(sorted([pilot.key(world.state, kinds) for pilot in world.pilots[first:end]]))
+            parts += sorted([pilot.key(state, kinds) for pilot in pilots[first:end]])
     if len(world.born):
-        parts.append(sorted((resource, key, count) for (resource, key), count in world.born.items()))
-    return xxhash.xxh3_128_digest(repr(parts).encode())
+        born = sorted([(resource, key, count) for (resource, key), count in world.born.items()])
+        parts.append(repr(born).encode())
+    return xxhash.xxh3_128_digest(b"".join(parts))
 
 
-def _pilot_key(state: State, pilot: Pilot, kinds: tuple[str, ...]) -> str:
+def _pilot_parts(state: State, pilot: Pilot, kinds: tuple[str, ...]) -> list[object]:
     parts: list[object] = [sorted(pilot.queue), sorted(pilot.waiting), pilot.memory]
     newest = state.resource_version
     for at, resource in enumerate(kinds):
@@ -205,7 +231,7 @@ def _pilot_key(state: State, pilot: Pilot, kinds: tuple[str, ...]) -> str:
     if flight is not None:
         parts.append((flight.request, flight.node.id, flight.uuids, flight.memory))
         parts.append([is_current(state, met) for met in flight.met])
-    return repr(parts)
+    return parts
 
 
 def is_current(state: State, met: Met) -> bool:

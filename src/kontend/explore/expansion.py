@@ -1,0 +1,265 @@
+"""The leaps from a world: several moves at once, where nobody could tell a stop in between.
+
+Others see nothing of a reconcile but its writes. Delivering an event to a cache, starting a reconcile and reading the
+cache can be put off until just before the reconcile's next request to the server, past everything that others do, and
+nothing comes out differently: so they are made together with it, in every combination, and worlds in which somebody has
+stopped half way are not visited.
+
+There is one exception. A write that pushes a cache beyond the bound of lag delivers an event to it, and to put off a
+start or a read past that would change what it sees. So before such a write everyone whose cache it pushes may have come
+half way. The sequence of writes is never touched, which is why every property that holds without these reductions holds
+with them, and the other way round.
+
+What a pilot can do without the server depends on nothing but the pilot and the state, so it is worked out once for
+both and shared by all worlds that have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kontend.explore.engine import Engine, Move, Step
+from kontend.explore.scenario import BadScenario
+from kontend.explore.world import Pilot, World
+
+#: A reconcile that has read its cache in so many ways without asking the server for anything never will.
+_READS: Final = 10_000
+
+
+class Leap:
+    """Some moves that are made as one."""
+
+    __slots__ = ("error", "moves", "price", "world", "writes")
+
+    def __init__(
+        self,
+        world: World,
+        moves: tuple[Move, ...] = (),
+        price: int = 0,
+        writes: tuple[Written, ...] = (),
+        error: str = "",
+    ) -> None:
+        self.world = world
+        self.moves = moves
+        #: How much they disturb.
+        self.price = price
+        self.writes = writes
+        #: How a reconcile failed, or why the user was refused.
+        self.error = error
+
+    def then(self, move: Move, step: Step) -> Leap:
+        """This leap with one more move."""
+        moves = (*self.moves, move)
+        writes = self.writes
+        if step.calls:
+            writes = (*writes, *((len(moves), before, part) for before, part in step.calls if part.changes))
+        elif step.changes:
+            writes = (*writes, (len(moves), self.world, step))
+        return Leap(step.world, moves, self.price + step.price, writes, step.error or self.error)
+
+
+#: A write: the number of moves up to and with it, the world before it, and what it did.
+Written = tuple[int, World, Step]
+
+
+class Local:
+    """What a pilot can do without the server."""
+
+    __slots__ = ("error", "is_half", "moves", "pilot", "stale", "starts")
+
+    def __init__(self, leap: Leap, index: int, *, starts: bool, is_half: bool) -> None:
+        self.moves = leap.moves
+        #: The pilot afterwards.
+        self.pilot = leap.world.pilots[index]
+        self.error = leap.error
+        self.starts = starts
+        #: How many of its reads were stale.
+        self.stale = leap.price
+        #: Whether it stops before the reconcile asks the server for something or ends.
+        self.is_half = is_half
+
+
+class Expansion:
+    """Finds the leaps from a world."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        reductions, bounds = engine.scenario.reductions, engine.scenario.bounds
+        self._deliveries = reductions.deliveries
+        self._atomic = bounds.atomic
+        self._reads = reductions.deliveries and reductions.reads and not bounds.atomic
+        #: Whether what a pilot does without the server depends on nobody else. Uuids drawn early do.
+        self._shared = reductions.uuids
+        #: For each pilot, whether its events must be delivered in every order: mapping functions can tell.
+        self._mapped = [bool(behaviour.controller.watches) for behaviour in engine.behaviours]
+
+    def leaps(self, world: World) -> list[Leap]:
+        """All leaps from a world, in a fixed order."""
+        here = Leap(world)
+        if not self._deliveries:
+            return [here.then(move, self.engine.make(world, move)) for move in self.engine.moves(world)]
+        leaps: list[Leap] = []
+        for index, pilot in enumerate(world.pilots):
+            if pilot.flight is not None and self._asks(pilot):
+                leaps += self._global(here, Move("call", index))
+            elif self._atomic:
+                leaps += self._observations(here, index)
+            else:
+                leaps += [
+                    self._joined(here, index, local) for local in self._locals(world, index) if not local.is_half
+                ]
+        if world.acted < len(self.engine.scenario.actions):
+            leaps += self._global(here, Move("act"))
+        return leaps
+
+    # What only its own pilot can tell
+
+    def _locals(self, world: World, index: int) -> list[Local]:
+        """What a pilot can do without the server."""
+        pilot = world.pilots[index]
+        if pilot.flight is None and not (pilot.queue or pilot.waiting or self._is_behind(world, index)):
+            return []
+        found = pilot.remembered(world.state)
+        if found is None or not self._shared:
+            found = []
+            is_shared = self._shared
+            uuids = pilot.flight.uuids if pilot.flight is not None else ()
+            for leap in self._reached(Leap(world), index):
+                local = Local(leap, index, starts=pilot.flight is None, is_half=self._is_half_way(leap.world, index))
+                # The price of starting depends on the others.
+                local.stale -= int(local.starts and self._others_fly(world, index))
+                found.append(local)
+                after = local.pilot.flight
+                is_shared = is_shared and (after is None or after.uuids in ((), uuids))
+            if is_shared:
+                pilot.remember(world.state, found)
+        return found  # type: ignore[no-any-return]
+
+    def _joined(self, here: Leap, index: int, local: Local) -> Leap:
+        """A leap with what a pilot does without the server."""
+        price = here.price + local.stale + int(local.starts and self._others_fly(here.world, index))
+        world = here.world.with_pilot(index, local.pilot)
+        return Leap(world, here.moves + local.moves, price, here.writes, local.error or here.error)
+
+    def _others_fly(self, world: World, index: int) -> bool:
+        for other, pilot in enumerate(world.pilots):
+            if pilot.flight is not None and other != index:
+                return True
+        return False
+
+    def _reached(self, here: Leap, index: int) -> Iterator[Leap]:
+        """Wherever a pilot can get without asking the server, also half way."""
+        stack = list(self._observations(here, index))
+        stack.reverse()
+        resources = self.engine.resources[index]
+        seen: set[bytes] = set()
+        while stack:
+            leap = stack.pop()
+            # Nothing but the pilot has changed, so its key tells whether this is new.
+            signature = leap.world.pilots[index].key(leap.world.state, resources)
+            if signature in seen:
+                continue
+            seen.add(signature)
+            if len(seen) > _READS:
+                raise BadScenario(
+                    f"{self.engine.names[index]}: a reconcile read its cache in {_READS:,} ways without asking the "
+                    "server for anything; does it wait for something in a loop?"
+                )
+            yield leap
+            if self._is_half_way(leap.world, index):
+                stack += reversed(list(self._observations(leap, index)))
+
+    def _is_half_way(self, world: World, index: int) -> bool:
+        pilot = world.pilots[index]
+        return self._reads and pilot.flight is not None and not self._asks(pilot)
+
+    def _asks(self, pilot: Pilot) -> bool:
+        """Whether the next call of a reconcile goes to the server."""
+        assert pilot.flight is not None
+        call = pilot.flight.node.call
+        return call is None or not call.cached
+
+    def _observations(self, here: Leap, index: int) -> Iterator[Leap]:
+        """One start or one cached read, after any deliveries that it can tell."""
+        engine = self.engine
+        flight = here.world.pilots[index].flight
+        if flight is not None:
+            assert flight.node.call is not None
+            kind = flight.node.call.kind
+            every = self._mapped[index]
+            kinds = [at for at, other in enumerate(engine.kinds[index]) if every or other == kind]
+            for leap in self._deliveries_to(here, index, kinds):
+                if not engine.waits(leap.world.pilots[index]):
+                    move = Move("call", index)
+                    yield leap.then(move, engine.make(leap.world, move))
+            return
+        for leap in self._deliveries_to(here, index, list(range(len(engine.kinds[index])))):
+            pilot = leap.world.pilots[index]
+            for request in sorted(pilot.queue):
+                move = Move("start", index, request)
+                yield leap.then(move, engine.make(leap.world, move))
+            for request in sorted(pilot.waiting):
+                retry, move = Move("retry", index, request), Move("start", index, request)
+                due = leap.then(retry, engine.make(leap.world, retry))
+                yield due.then(move, engine.make(due.world, move))
+
+    def _deliveries_to(self, here: Leap, index: int, kinds: list[int]) -> Iterator[Leap]:
+        """Nothing delivered, or some events of these kinds: each set once, or each order if that can be told."""
+        yield here
+        resources = self.engine.resources[index]
+        found = [here]
+        seen: set[tuple[object, ...]] = set()
+        for leap in found:
+            pilot = leap.world.pilots[index]
+            for at in kinds:
+                if leap.world.undelivered(pilot, at, resources[at]):
+                    move = Move("deliver", index, at)
+                    further = leap.then(move, self.engine.make(leap.world, move))
+                    after = further.world.pilots[index]
+                    if (after.positions, after.queue) not in seen:
+                        seen.add((after.positions, after.queue))
+                        found.append(further)
+                        yield further
+
+    def _is_behind(self, world: World, index: int) -> bool:
+        pilot = world.pilots[index]
+        for at, resource in enumerate(self.engine.resources[index]):
+            if pilot.undelivered(world.state, at, resource):
+                return True
+        return False
+
+    # What others can tell
+
+    def _global(self, here: Leap, move: Move) -> list[Leap]:
+        """A request to the server; before it, those whose caches it pushes may have been at work unseen."""
+        step = self.engine.make(here.world, move)
+        leaps = [here.then(move, step)]
+        if step.changes:
+            before = [here]
+            for index in range(len(here.world.pilots)):
+                if self._is_pushed(here.world, step, index):
+                    before += [half for leap in before for half in self._unseen(leap, index, move)]
+            leaps += [leap.then(move, self.engine.make(leap.world, move)) for leap in before[1:]]
+        return leaps
+
+    def _unseen(self, here: Leap, index: int, move: Move) -> Iterator[Leap]:
+        """What a pilot can have done so that a push makes a difference, and does not stop anywhere else."""
+        if self._mapped[index]:
+            deliveries = self._deliveries_to(here, index, list(range(len(self.engine.kinds[index]))))
+            yield from (leap for leap in deliveries if leap is not here)
+        pilot = here.world.pilots[index]
+        if not self._reads or index == move.pilot or (pilot.flight is not None and self._asks(pilot)):
+            return
+        for local in self._locals(here.world, index):
+            if local.is_half:
+                yield self._joined(here, index, local)
+
+    def _is_pushed(self, world: World, step: Step, index: int) -> bool:
+        """Whether what was written makes a cache fall behind further than it may, so that it is delivered events."""
+        pilot = world.pilots[index]
+        for at, resource in enumerate(self.engine.resources[index]):
+            new = sum([change.resource == resource for change in step.changes])
+            if new and len(pilot.undelivered(world.state, at, resource)) + new > self.engine.lag:
+                return True
+        return False

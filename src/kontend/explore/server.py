@@ -1,0 +1,86 @@
+"""The API server as the explorer uses it: asked once for each call on each set of objects.
+
+What a call does depends on the objects, on which of the versions that the conversation met are still the current ones,
+and on the uids that are handed out; not on the numbers of the versions. So the outcome is kept, and carried out again
+in every other world in which these are the same.
+"""
+
+from __future__ import annotations
+
+import orjson
+import xxhash
+
+from kontend.cluster.handle import handle
+from kontend.cluster.request import Request as HttpRequest
+from kontend.cluster.resources import Registry, Resource
+from kontend.cluster.seed import resource_of
+from kontend.cluster.state import State
+from kontend.explore.behaviour import Behaviour, bind
+from kontend.explore.reply import Reply, reply_of
+from kontend.explore.world import Flight, World, is_current
+from kontend.kube.names import Key, parse_kind
+from kontend.runtime.call import METHODS, Call, path_of
+
+
+class Server:
+    """Answers the calls of reconciles."""
+
+    def __init__(self, registry: Registry, *, remember: bool) -> None:
+        self._registry = registry
+        self._remember = remember
+        self._resources: dict[str, Resource] = {}
+        #: What was done with a call, by all that it could depend on.
+        self._replies: dict[tuple[object, ...], Reply] = {}
+        self._seeds: dict[tuple[str, bytes, int], int] = {}
+
+    def resource(self, kind: str) -> Resource:
+        """The resource that serves a kind."""
+        found = self._resources.get(kind)
+        if found is None:
+            found = self._resources[kind] = resource_of(self._registry, parse_kind(kind))
+        return found
+
+    def reply(self, world: World, behaviour: Behaviour, flight: Flight, call: Call) -> Reply:
+        """What the server does with the next call of a reconcile."""
+        state = world.state
+        serial = self.serial(world, call.kind, call) if call.writes else 0
+        current = tuple([is_current(state, met) for met in flight.met])
+        question = (behaviour.number, flight.node.id, world.objects, serial, current, flight.uuids)
+        found = self._replies.get(question)
+        if found is None or not self._remember:
+            resource = self.resource(call.kind)
+            body = bind(call.body, tuple(each[2] for each in flight.met), flight.uuids)
+            request = HttpRequest(
+                METHODS[call.verb],
+                path_of(call, resource.plural, namespaced=resource.namespaced),
+                {name: (value,) for name, value in call.query},
+                body,
+                content_type=call.content_type,
+                user_agent=behaviour.controller.name,
+            )
+            after, response = handle(state.replace(serial=serial) if call.writes else state, request)
+            found = reply_of(flight, resource, response, after.changes_since(state.resource_version))
+            self._replies[question] = found
+        return found
+
+    def before_write(self, world: World, kind: str) -> State:
+        """The state in which a user writes."""
+        return world.state.replace(serial=self.serial(world, kind, None))
+
+    def serial(self, world: World, kind: str, call: Call | None) -> int:
+        """Where uids are counted from: it depends on the object and how often it was created, not on when."""
+        resource = self.resource(kind).key
+        name = b""
+        count = 0
+        if call is not None and call.verb == "create":
+            metadata = orjson.loads(call.body).get("metadata") or {}
+            name = (metadata.get("name") or metadata.get("generateName") or "").encode()
+            count = world.born.get((resource, Key(call.namespace, metadata.get("name") or ""))) or 0
+        if not name:
+            count = sum(each for (other, _), each in world.born.items() if other == resource)
+        question = (resource, name, count)
+        found = self._seeds.get(question)
+        if found is None:
+            text = b"%s\0%s\0%d" % (resource.encode(), name, count)
+            found = self._seeds[question] = (xxhash.xxh3_64_intdigest(text) & 0xFFFFFFF) * 16
+        return found

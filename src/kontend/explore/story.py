@@ -1,0 +1,37 @@
+"""A violation, told: the moves that lead to it, and one sentence that names the writes that clash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kontend.cluster.state import Change
+from kontend.explore.engine import Engine, Move, Step, replay
+from kontend.explore.verdict import Violation
+from kontend.kube.names import Key
+
+
+def violation_of(engine: Engine, name: str, sentence: str, choices: Sequence[Move]) -> Violation:
+    """What is violated along some moves, as a story."""
+    steps = replay(engine, choices)
+    return Violation(
+        name,
+        sentence + _clash(steps),
+        tuple(step.text for step in steps),
+        tuple(choices),
+        sum(step.price for step in steps),
+    )
+
+
+def _clash(steps: Sequence[Step]) -> str:
+    """Which earlier write the last one came over."""
+    if not steps or not steps[-1].changes:
+        return ""
+    written = {_object(change) for change in steps[-1].changes}
+    for number in range(len(steps) - 1, 0, -1):
+        if written & {_object(change) for change in steps[number - 1].changes}:
+            return f" (move {len(steps)} came after move {number}: {steps[number - 1].text})"
+    return ""
+
+
+def _object(change: Change) -> tuple[str, Key]:
+    return change.resource, change.key
