@@ -86,7 +86,7 @@ class Done:
 class Node:
     """A point in a conversation: the next call, or the end."""
 
-    __slots__ = ("answer", "call", "children", "done", "drawn", "id", "met_uuids", "parent", "place", "uuids")
+    __slots__ = ("answer", "call", "children", "done", "drawn", "id", "met_uuids", "parent", "place", "text", "uuids")
 
     def __init__(
         self,
@@ -107,6 +107,8 @@ class Node:
         self.answer = answer
         self.call = call
         self.done = done
+        #: The call in words.
+        self.text = str(call) if call is not None else ""
         #: How many uuids were drawn so far.
         self.drawn = drawn
         #: How many of them the call makes known to the server.
@@ -201,8 +203,7 @@ class Behaviour:
         """Run the reconcile up to its next call, giving it the answers on the way."""
         self.runs += 1
         request, memory, now = start
-        for name, value in orjson.loads(memory).items():
-            setattr(self.controller, name, value)
+        self._remember(memory)
         backend = _Conversation(self._namespaced, now)
         api = Api(backend, manager=self.controller.name, guards=self._guards)
         coroutine = self.controller.reconcile(Request(*request), api)
@@ -227,7 +228,13 @@ class Behaviour:
             return None, Done(True, f"{type(error).__name__}: {error}", self._memory()), backend.drawn, _NOWHERE
         finally:
             coroutine.close()
+            # The controller is the user's: it is left as it was found.
+            self._remember(self.first_memory)
         return call, None, backend.drawn, place
+
+    def _remember(self, memory: bytes) -> None:
+        for name, value in orjson.loads(memory).items():
+            setattr(self.controller, name, value)
 
     def _memory(self) -> bytes:
         return orjson.dumps(

@@ -94,6 +94,8 @@ class Engine:
         self._uuids = Uuids()
         self._triggers = [Triggers(each.controller, self.server.resource) for each in self.behaviours]
         self._first = cluster.state
+        #: The last time that was asked for, and how it is written.
+        self._time = (-1, "")
         self._make: dict[str, Callable[[World, Move], Step]] = {
             "start": self._start,
             "call": self._call,
@@ -181,7 +183,7 @@ class Engine:
         pilot = world.pilots[index]
         # What an undisturbed run never does: begin something while something else is under way.
         price = int(any(other.flight is not None for other in world.pilots))
-        node = self.behaviours[index].root(request, pilot.memory, rfc3339(world.state.now))
+        node = self.behaviours[index].root(request, pilot.memory, self._now(world.state))
         flight = Flight(request, node, pilot.memory, (), ())
         world = world.with_pilot(index, pilot.but(queue=pilot.queue - {request}, flight=flight))
         if not self.scenario.reductions.uuids:
@@ -203,9 +205,11 @@ class Engine:
             assert flight is not None
         call = node.call
         assert call is not None
+        text = node.text
         if node.uuids:
             call = bound(call, flight.uuids)
-        text = f"{self.names[index]}: {call}"
+            text = str(call)
+        text = f"{self.names[index]}: {text}"
         if call.cached:
             at = self.kinds[index].index(call.kind) if call.kind in self.kinds[index] else -1
             indexes = self.behaviours[index].controller.indexes.get(call.kind, {})
@@ -256,7 +260,7 @@ class Engine:
         assert flight is not None
         node = flight.node.children.get(key)
         if node is None:
-            start = (flight.request, flight.memory, rfc3339(world.state.now))
+            start = (flight.request, flight.memory, self._now(world.state))
             node = self.behaviours[index].next(flight.node, key, answer, start)
         moved = Flight(flight.request, node, flight.memory, met, flight.uuids)
         world = world.with_pilot(index, pilot.but(flight=moved))
@@ -384,6 +388,11 @@ class Engine:
                     if moved.pilots[index].queue:
                         return True
         return False
+
+    def _now(self, state: State) -> str:
+        if state.now != self._time[0]:
+            self._time = (state.now, rfc3339(state.now))
+        return self._time[1]
 
     def _namespaced(self, kind: str) -> bool:
         return self.server.resource(kind).namespaced

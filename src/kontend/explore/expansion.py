@@ -152,12 +152,11 @@ class Expansion:
         """Wherever a pilot can get without asking the server, also half way."""
         stack = list(self._observations(here, index))
         stack.reverse()
-        resources = self.engine.resources[index]
-        seen: set[bytes] = set()
+        seen: set[tuple[object, ...]] = set()
         while stack:
             leap = stack.pop()
-            # Nothing but the pilot has changed, so its key tells whether this is new.
-            signature = leap.world.pilots[index].key(leap.world.state, resources)
+            # Nothing but the pilot has changed, so it tells whether this is new.
+            signature = _signature(leap.world.pilots[index])
             if signature in seen:
                 continue
             seen.add(signature)
@@ -263,3 +262,11 @@ class Expansion:
             if new and len(pilot.undelivered(world.state, at, resource)) + new > self.engine.lag:
                 return True
         return False
+
+
+def _signature(pilot: Pilot) -> tuple[object, ...]:
+    """What tells apart where a pilot can get to in one state."""
+    flight = pilot.flight
+    if flight is None:
+        return pilot.positions, pilot.queue, pilot.waiting, pilot.memory
+    return pilot.positions, pilot.queue, pilot.waiting, flight.node.id, flight.met, flight.uuids

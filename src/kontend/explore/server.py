@@ -69,6 +69,8 @@ class Server:
 
     def serial(self, world: World, kind: str, call: Call | None) -> int:
         """Where uids are counted from: it depends on the object and how often it was created, not on when."""
+        if call is not None and call.verb != "create" and "apply" not in call.content_type:
+            return 0  # it makes no object
         resource = self.resource(kind).key
         name = b""
         count = 0
