@@ -76,4 +76,4 @@ def test_a_file_that_cannot_be_imported_is_named(
 ) -> None:
     (tmp_path / "mine.py").write_text(text)
     assert main([command, str(tmp_path / "mine.py")]) == 2
-    assert "mine.py: it cannot be imported: " in capsys.readouterr().err
+    assert "mine.py:1: it cannot be imported: " in capsys.readouterr().err
