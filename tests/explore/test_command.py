@@ -39,7 +39,7 @@ def test_whole_reconciles_cannot_race(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--lag", "-1"], "Bounds(lag=-1): expected a whole number, at least 0"),
+        (["--lag", "-1"], "argument --lag: expected a whole number, at least 0, found -1"),
         (["--scenario", "none"], "no scenario is called none; there are: blind, locked"),
     ],
 )

@@ -86,7 +86,7 @@ class Engine:
         self.behaviours: list[Behaviour] = []
         self._kinds: list[tuple[str, ...]] = []
         resources: list[tuple[str, ...]] = []
-        for controller in scenario.controllers:
+        for controller in scenario.running(cluster):
             behaviour = Behaviour(controller, scenario.guards, self._namespaced)
             for number in range(1, scenario.bounds.concurrent + 1):
                 many = scenario.bounds.concurrent > 1

@@ -18,7 +18,7 @@ from kontend.cluster.state import State
 from kontend.explore.behaviour import Place
 from kontend.explore.engine import Engine, Move, Step
 from kontend.explore.lost_updates import lost_update
-from kontend.explore.scenario import BadScenario, Property, Scenario
+from kontend.explore.scenario import BadScenario, Property, Scenario, holds
 from kontend.explore.uuids import end_key
 from kontend.explore.verdict import Verdict, Violation
 from kontend.explore.world import World
@@ -218,10 +218,7 @@ class Search:
         question = (each.name, *(world.objects for world in worlds))
         found = self._answers.get(question)
         if found is None:
-            try:
-                found = bool(each.predicate(*(Cluster(state=world.state) for world in worlds)))
-            except Exception as error:
-                raise BadScenario(f"{each.mode}({each.name}) raised {type(error).__name__}: {error}") from error
+            found = holds(each, *(Cluster(state=world.state) for world in worlds))
             self._answers[question] = found
         return found
 
