@@ -256,7 +256,7 @@ def test_hooks_can_change_what_is_written_and_refuse_it() -> None:
 
 def test_a_definition_is_served_as_soon_as_it_is_created_and_until_it_is_deleted() -> None:
     cluster = Cluster()
-    with pytest.raises(UnknownKind, match=r"add its CustomResourceDefinition: Cluster\(crds="):
+    with pytest.raises(UnknownKind, match=r"add its CustomResourceDefinition: crds="):
         cluster.create(widget())
     cluster.create(definition())
     cluster.create(widget())

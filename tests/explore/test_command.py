@@ -39,7 +39,7 @@ def test_whole_reconciles_cannot_race(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--lag", "-1"], "Bounds(lag=-1): expected a whole number, at least 0"),
+        (["--lag", "-1"], "argument --lag: expected a whole number, at least 0, found -1"),
         (["--scenario", "none"], "no scenario is called none; there are: blind, locked"),
     ],
 )
@@ -76,4 +76,4 @@ def test_a_file_that_cannot_be_imported_is_named(
 ) -> None:
     (tmp_path / "mine.py").write_text(text)
     assert main([command, str(tmp_path / "mine.py")]) == 2
-    assert "mine.py: it cannot be imported: " in capsys.readouterr().err
+    assert "mine.py:1: it cannot be imported: " in capsys.readouterr().err

@@ -50,10 +50,14 @@ def seed_all(state: State, objects: Iterable[Mapping[str, Any]], *, manager: str
     for index, obj in enumerate(pending):
         if not isinstance(obj, Mapping):
             raise BadRequest(f"objects[{index}]: expected an object, found {type(obj).__name__}")
-    order = {"CustomResourceDefinition": 0, "Namespace": 1}
-    for obj in sorted(pending, key=lambda each: order.get(str(each.get("kind")), 2)):
+    for obj in sorted(pending, key=seed_order):
         state = seed(state, obj, manager=manager)
     return state
+
+
+def seed_order(obj: Mapping[str, Any]) -> int:
+    """What comes first when objects are stored: definitions, namespaces, the rest."""
+    return {"CustomResourceDefinition": 0, "Namespace": 1}.get(str(obj.get("kind")), 2)
 
 
 def seed(state: State, obj: Mapping[str, Any], *, manager: str) -> State:
@@ -89,7 +93,7 @@ def resource_of(registry: Registry, kind: GroupVersionKind) -> Resource:
     """The resource of a kind, or an error that says what to do."""
     resource = registry.of_kind(kind)
     if resource is None:
-        hint = "add its CustomResourceDefinition: Cluster(crds=[...])"
+        hint = "add its CustomResourceDefinition: crds=[...]"
         others = sorted(
             str(GroupVersionKind(r.group, r.version, r.kind)) for r in registry.resources() if r.kind == kind.kind
         )

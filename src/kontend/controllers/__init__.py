@@ -7,8 +7,10 @@ are ordinary controllers: they run in a unit test, in ``kontend serve --controll
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from kontend.controllers.built_in import custom_kinds
 from kontend.controllers.cron_job import CronJobs
 from kontend.controllers.daemon_set import DaemonSets
 from kontend.controllers.deployment import Deployments
@@ -55,3 +57,13 @@ def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list
 def pod_controllers() -> list[Controller]:
     """What schedules pods and makes them run."""
     return [Nodes(), Scheduler(), PodLifecycle()]
+
+
+def by_name(definitions: Iterable[Mapping[str, Any]] = ()) -> dict[str, Controller]:
+    """One of each, by its name, for a cluster with these custom resource definitions.
+
+    >>> by_name()["deployment"].kind
+    'Deployment.apps/v1'
+    """
+    every = [*controllers(custom=list(custom_kinds(definitions))), *pod_controllers()]
+    return {each.name: each for each in every}

@@ -72,7 +72,11 @@ def run_again(path: Path) -> tuple[dict[str, Any], list[str]]:
     if scenario is None:
         raise BadScenario(f"{document['source']}: there is no scenario {document['scenario']} any more")
     if "bounds" in document:
-        scenario = dataclasses.replace(scenario, bounds=dataclasses.replace(scenario.bounds, **document["bounds"]))
+        try:
+            bounds = dataclasses.replace(scenario.bounds, **document["bounds"])
+        except BadScenario as error:  # not the scenario's line: the file says so
+            raise BadScenario(f"{path}: {error.message}") from error
+        scenario = dataclasses.replace(scenario, bounds=bounds)
     steps = replay(Engine(scenario), [_read(each) for each in document["choices"]])
     return document, [step.text for step in steps]
 

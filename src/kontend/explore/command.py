@@ -13,7 +13,7 @@ import orjson
 
 from kontend.explore.artefact import run_again, save
 from kontend.explore.behaviour import Nondeterminism
-from kontend.explore.scenario import BadScenario, Scenario
+from kontend.explore.scenario import LEAST, BadScenario, Scenario, not_among
 from kontend.explore.search import check
 from kontend.explore.source import scenarios_in
 from kontend.explore.verdict import Verdict
@@ -38,7 +38,9 @@ def run(argv: Sequence[str]) -> int:
     parser.add_argument("--scenario", help="the one to explore (default: all)")
     parser.add_argument("--failures", type=Path, default=_FAILURES, metavar="DIR", help="where counterexamples go")
     for name, what in _BOUNDS.items():
-        parser.add_argument(f"--{name}", type=int, metavar="N", help=f"{what} (default: what the scenario says)")
+        parser.add_argument(
+            f"--{name}", type=_at_least(LEAST[name]), metavar="N", help=f"{what} (default: what the scenario says)"
+        )
     parser.add_argument("--atomic", action="store_true", help="let nothing happen between the calls of a reconcile")
     parser.add_argument("--output-format", choices=("text", "json"), default="text")
     try:
@@ -48,7 +50,7 @@ def run(argv: Sequence[str]) -> int:
     try:
         scenarios = scenarios_in(options.file)
         if options.scenario and options.scenario not in scenarios:
-            raise BadScenario(f"no scenario is called {options.scenario}; there are: {', '.join(scenarios)}")
+            raise BadScenario(f"--scenario: {not_among('scenario', options.scenario, scenarios)}")
         scenarios = {
             name: _bounded(scenario, options)
             for name, scenario in scenarios.items()
@@ -73,6 +75,21 @@ def run(argv: Sequence[str]) -> int:
     if any(verdict.violations for verdict in verdicts.values()):
         return 1
     return 0 if all(verdict.closed for verdict in verdicts.values()) else 3
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    """The type of an option; argparse puts the option's name before the message."""
+
+    def number(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"expected a whole number, at least {least}, found {text}")
+        return value
+
+    return number
 
 
 def _bounded(scenario: Scenario, options: argparse.Namespace) -> Scenario:

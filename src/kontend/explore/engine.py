@@ -81,7 +81,7 @@ class Engine:
         self.behaviours: list[Behaviour] = []
         self.kinds: list[tuple[str, ...]] = []
         resources: list[tuple[str, ...]] = []
-        for controller in scenario.controllers:
+        for controller in scenario.running(cluster):
             behaviour = Behaviour(controller, scenario.guards, self._namespaced, len(set(self.behaviours)))
             for number in range(1, scenario.bounds.concurrent + 1):
                 many = scenario.bounds.concurrent > 1

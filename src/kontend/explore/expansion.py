@@ -106,9 +106,7 @@ class Expansion:
             elif self._atomic:
                 leaps += self._observations(here, index)
             else:
-                leaps += [
-                    self._joined(here, index, local) for local in self._locals(world, index) if not local.is_half
-                ]
+                leaps += [self._joined(here, index, local) for local in self._locals(world, index) if not local.is_half]
         if world.acted < len(self.engine.scenario.actions):
             leaps += self._global(here, Move("act"))
         return leaps

@@ -9,7 +9,7 @@ from kontend.cluster.cluster import Cluster
 from kontend.explore.behaviour import Place
 from kontend.explore.engine import Engine, Step
 from kontend.explore.lost_updates import lost_update
-from kontend.explore.scenario import BadScenario, Property
+from kontend.explore.scenario import Property, holds
 from kontend.explore.world import World
 
 
@@ -79,9 +79,5 @@ class Judge:
         question = (each.name, *(world.objects for world in worlds))
         found = self._answers.get(question)
         if found is None:
-            try:
-                found = bool(each.predicate(*(Cluster(state=world.state) for world in worlds)))
-            except Exception as error:
-                raise BadScenario(f"{each.mode}({each.name}) raised {type(error).__name__}: {error}") from error
-            self._answers[question] = found
+            found = self._answers[question] = holds(each, *(Cluster(state=world.state) for world in worlds))
         return found

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from kontend.explore.engine import Engine, Move
 from kontend.explore.scenario import Scenario
 from kontend.explore.walk import Walk
-from kontend.explore.world import World
 
 
 def violated_along(scenario: Scenario, texts: Sequence[str]) -> set[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kontend.cluster.state import State
 from kontend.explore.behaviour import Place
@@ -20,11 +20,12 @@ from kontend.explore.expansion import Expansion
 from kontend.explore.graph import Graph
 from kontend.explore.judge import Judge, Wrong
 from kontend.explore.limits import Limits
-from kontend.explore.scenario import Scenario
+from kontend.explore.scenario import Scenario, never_taken
 from kontend.explore.story import violation_of
 from kontend.explore.uuids import end_key
 from kontend.explore.verdict import Verdict, Violation
 from kontend.explore.world import World
+from kontend.kube.names import Key
 
 #: After how many worlds progress is told and the clock is looked at.
 _OFTEN: Final = 500
@@ -41,7 +42,11 @@ class Found(NamedTuple):
     #: What is wrong, and after how many of the moves.
     wrongs: tuple[tuple[int, Wrong], ...]
     error: str
+    #: Which of the user's actions it ends with; -1 for none.
+    action: int
     wrote: bool
+    #: The names of the objects that were made.
+    created: tuple[Key, ...]
 
 
 class _Violated(NamedTuple):
@@ -95,10 +100,12 @@ class Expander:
             after = leap.world
             key = engine.key(after)
             worlds.append(after)
+            wrote = bool(leap.writes)
+            created = tuple(each.key for _, _, step in leap.writes for each in step.changes if each.old is None)
+            action = world.acted if leap.moves[-1].what == "act" else -1
+            holds = judge.holds(after)
             found.append(
-                Found(
-                    leap.moves, leap.price, key, after.objects, judge.holds(after), wrongs, leap.error, bool(leap.writes)
-                )
+                Found(leap.moves, leap.price, key, after.objects, holds, wrongs, leap.error, action, wrote, created)
             )
         return found, worlds
 
@@ -136,6 +143,10 @@ class Search:
         #: What stands for an end state, by what stands for its objects.
         self._end_keys: dict[int, bytes] = {}
         self._wrote = False
+        self._created: set[Key] = set()
+        #: Of the user's actions: those that were taken somewhere, and why the others were refused.
+        self._taken: set[int] = set()
+        self._refused: dict[int, str] = {}
         self._judge = Judge(self.engine)
         self._places = self._judge.places
         self.verdict = Verdict(bounds=str(scenario.bounds))
@@ -181,6 +192,8 @@ class Search:
         looked = 0
         while order:
             layer = order[-1] if self._depth_first else order[0]
+            if layer[0] > 0 and not self._depth_first and self._refused:
+                self._judge_actions(undisturbed=True)
             for number, found in self._expander.expand(self._next(layers, order, layer)):
                 for new in self._consume(number, found):
                     at = self._layer(new)
@@ -196,6 +209,7 @@ class Search:
                     return "something is violated"
                 if self._progress is not None and looked % _OFTEN == 0:
                     self._progress(len(graph), self.verdict.moves)
+        self._judge_actions(undisturbed=False)
         return ""
 
     def _layer(self, number: int) -> tuple[int, int]:
@@ -224,9 +238,15 @@ class Search:
             spent = cost + each.price
             for many, wrong in each.wrongs:
                 self._wrong(wrong, number, each.moves[:many], each.price)
-            if each.error and each.moves[-1].what != "act":
+            if each.action >= 0:
+                if each.error:
+                    self._refused[each.action] = each.error
+                else:
+                    self._taken.add(each.action)
+            elif each.error:
                 graph.fails[number] = each.error
             self._wrote = self._wrote or each.wrote
+            self._created.update(each.created)
             known = graph.ids.get(each.key)
             if known is None:
                 known = graph.add(each.key, number, each.moves, spent, each.objects, each.holds)
@@ -288,13 +308,25 @@ class Search:
                 if each.mode == "eventually" and not any(graph.holds[world][place] for world in component):
                     sentence = f"from here {each.name} never holds, whatever happens"
                     self._wrong(Wrong(each.name, sentence), number)
-            many = f"{len(component)} worlds lead only to each other" if len(component) > 1 else "nothing else can happen"
+            many = (
+                f"{len(component)} worlds lead only to each other" if len(component) > 1 else "nothing else can happen"
+            )
             if is_still:
                 sentence = f"from here a reconcile fails for ever, and nothing else changes: {failed}"
                 self._wrong(Wrong("retried for ever", sentence), number)
             else:
                 why = f"; a reconcile fails there: {failed}" if failed else ""
                 self._wrong(Wrong("settles", f"from here it never settles: {many}{why}"), number)
+
+    def _judge_actions(self, *, undisturbed: bool) -> None:
+        """Refuse a scenario with an action that can never be taken.
+
+        After the ``undisturbed`` runs that is certain only where the object is never made; at the end, everywhere.
+        """
+        for index in sorted(self._refused.keys() - self._taken):
+            action, message = self.scenario.actions[index], self._refused[index]
+            if not undisturbed or (message.endswith("not found") and action.key not in self._created):
+                raise never_taken(action, message)
 
     def _judge_untested(self) -> None:
         """What never had a chance to fail."""

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.seed import UnknownKind
+from kontend.explore.place import defined_at, raised_at
+from kontend.explore.preflight import check_written
 from kontend.explore.scenario import BadScenario, Bounds, Scenario, patch
-from kontend.kube.errors import ApiError
 from kontend.kube.names import GroupVersionKind, parse_kind
 from kontend.runtime.controller import Controller
 from kontend.runtime.user_file import BadFile, load_file
@@ -42,6 +44,8 @@ def load(path: str | Path) -> ModuleType:
     try:
         return load_file(path)
     except BadFile as error:
+        if isinstance(error.__cause__, BadScenario):  # it names its line
+            raise error.__cause__ from None
         raise BadScenario(str(error)) from error
 
 
@@ -67,28 +71,35 @@ def _controllers(module: ModuleType) -> Iterable[Controller]:
             yield value()
         except TypeError:
             continue
+        except Exception as error:
+            message = f"{value.__name__}() raised {type(error).__name__}: {error}; define a Scenario"
+            raise BadScenario(message, raised_at(error)) from error
 
 
 def made_up(controllers: list[Controller]) -> Scenario:
     """The plainest scenario for some controllers."""
+    for controller in controllers:
+        check_written(controller, None)
+    # Nobody wrote this scenario; what can be changed are the controllers.
+    place = defined_at(type(controllers[0]))
     kinds = [parse_kind(kind) for controller in controllers for kind in controller.kinds]
     crds = [_definition(kind) for kind in dict.fromkeys(kinds) if not _is_served(kind)]
     objects = [_example(parse_kind(controller.kind)) for controller in controllers]
     unique = {(obj["apiVersion"], obj["kind"]): obj for obj in objects}
-    actions = [
-        patch(obj, {"metadata": {"annotations": {"kontend.example.com/touched": "1"}}}) for obj in unique.values()
-    ]
+    touched = patch(objects[0], {"metadata": {"annotations": {"kontend.example.com/touched": "1"}}})
     scenario = Scenario(
         controllers=controllers,
         crds=crds,
         objects=list(unique.values()),
-        actions=actions[:1],
-        bounds=Bounds(lag=1, concurrent=2, worlds=_WORLDS),
+        actions=[replace(touched, place=place)],
+        bounds=Bounds(lag=1, concurrent=2, worlds=_WORLDS, place=place),
+        place=place,
     )
     try:
-        scenario.check()
-    except ApiError as error:
-        raise BadScenario(f"no example object could be made up: {error.message}; define a Scenario") from error
+        scenario.cluster()
+    except BadScenario as error:
+        raise BadScenario(f"no example could be made up: {error.message}; define a Scenario", place) from error
+    scenario.check()
     return scenario
 
 

@@ -38,7 +38,18 @@ class Flight:
 class Pilot:
     """One instance of a controller: its caches, its queue, its memory, and what it is doing."""
 
-    __slots__ = ("_key", "_pending", "_remembered", "_state", "flight", "memory", "own", "positions", "queue", "waiting")
+    __slots__ = (
+        "_key",
+        "_pending",
+        "_remembered",
+        "_state",
+        "flight",
+        "memory",
+        "own",
+        "positions",
+        "queue",
+        "waiting",
+    )
 
     def __init__(
         self,

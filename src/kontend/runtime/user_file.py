@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import traceback
 from pathlib import Path
 from types import ModuleType
 
@@ -29,5 +30,14 @@ def load_file(path: str | Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise BadFile(f"{path}: it cannot be imported: {type(error).__name__}: {error}") from error
+        where = f"{path}{_line(str(file), error)}"
+        raise BadFile(f"{where}: it cannot be imported: {type(error).__name__}: {error}") from error
     return module
+
+
+def _line(file: str, error: Exception) -> str:
+    """The line of a file that an error is about, as ``:31``."""
+    lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
+    if isinstance(error, SyntaxError) and error.filename == file and error.lineno:
+        lines.append(error.lineno)
+    return f":{lines[-1]}" if lines else ""

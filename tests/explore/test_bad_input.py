@@ -1,0 +1,556 @@
+"""Scenarios that cannot be explored are refused before the search: what is wrong, on which line, and the way out."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from explore.widgets import CRD, KIND, WIDGET, LockedWidgets, Widgets, double_plan
+from kontend.cli import main
+from kontend.cluster.cluster import Cluster
+from kontend.explore.artefact import run_again, save
+from kontend.explore.scenario import (
+    BUILT_IN,
+    Action,
+    BadScenario,
+    Bounds,
+    Scenario,
+    always,
+    create,
+    delete,
+    eventually,
+    patch,
+    sometimes,
+    update,
+)
+from kontend.explore.search import check
+from kontend.kube.names import Key
+from kontend.runtime.api import Api
+from kontend.runtime.controller import Controller, Mapper, Request
+
+FILE = Path(__file__)
+SERVED = 'no kind "Gadget" is served for version "example.com/v1": add its CustomResourceDefinition: crds=[...]'
+ANSWER = "a property must have an answer for every cluster, also where something is not there"
+GADGET = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}}
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "default"},
+    "spec": {"containers": [{"name": "main", "image": "example:1"}]},
+}
+#: How the places of this file are shown.
+WIDGETS = "widgets.py"
+
+
+@pytest.fixture(autouse=True)
+def _in_the_directory_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that places in this file are shown without a directory."""
+    monkeypatch.chdir(FILE.parent)
+
+
+def _line(mark: str, file: Path = FILE) -> str:
+    """The place of the only line that ends with a mark."""
+    lines = file.read_text().splitlines()
+    (number,) = [number for number, line in enumerate(lines, 1) if line.endswith(mark)]
+    return f"{file.name}:{number}"
+
+
+@contextmanager
+def _refused(message: str) -> Iterator[None]:
+    with pytest.raises(BadScenario) as caught:
+        yield
+    assert str(caught.value) == message
+
+
+def _scenario(**fields: Any) -> Scenario:
+    given = {"controllers": [Widgets()], "crds": [CRD], "objects": [WIDGET], **fields}
+    return Scenario(**given)  # a scenario
+
+
+SCENARIO = _line("# a scenario")
+
+
+# Places
+
+
+def test_the_place_takes_no_part_in_equality_and_is_not_shown() -> None:
+    one = Bounds(lag=2)
+    two = Bounds(lag=2)
+    assert one.place != two.place
+    assert one == two
+    assert hash(one) == hash(two)
+    assert repr(one).startswith("Bounds(lag=2, concurrent=1, atomic=False, worlds=1000000")
+    assert "place" not in repr(one)
+
+
+def test_a_copy_keeps_its_place() -> None:
+    scenario = _scenario()
+    changed = replace(scenario, bounds=replace(scenario.bounds, lag=0))
+    assert str(changed.place) == SCENARIO
+    assert changed.bounds.place == scenario.bounds.place
+
+
+def test_a_file_elsewhere_is_shown_with_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert str(_scenario().place) == str(FILE.parent / SCENARIO)
+
+
+# Bounds and fields
+
+
+def test_a_negative_bound_is_refused_on_its_line() -> None:
+    with _refused(f"{_line('# a negative lag')}: Bounds(lag=-1): expected a whole number, at least 0"):
+        Bounds(lag=-1)  # a negative lag
+
+
+def test_a_bound_that_is_no_number_is_refused() -> None:
+    with _refused(f"{_line('# half an instance')}: Bounds(concurrent=0.5): expected a whole number, at least 1"):
+        Bounds(concurrent=0.5)  # type: ignore[arg-type]  # half an instance
+    with _refused(f"{_line('# somewhat atomic')}: Bounds(atomic='yes'): expected True or False"):
+        Bounds(atomic="yes")  # type: ignore[arg-type]  # somewhat atomic
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"controllers": []}, "Scenario(controllers=[]): there is nothing to explore without a controller"),
+        ({"objects": {"a": 1}}, "Scenario(objects=...): expected a list, found {'a': 1}"),
+        ({"objects": WIDGET}, "Scenario(objects=...): expected a list, found a dict"),
+        ({"controllers": "deployment"}, "Scenario(controllers=...): expected a list, found 'deployment'"),
+        ({"bounds": 3}, "Scenario(bounds=...): expected Bounds(...), found 3"),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_refused(fields: dict[str, Any], message: str) -> None:
+    with _refused(f"{SCENARIO}: {message}"):
+        check(_scenario(**fields))
+
+
+# Objects
+
+
+def test_an_object_of_an_unknown_kind_is_refused() -> None:
+    with _refused(f"{SCENARIO}: objects[1] (Gadget g): {SERVED}"):
+        check(_scenario(objects=[WIDGET, GADGET]))
+
+
+def test_an_object_that_the_server_refuses_is_refused_in_its_words() -> None:
+    nameless = {**POD, "metadata": {}}
+    with _refused(
+        f"{SCENARIO}: objects[0] (Pod without a name): "
+        'Pod "" is invalid: metadata.name: Required value: name or generateName is required'
+    ):
+        check(_scenario(objects=[nameless]))
+    with _refused(f'{SCENARIO}: objects[1] (Widget default/w): widgets.example.com "w" already exists'):
+        check(_scenario(objects=[WIDGET, WIDGET]))
+
+
+def test_something_that_is_no_object_is_refused() -> None:
+    with _refused(f"{SCENARIO}: crds[1]: expected an object (a dict), found 'widgets.yaml'"):
+        check(_scenario(crds=[CRD, "widgets.yaml"]))
+
+
+# Controllers
+
+
+class Astray(Controller):  # a controller astray
+    """Reconciles what is not there."""
+
+    kind = "Gadget.example.com/v1"
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Nothing."""
+
+
+class Parent(Astray):  # a parent
+    """Owns what is not there."""
+
+    kind = KIND
+    owns: ClassVar = ["Pod/v1", "Gadget.example.com/v1"]
+
+
+class Onlooker(Astray):  # an onlooker
+    """Watches what is not there."""
+
+    kind = KIND
+    watches: ClassVar[Mapping[str, Mapper]] = {"Gadget.example.com/v1": lambda _obj, _cache: ()}
+
+
+class Kindless(Astray):  # kindless
+    """Names no kind."""
+
+    kind = "Gadget"
+
+
+@pytest.mark.parametrize(
+    ("controller", "mark", "message"),
+    [
+        (Astray(), "# a controller astray", f"Astray.kind: {SERVED}"),
+        (Parent(), "# a parent", f"Parent.owns: {SERVED}"),
+        (Onlooker(), "# an onlooker", f"Onlooker.watches: {SERVED}"),
+        (
+            Kindless(),
+            "# kindless",
+            "Kindless: 'Gadget' does not name a kind: expected Kind.group/version, such as 'Deployment.apps/v1' or "
+            "'Pod/v1'",
+        ),
+    ],
+)
+def test_a_controller_of_an_unknown_kind_is_refused_on_the_line_of_its_class(
+    controller: Controller, mark: str, message: str
+) -> None:
+    with _refused(f"{_line(mark)}: {message}"):
+        check(_scenario(controllers=[controller]))
+
+
+def test_a_version_that_is_not_served_is_told_which_is() -> None:
+    old = {**WIDGET, "apiVersion": "example.com/v2"}
+    with _refused(
+        f'{SCENARIO}: objects[0] (Widget default/w): no kind "Widget" is served for version "example.com/v2": '
+        "did you mean Widget.example.com/v1?"
+    ):
+        check(_scenario(objects=[old]))
+
+
+def test_built_in_controllers_can_be_named() -> None:
+    scenario = _scenario(controllers=[Widgets(), "deployment", "garbagecollector"])
+    cluster = scenario.check()
+    widgets, deployments, collector = scenario.running(cluster)
+    assert (widgets.name, deployments.name, deployments.kind) == ("widgets", "deployment", "Deployment.apps/v1")
+    # It looks at what the scenario defines as well.
+    assert KIND in collector.kinds
+    assert check(scenario).closed
+
+
+def test_an_unknown_name_of_a_controller_is_refused_with_those_there_are() -> None:
+    with _refused(
+        f"{SCENARIO}: controllers[1]: no built-in controller is called Deploymnt (did you mean deployment?); "
+        "there are: cronjob, daemonset, deployment, endpoint, endpointslice, garbagecollector, job, kubelet, "
+        "namespace, node, persistentvolume-binder, persistentvolume-protection, persistentvolumeclaim-binder, "
+        "persistentvolumeclaim-protection, replicaset, scheduler, statefulset, ttl-after-finished"
+    ):
+        check(_scenario(controllers=[Widgets(), "Deploymnt"]))
+
+
+def test_something_that_is_no_controller_is_refused() -> None:
+    with _refused(
+        f"{SCENARIO}: controllers[0]: expected a Controller or the name of a built-in one, found {Widgets!r}; "
+        "write Widgets(), not Widgets"
+    ):
+        check(_scenario(controllers=[Widgets]))
+    with _refused(f"{SCENARIO}: controllers[1]: expected a Controller or the name of a built-in one, found 5"):
+        check(_scenario(controllers=[Widgets(), 5]))
+
+
+def test_two_controllers_of_one_name_are_refused_with_their_lines() -> None:
+    widgets, locked = (_line(f"class {each}:", FILE.parent / WIDGETS) for each in _SAME_NAME)
+    with _refused(
+        f"{SCENARIO}: two controllers are called widgets: Widgets ({widgets}) and LockedWidgets ({locked}); "
+        "give one of them another name = 'widgets2'"
+    ):
+        check(_scenario(controllers=[Widgets(), LockedWidgets()]))
+
+
+_SAME_NAME = ("Widgets(Controller)", "LockedWidgets(Widgets)")
+
+
+@pytest.mark.parametrize("twice", ["deployment", None])
+def test_one_controller_twice_is_refused(twice: str | None) -> None:
+    one = Widgets()
+    with pytest.raises(BadScenario, match=r"; for more instances of one controller say Bounds\(concurrent=2\)$"):
+        check(_scenario(controllers=[twice or one, twice or one]))
+
+
+# Properties
+
+
+def ready(cluster: Cluster) -> bool:
+    """Looks for what is not there at the start."""
+    return bool(cluster.get(KIND, "w")["status"]["plan"])  # no status yet
+
+
+def unnamed(cluster: Cluster) -> bool:
+    """Trips over the first plan."""
+    status = cluster.get(KIND, "w").get("status")
+    return status is None or bool(status["name"])  # no name ever
+
+
+def unnamed_by_a_write(before: Cluster, after: Cluster) -> bool:
+    """Trips over the first write."""
+    return bool(before) and bool(after.get(KIND, "w")["status"]["name"])  # no name written
+
+
+def readable(cluster: Cluster) -> bool:
+    """Fails in a library."""
+    return bool(json.loads(cluster.get(KIND, "w").get("text", "")))  # not JSON
+
+
+def found(cluster: Cluster) -> bool:
+    """Fails in kontend."""
+    return bool(cluster.get(KIND, "nobody"))  # nobody
+
+
+@pytest.mark.parametrize(
+    ("given", "mark", "message"),
+    [
+        (eventually(ready), "# no status yet", "eventually(ready) raised KeyError: 'status'"),
+        (
+            sometimes(readable),
+            "# not JSON",
+            "sometimes(readable) raised JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
+        ),
+        (always(found), "# nobody", 'always(found) raised NotFound: widgets.example.com "nobody" not found'),
+    ],
+)
+def test_a_property_that_raises_at_the_start_is_refused_before_the_search(given: Any, mark: str, message: str) -> None:
+    with _refused(f"{_line(mark)}: {message} (asked about the cluster at the start); {ANSWER}"):
+        _scenario(properties=[given]).check()
+
+
+@pytest.mark.parametrize(("given", "mark"), [(unnamed, "# no name ever"), (unnamed_by_a_write, "# no name written")])
+def test_a_property_that_raises_later_is_told(given: Any, mark: str) -> None:
+    scenario = _scenario(properties=[always(given)])
+    scenario.check()
+    name = given.__name__
+    with _refused(f"{_line(mark)}: always({name}) raised KeyError: 'name' (in the middle of the search); {ANSWER}"):
+        check(scenario)
+
+
+def test_two_properties_of_one_name_are_refused_with_both_lines() -> None:
+    properties = [
+        always(lambda cluster: bool(cluster)),  # the first
+        eventually(lambda cluster: bool(cluster)),  # the second
+    ]
+    with _refused(
+        f"{_line('# the second')}: two properties are called <lambda>: always(<lambda>) at {_line('# the first')}, "
+        "and eventually(<lambda>) here; give one another name: name='...'"
+    ):
+        check(_scenario(properties=properties))
+
+
+def test_a_property_with_the_name_of_one_that_is_always_checked_is_refused() -> None:
+    mine = always(unnamed, name="same end")  # the same end
+    with _refused(
+        f"{_line('# the same end')}: always(same end): same end is always checked, by that name; "
+        "give this property another: name='...'"
+    ):
+        check(_scenario(properties=[mine]))
+
+
+def test_something_that_is_no_property_is_refused() -> None:
+    with _refused(
+        f"{SCENARIO}: properties[0]: expected always(...), never(...), eventually(...) or sometimes(...), "
+        "found the function ready; write always(ready)"
+    ):
+        check(_scenario(properties=[ready]))
+
+
+def test_a_property_of_the_wrong_arguments_is_refused_on_its_line() -> None:
+    with _refused(f"{_line('# five')}: always: expected a function of a cluster, found 5"):
+        always(5)  # type: ignore[arg-type]  # five
+    with _refused(
+        f"{_line('# of two')}: eventually(unnamed_by_a_write): expected a function of (cluster), it has 2 arguments"
+    ):
+        eventually(unnamed_by_a_write)  # of two
+
+
+def test_a_property_may_have_arguments_with_defaults() -> None:
+    def named(cluster: Cluster, name: str = "w") -> bool:
+        return bool(cluster.get(KIND, name))
+
+    assert check(_scenario(properties=[always(named)])).ok
+
+
+def test_a_coroutine_is_no_property() -> None:
+    async def later(cluster: Cluster) -> bool:
+        return bool(cluster)
+
+    with _refused(
+        f"{_line('# a coroutine')}: always(later): expected a function that answers at once; write def, not async def"
+    ):
+        always(later)  # a coroutine
+
+
+def test_a_discovery_of_an_unknown_property_is_refused_with_those_there_are() -> None:
+    scenario = double_plan(Widgets())
+    with _refused(
+        f"{_line('# one plam')}: no property is called one_plam (did you mean one_plan?); "
+        f"there are: planned, one_plan, {', '.join(BUILT_IN)}"
+    ):
+        scenario.assert_discovery("one_plam", [])  # one plam
+
+
+# Actions
+
+
+def test_an_action_on_an_unknown_kind_is_refused_on_its_line() -> None:
+    actions = [create(GADGET)]  # creates a gadget
+    with _refused(f"{_line('# creates a gadget')}: the action 'creates Gadget default/g' can never be taken: {SERVED}"):
+        check(_scenario(actions=actions))
+
+
+def test_an_action_that_the_server_never_takes_is_refused_on_its_line() -> None:
+    bare = create({**POD, "spec": {"containers": []}})  # a pod without containers
+    with _refused(
+        f"{_line('# a pod without containers')}: the action 'creates Pod default/p' can never be taken: "
+        'Pod "p" is invalid: spec.containers: Required value'
+    ):
+        check(_scenario(actions=[bare]))
+
+
+def test_an_action_is_tried_after_those_before_it() -> None:
+    moved = update(POD, spec={"nodeName": "elsewhere"})  # moves a pod
+    with pytest.raises(BadScenario) as caught:
+        check(_scenario(actions=[create(POD), moved]))
+    assert str(caught.value).startswith(
+        f"{_line('# moves a pod')}: the action 'changes Pod default/p: spec' can never be taken: "
+        'Pod "p" is invalid: spec: Forbidden: pod updates may not change fields other than '
+    )
+
+
+def test_what_a_controller_may_mend_is_no_reason_to_refuse() -> None:
+    missing = {**WIDGET, "metadata": {"name": "x"}}
+    _scenario(actions=[delete(missing), update(missing, spec={}), create(WIDGET)]).check()
+
+
+def test_trying_the_actions_leaves_no_trace() -> None:
+    scenario = _scenario(actions=[delete(WIDGET)])
+    assert scenario.check().get(KIND, "w")
+
+
+def test_an_action_that_was_refused_wherever_it_was_tried_is_told() -> None:
+    gone = delete({**WIDGET, "metadata": {"name": "x"}})  # deletes x
+    message = 'widgets.example.com "x" not found'
+    with _refused(
+        f"{_line('# deletes x')}: the action 'deletes Widget default/x' can never be taken: {message}; "
+        "create the object first, or list it in objects="
+    ):
+        check(_scenario(actions=[gone]))
+    again = create(WIDGET)  # creates w
+    message = 'widgets.example.com "w" already exists'
+    with _refused(
+        f"{_line('# creates w')}: the action 'creates Widget default/w' can never be taken: {message}; "
+        "delete the object first, or change it with update(...)"
+    ):
+        check(_scenario(actions=[again]))
+
+
+def test_an_action_that_raises_is_refused() -> None:
+    def broken(cluster: Cluster) -> None:
+        raise RuntimeError(f"no {type(cluster).__name__}")
+
+    action = Action("breaks", broken, KIND, Key("default", "w"))  # breaks
+    with _refused(f"{_line('# breaks')}: the action 'breaks' raised RuntimeError: no Cluster"):
+        check(_scenario(actions=[action]))
+
+
+def test_something_that_is_no_action_is_refused() -> None:
+    with _refused(
+        f"{SCENARIO}: actions[0]: expected create(...), update(...), patch(...) or delete(...), found 'delete'"
+    ):
+        check(_scenario(actions=["delete"]))
+
+
+def test_an_action_that_does_not_say_on_what_or_which_is_refused() -> None:
+    with _refused(
+        f"{_line('# nobody is deleted')}: delete: an action needs an object with a name: apiVersion, kind and "
+        "metadata.name, found {'kind': 'Pod'}"
+    ):
+        delete({"kind": "Pod"})  # nobody is deleted
+    with _refused(f"{_line('# no change')}: update: say what changes, such as update(obj, spec={{...}})"):
+        update(WIDGET)  # no change
+    with _refused(f"{_line('# a list')}: patch: expected a merge patch, such as {{'spec': {{...}}}}, found []"):
+        patch(WIDGET, [])  # type: ignore[arg-type]  # a list
+
+
+# The command
+
+_FILE = """\
+from explore.widgets import CRD, WIDGET, Widgets
+from kontend import Bounds, Scenario, always, delete
+
+def planned(cluster):
+    return cluster.get("Widget.example.com/v1", "w")["status"]["plan"]
+
+mine = Scenario(
+    [Widgets(), {controller}],
+    crds=[CRD],
+    objects=[WIDGET],
+    properties=[{property}],
+    bounds=Bounds({bounds}),
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ({"bounds": "lag=-1"}, "mine.py:12: Bounds(lag=-1): expected a whole number, at least 0"),
+        (
+            {"property": "always(planned)"},
+            "mine.py:5: always(planned) raised KeyError: 'status' (asked about the cluster at the start); " + ANSWER,
+        ),
+        (
+            {"controller": "None"},
+            "mine.py:7: controllers[1]: expected a Controller or the name of a built-in one, found None",
+        ),
+        ({"controller": "Widgts()"}, "mine.py:8: it cannot be imported: NameError: name 'Widgts' is not defined"),
+    ],
+)
+def test_the_command_names_the_line_and_shows_no_traceback(
+    written: dict[str, str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(_FILE.format(**{"controller": "", "property": "", "bounds": "", **written}))
+    assert main(["explore", "mine.py"]) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", f"kontend explore: {message}\n")
+
+
+def test_controllers_without_a_scenario_are_named_by_their_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(
+        "from kontend import Controller\n\nclass Mine(Controller):\n    kind = 'Widget'\n"
+        "    async def reconcile(self, request, api):\n        pass\n"
+    )
+    assert main(["explore", "mine.py"]) == 2
+    assert capsys.readouterr().err == (
+        "kontend explore: mine.py:3: Mine: 'Widget' does not name a kind: expected Kind.group/version, "
+        "such as 'Deployment.apps/v1' or 'Pod/v1'\n"
+    )
+
+
+@pytest.mark.parametrize(("option", "least"), [("lag", 0), ("concurrent", 1), ("worlds", 1), ("moves", 1)])
+@pytest.mark.parametrize("value", ["-1", "many"])
+def test_a_bad_bound_of_the_command_line_is_named_by_its_option(
+    option: str, least: int, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explore", "mine.py", f"--{option}", value]) == 2
+    message = f"argument --{option}: expected a whole number, at least {least}, found {value}"
+    assert capsys.readouterr().err.endswith(f"kontend explore: error: {message}\n")
+
+
+def test_a_bad_bound_of_a_counterexample_is_named_by_its_file(tmp_path: Path) -> None:
+    source = tmp_path / "mine.py"
+    source.write_text("from explore.widgets import Widgets, double_plan\nrace = double_plan(Widgets(), concurrent=2)\n")
+    violation = check(double_plan(Widgets(), concurrent=2)).violations[0]
+    trace = save(tmp_path, source, "race", violation, Bounds(concurrent=2))
+    with zipfile.ZipFile(trace) as archive:
+        document = json.loads(archive.read("trace.json"))
+    document["bounds"]["lag"] = -1
+    with zipfile.ZipFile(trace, "w") as archive:
+        archive.writestr("trace.json", json.dumps(document))
+    with _refused(f"{trace}: Bounds(lag=-1): expected a whole number, at least 0"):
+        run_again(trace)
