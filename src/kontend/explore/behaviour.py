@@ -158,9 +158,16 @@ class Behaviour:
     """The tree of one controller. All its instances share it."""
 
     def __init__(
-        self, controller: Controller, guards: Guards, namespaced: Callable[[str], bool], number: int = 0
+        self,
+        controller: Controller,
+        guards: Guards,
+        namespaced: Callable[[str], bool],
+        number: int = 0,
+        note: Callable[[int, Call], None] = lambda number, call: None,
     ) -> None:
+        """Begin without knowing anything; ``note`` is told of every call that is new."""
         self.controller = controller
+        self._note = note
         #: Which of the scenario's controllers it is.
         self.number = number
         # The explorer knows what each cache has seen, so waiting for own writes is its business.
@@ -195,6 +202,8 @@ class Behaviour:
             at = at.parent
         call, done, drawn, place = self._run(list(reversed(path)), start)
         before = parent.id if parent is not None else repr(start).encode()
+        if call is not None:
+            self._note(self.number, call)
         return Node(xxhash.xxh3_128_digest(before + answer), parent, answer, call, done, drawn, place)
 
     def _run(

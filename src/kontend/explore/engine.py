@@ -18,6 +18,7 @@ from kontend.cluster.storage import read_back
 from kontend.cluster.times import rfc3339
 from kontend.explore.behaviour import Behaviour, bind, bound
 from kontend.explore.cached_reads import read
+from kontend.explore.footprints import Footprints
 from kontend.explore.scenario import BadScenario, Scenario
 from kontend.explore.server import Server
 from kontend.explore.triggers import Triggers
@@ -25,6 +26,7 @@ from kontend.explore.uuids import Uuids
 from kontend.explore.world import Flight, Met, Pilot, World, key_of, sum_after, sum_of
 from kontend.kube.errors import ApiError
 from kontend.kube.names import Key
+from kontend.runtime.call import Call
 from kontend.runtime.predicates import Event
 
 _STALE: Final = " (stale)"
@@ -75,6 +77,8 @@ class Engine:
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         cluster = scenario.check()
+        #: What was seen of who touches what.
+        self.footprints = Footprints()
         self.server = Server(cluster.state.registry, remember=scenario.reductions.outcomes)
         self.lag = scenario.bounds.lag
         self.names: list[str] = []
@@ -82,7 +86,8 @@ class Engine:
         self.kinds: list[tuple[str, ...]] = []
         resources: list[tuple[str, ...]] = []
         for controller in scenario.running(cluster):
-            behaviour = Behaviour(controller, scenario.guards, self._namespaced, len(set(self.behaviours)))
+            number = len(set(self.behaviours))
+            behaviour = Behaviour(controller, scenario.guards, self._namespaced, number, self._noted)
             for number in range(1, scenario.bounds.concurrent + 1):
                 many = scenario.bounds.concurrent > 1
                 self.names.append(f"{controller.name}#{number}" if many else controller.name)
@@ -393,6 +398,11 @@ class Engine:
         if state.now != self._time[0]:
             self._time = (state.now, rfc3339(state.now))
         return self._time[1]
+
+    def _noted(self, controller: int, call: Call) -> None:
+        resource = self.server.resource(call.kind).key
+        if not call.cached or resource not in self.resources[controller * self.scenario.bounds.concurrent]:
+            self.footprints.note(controller, call, resource)
 
     def _namespaced(self, kind: str) -> bool:
         return self.server.resource(kind).namespaced

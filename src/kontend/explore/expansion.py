@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kontend.explore.engine import Engine, Move, Step
+from kontend.explore.footprints import Footprints
 from kontend.explore.scenario import BadScenario
 from kontend.explore.world import Pilot, World
 
@@ -89,27 +90,82 @@ class Expansion:
         self._deliveries = reductions.deliveries
         self._atomic = bounds.atomic
         self._reads = reductions.deliveries and reductions.reads and not bounds.atomic
-        #: Whether what a pilot does without the server depends on nobody else. Uuids drawn early do.
-        self._shared = reductions.uuids
+        #: Whether what a pilot does without the server is worked out once. Uuids drawn early depend on others.
+        self._shared = reductions.uuids and reductions.sleep
+        self._actions = engine.scenario.actions
+        # With several instances of each controller, whatever one does another can do, too.
+        self._persistent = reductions.persistent and reductions.deliveries and bounds.concurrent == 1
+        self._known = Footprints()
+        #: The kinds that somebody was believed not to touch.
+        self.relied: set[str] = set()
+        self._watched = {each for resources in engine.resources for each in resources}
         #: For each pilot, whether its events must be delivered in every order: mapping functions can tell.
         self._mapped = [bool(behaviour.controller.watches) for behaviour in engine.behaviours]
 
-    def leaps(self, world: World) -> list[Leap]:
-        """All leaps from a world, in a fixed order."""
+    def leaps(self, world: World, *, first: bool = False) -> list[Leap]:
+        """All leaps from a world, in a fixed order.
+
+        ``first`` says that the world belongs to the undisturbed runs, of which none is left out: which of two orders
+        disturbs less is not what persistent sets preserve.
+        """
         here = Leap(world)
         if not self._deliveries:
             return [here.then(move, self.engine.make(world, move)) for move in self.engine.moves(world)]
-        leaps: list[Leap] = []
-        for index, pilot in enumerate(world.pilots):
-            if pilot.flight is not None and self._asks(pilot):
-                leaps += self._global(here, Move("call", index))
-            elif self._atomic:
-                leaps += self._observations(here, index)
-            else:
-                leaps += [self._joined(here, index, local) for local in self._locals(world, index) if not local.is_half]
-        if world.acted < len(self.engine.scenario.actions):
+        if self._persistent and not first:
+            for index in range(len(world.pilots)):
+                if self._is_alone(world, index):
+                    leaps = self._leaps_of(here, index)
+                    if leaps:
+                        return leaps
+        leaps = [leap for index in range(len(world.pilots)) for leap in self._leaps_of(here, index)]
+        if world.acted < len(self._actions):
             leaps += self._global(here, Move("act"))
         return leaps
+
+    def _leaps_of(self, here: Leap, index: int) -> list[Leap]:
+        """What one pilot can do next."""
+        pilot = here.world.pilots[index]
+        if pilot.flight is not None and self._asks(pilot):
+            return self._global(here, Move("call", index))
+        if self._atomic:
+            return list(self._observations(here, index))
+        return [self._joined(here, index, local) for local in self._locals(here.world, index) if not local.is_half]
+
+    # Persistent sets
+
+    def learn(self, footprints: Footprints) -> bool:
+        """Go by what is known now; returns whether something was relied on that was wrong."""
+        return bool(self._known.merge(footprints) & self.relied)
+
+    def _is_alone(self, world: World, index: int) -> bool:
+        """Whether what a pilot does next is independent of all that others can do before it, and nobody sees it.
+
+        Its moves are made first then, and those of the others afterwards: no other order leads elsewhere. A pilot that
+        could go on like this for ever is never alone, so that nobody is forgotten: neither one that retries, nor one
+        that writes what it watches.
+        """
+        pilot = world.pilots[index]
+        number = self.engine.behaviours[index].number
+        known = self._known
+        if pilot.flight is not None and self._asks(pilot):
+            call = pilot.flight.node.call
+            if call is None:
+                return False
+            resource = self.engine.server.resource(call.kind).key
+            if call.writes and (
+                resource in self._watched or known.is_seen(resource) or known.is_read_by_others(number, resource)
+            ):
+                return False
+            touched = {resource}
+        elif pilot.waiting or self._atomic:
+            return False
+        else:
+            touched = {*self.engine.resources[index], *known.reads.get(number, ())}
+        actions = {self.engine.server.resource(action.kind).key for action in self._actions[world.acted :]}
+        if touched & actions or any(known.is_written_by_others(number, each) for each in touched):
+            return False
+        self.relied |= touched
+        return True
 
     # What only its own pilot can tell
 

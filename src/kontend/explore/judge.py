@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kontend.cluster.cluster import Cluster
 from kontend.explore.behaviour import Place
 from kontend.explore.engine import Engine, Step
+from kontend.explore.footprints import Looked
 from kontend.explore.lost_updates import lost_update
 from kontend.explore.scenario import Property, holds
 from kontend.explore.world import World
@@ -79,5 +79,6 @@ class Judge:
         question = (each.name, *(world.objects for world in worlds))
         found = self._answers.get(question)
         if found is None:
-            found = self._answers[question] = holds(each, *(Cluster(state=world.state) for world in worlds))
+            seen = self.engine.footprints.seen
+            found = self._answers[question] = holds(each, *(Looked(world.state, seen) for world in worlds))
         return found

@@ -78,10 +78,10 @@ class Expander:
         self._waiting[0] = world
         return self.engine.key(world), world.objects, self._judge.holds(world), tuple(self._judge.at_the_start(world))
 
-    def expand(self, numbers: list[int]) -> Iterator[tuple[int, list[Found]]]:
-        """Where some worlds lead."""
+    def expand(self, numbers: list[int], *, first: bool) -> Iterator[tuple[int, list[Found]]]:
+        """Where some worlds lead; ``first`` if these are worlds of undisturbed runs."""
         for number in numbers:
-            found, self._last = self.look(self._waiting.pop(number))
+            found, self._last = self.look(self._waiting.pop(number), first=first)
             yield number, found
 
     def keep(self, number: int, parent: int, at: int) -> None:
@@ -89,11 +89,19 @@ class Expander:
         del parent
         self._waiting[number] = self._last[at]
 
-    def look(self, world: World) -> tuple[list[Found], list[World]]:
+    def was_mistaken(self) -> bool:
+        """Whether somebody touched what nobody was believed to touch; asked where no world is half looked at."""
+        if not self._expansion.learn(self.engine.footprints):
+            return False
+        self._expansion.relied.clear()
+        self._waiting.clear()
+        return True
+
+    def look(self, world: World, *, first: bool) -> tuple[list[Found], list[World]]:
         """Where a world leads."""
         engine, judge = self.engine, self._judge
         found, worlds = [], []
-        for leap in self._expansion.leaps(world):
+        for leap in self._expansion.leaps(world, first=first):
             wrongs: tuple[tuple[int, Wrong], ...] = ()
             for at, before, step in leap.writes:
                 wrongs += tuple((at, wrong) for wrong in judge.of_a_write(before, step, leap.moves[at - 1].pilot))
@@ -129,27 +137,16 @@ class Search:
         """
         self.scenario = scenario
         self.engine = Engine(scenario)
-        self.graph = Graph()
         self._progress = progress
         self._until_first = until_first
         self._undisturbed = undisturbed
         self._depth_first = depth_first
         self._expander = Expander(self.engine)
         self._limits = Limits(scenario.bounds)
-        self._violations: dict[str, _Violated] = {}
-        self._lost: dict[Place, _Violated] = {}
-        #: End states by what they are whatever the uuids: the cheapest world, and the state.
-        self._ends: dict[bytes, tuple[int, State]] = {}
-        #: What stands for an end state, by what stands for its objects.
-        self._end_keys: dict[int, bytes] = {}
-        self._wrote = False
-        self._created: set[Key] = set()
-        #: Of the user's actions: those that were taken somewhere, and why the others were refused.
-        self._taken: set[int] = set()
-        self._refused: dict[int, str] = {}
         self._judge = Judge(self.engine)
         self._places = self._judge.places
         self.verdict = Verdict(bounds=str(scenario.bounds))
+        self._begin()
 
     def run(self) -> Verdict:
         """Search until the space is closed, a limit is reached, or (``until_first``) something is violated."""
@@ -182,6 +179,30 @@ class Search:
 
     def _explore(self) -> str:
         """Look at all worlds; returns why it stopped before the end, if it did."""
+        while True:
+            stopped = self._pass()
+            if stopped is not None:
+                return stopped
+            self._begin()
+
+    def _begin(self) -> None:
+        """Forget all worlds."""
+        self.graph = Graph()
+        self.verdict.moves = 0
+        self._violations: dict[str, _Violated] = {}
+        self._lost: dict[Place, _Violated] = {}
+        #: End states by what they are whatever the uuids: the cheapest world, and the state.
+        self._ends: dict[bytes, tuple[int, State]] = {}
+        #: What stands for an end state, by what stands for its objects.
+        self._end_keys: dict[int, bytes] = {}
+        self._wrote = False
+        self._created: set[Key] = set()
+        #: Of the user's actions: those that were taken somewhere, and why the others were refused.
+        self._taken: set[int] = set()
+        self._refused: dict[int, str] = {}
+
+    def _pass(self) -> str | None:
+        """Look at all worlds; None when it must be done again, because controllers touch more than was known."""
         graph = self.graph
         key, objects, holds, wrongs = self._expander.first()
         graph.add(key, -1, (), 0, objects, holds)
@@ -194,7 +215,8 @@ class Search:
             layer = order[-1] if self._depth_first else order[0]
             if layer[0] > 0 and not self._depth_first and self._refused:
                 self._judge_actions(undisturbed=True)
-            for number, found in self._expander.expand(self._next(layers, order, layer)):
+            first = self._undisturbed or (layer[0] == 0 and not self._depth_first)
+            for number, found in self._expander.expand(self._next(layers, order, layer), first=first):
                 for new in self._consume(number, found):
                     at = self._layer(new)
                     if at not in layers:
@@ -209,6 +231,8 @@ class Search:
                     return "something is violated"
                 if self._progress is not None and looked % _OFTEN == 0:
                     self._progress(len(graph), self.verdict.moves)
+            if self._expander.was_mistaken():
+                return None
         self._judge_actions(undisturbed=False)
         return ""
 
