@@ -17,14 +17,16 @@ from kontend.cluster.cluster import Cluster
 from kontend.cluster.state import State
 from kontend.explore.behaviour import Place
 from kontend.explore.engine import Engine, Move, Step
-from kontend.explore.lost_updates import lost_update
 from kontend.explore.scenario import BadScenario, Property, Scenario
 from kontend.explore.uuids import end_key
 from kontend.explore.verdict import Verdict, Violation
 from kontend.explore.world import World
+from kontend.explore.wrong_writes import wrong_writes
 
 #: After how many worlds progress is told.
 _OFTEN: Final = 500
+#: The properties that say that an update was lost; a vanished element is the lost update of an element.
+_LOSSES: Final = ("lost update", "vanished element")
 
 
 @dataclass(slots=True)
@@ -192,21 +194,12 @@ class Search:
 
     def _check_write(self, number: int, move: Move, world: World, step: Step) -> None:
         if step.flight is not None:
-            for change in step.changes:
-                path = lost_update(world.state, step.flight, change)
-                if path:
-                    who = self.engine.names[move.pilot]
-                    sentence = (
-                        f"{who} wrote {path} of {change.key} over a change made since it had read the object, "
-                        "and nobody was told"
-                    )
-                    self._violate("lost update", sentence, number, move)
-                    place = step.flight.node.place
-                    if place not in self.lost:
-                        choices = [*self._path(number), move]
-                        self.lost[place] = Violation(
-                            "lost update", sentence, tuple(self._story(choices)), tuple(choices)
-                        )
+            who, place = self.engine.names[move.pilot], step.flight.node.place
+            for name, sentence in wrong_writes(world.state, who, step.flight, step.changes):
+                self._violate(name, sentence, number, move)
+                if name in _LOSSES and place not in self.lost:
+                    choices = [*self._path(number), move]
+                    self.lost[place] = Violation(name, sentence, tuple(self._story(choices)), tuple(choices))
         for each in self.scenario.properties:
             if each.mode in ("always", "never"):
                 worlds = (world, step.world) if each.arity == 2 else (step.world,)
