@@ -162,8 +162,8 @@ class Behaviour:
         controller: Controller,
         guards: Guards,
         namespaced: Callable[[str], bool],
-        number: int = 0,
-        note: Callable[[int, Call], None] = lambda number, call: None,
+        number: int,
+        note: Callable[[int, Call], None],
     ) -> None:
         """Begin without knowing anything; ``note`` is told of every call that is new."""
         self.controller = controller

@@ -197,10 +197,7 @@ class Expansion:
         return Leap(world, here.moves + local.moves, price, here.writes, local.error or here.error)
 
     def _others_fly(self, world: World, index: int) -> bool:
-        for other, pilot in enumerate(world.pilots):
-            if pilot.flight is not None and other != index:
-                return True
-        return False
+        return any(pilot.flight is not None and other != index for other, pilot in enumerate(world.pilots))
 
     def _reached(self, here: Leap, index: int) -> Iterator[Leap]:
         """Wherever a pilot can get without asking the server, also half way."""
@@ -277,10 +274,7 @@ class Expansion:
 
     def _is_behind(self, world: World, index: int) -> bool:
         pilot = world.pilots[index]
-        for at, resource in enumerate(self.engine.resources[index]):
-            if pilot.undelivered(world.state, at, resource):
-                return True
-        return False
+        return any(pilot.undelivered(world.state, at, each) for at, each in enumerate(self.engine.resources[index]))
 
     # What others can tell
 

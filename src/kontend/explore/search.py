@@ -29,6 +29,8 @@ from kontend.kube.names import Key
 
 #: After how many worlds progress is told and the clock is looked at.
 _OFTEN: Final = 500
+#: The properties that say that an update was lost; a vanished element is the lost update of an element.
+_LOSSES: Final = ("lost update", "vanished element")
 
 
 class Found(NamedTuple):
@@ -54,6 +56,7 @@ class _Violated(NamedTuple):
 
     cost: int
     length: int
+    property: str
     sentence: str
     #: The world before, and the moves from there.
     number: int
@@ -166,14 +169,14 @@ class Search:
         verdict.worlds = len(self.graph)
         verdict.cut = self.graph.cut
         verdict.runs = sum(behaviour.runs for behaviour in set(self.engine.behaviours))
-        verdict.violations += [self._told(name, found) for name, found in self._violations.items()]
+        verdict.violations += [self._told(found) for found in self._violations.values()]
         verdict.seconds = time.perf_counter() - begun
         return verdict
 
     @property
     def lost(self) -> dict[Place, Violation]:
         """The shortest story for each line of code that can lose an update."""
-        return {place: self._told("lost update", found) for place, found in self._lost.items()}
+        return {place: self._told(found) for place, found in self._lost.items()}
 
     # Finding worlds
 
@@ -367,19 +370,24 @@ class Search:
     def _wrong(self, wrong: Wrong, number: int, last: tuple[Move, ...] = (), price: int = 0) -> None:
         """Keep the cheapest violation of each property, and of each line of code that can lose an update."""
         found = _Violated(
-            self.graph.costs[number] + price, self.graph.depths[number] + len(last), wrong.sentence, number, last
+            self.graph.costs[number] + price,
+            self.graph.depths[number] + len(last),
+            wrong.property,
+            wrong.sentence,
+            number,
+            last,
         )
         known = self._violations.get(wrong.property)
         if known is None or found[:2] < known[:2]:
             self._violations[wrong.property] = found
-        if wrong.place is not None and wrong.property == "lost update":
+        if wrong.place is not None and wrong.property in _LOSSES:
             known = self._lost.get(wrong.place)
             if known is None or found[:2] < known[:2]:
                 self._lost[wrong.place] = found
 
-    def _told(self, name: str, found: _Violated) -> Violation:
+    def _told(self, found: _Violated) -> Violation:
         choices = [*self.graph.path(found.number), *found.last]
-        return violation_of(self.engine, name, found.sentence, choices)
+        return violation_of(self.engine, found.property, found.sentence, choices)
 
     def _state_of(self, number: int) -> State:
         steps = replay(self.engine, self.graph.path(number))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kontend.cluster.state import Change
 from kontend.explore.engine import Engine, Move, Step, replay
+from kontend.explore.scenario import BUILT_IN
 from kontend.explore.verdict import Violation
 from kontend.kube.names import Key
 
@@ -15,7 +16,7 @@ def violation_of(engine: Engine, name: str, sentence: str, choices: Sequence[Mov
     steps = replay(engine, choices)
     return Violation(
         name,
-        sentence + _clash(steps),
+        sentence if name in BUILT_IN else sentence + _clash(steps),
         tuple(step.text for step in steps),
         tuple(choices),
         sum(step.price for step in steps),
