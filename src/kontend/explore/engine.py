@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 
 from rpds import HashTrieMap
 
-from kontend.cluster.cluster import Cluster
 from kontend.cluster.state import Change, State
 from kontend.cluster.storage import read_back
 from kontend.cluster.times import rfc3339
@@ -24,7 +23,6 @@ from kontend.explore.server import Server
 from kontend.explore.triggers import Triggers
 from kontend.explore.uuids import Uuids
 from kontend.explore.world import Flight, Met, Pilot, World, key_of, sum_after, sum_of
-from kontend.kube.errors import ApiError
 from kontend.kube.names import Key
 from kontend.runtime.call import Call
 from kontend.runtime.predicates import Event
@@ -171,15 +169,13 @@ class Engine:
 
     def _act(self, world: World, _: Move) -> Step:
         action = self.scenario.actions[world.acted]
-        cluster = Cluster(state=self.server.before_write(world, action.kind))
+        reply = self.server.act(world, action)
         text = f"the user {action.text}"
         price = int(self._is_busy(world))
-        try:
-            action.perform(cluster)
-        except ApiError as error:
-            refused = f"{text}: refused ({error.message})"
-            return Step(world.but(acted=world.acted + 1), refused, error=error.message, price=price)
-        world, changes = self._committed(world.but(acted=world.acted + 1), cluster.state, -1)
+        if reply.text:
+            refused = f"{text}: refused ({reply.text})"
+            return Step(world.but(acted=world.acted + 1), refused, error=reply.text, price=price)
+        world, changes = self._committed(world.but(acted=world.acted + 1), reply.carried_out(world.state), -1)
         return Step(world, text, changes, price=price)
 
     def _start(self, world: World, move: Move) -> Step:

@@ -10,8 +10,7 @@ start or a read past that would change what it sees. So before such a write ever
 half way. The sequence of writes is never touched, which is why every property that holds without these reductions holds
 with them, and the other way round.
 
-What a pilot can do without the server depends on nothing but the pilot and the state, so it is worked out once for
-both and shared by all worlds that have them.
+What a pilot can do without the server is worked out once (``solo.py``).
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from typing import Final
 from kontend.explore.engine import Engine, Move, Step
 from kontend.explore.footprints import Footprints
 from kontend.explore.scenario import BadScenario
+from kontend.explore.solo import Solo
 from kontend.explore.world import Pilot, World
 
 #: A reconcile that has read its cache in so many ways without asking the server for anything never will.
@@ -64,23 +64,6 @@ class Leap:
 Written = tuple[int, World, Step]
 
 
-class Local:
-    """What a pilot can do without the server."""
-
-    __slots__ = ("error", "is_half", "moves", "pilot", "stale", "starts")
-
-    def __init__(self, leap: Leap, index: int, *, starts: bool, is_half: bool) -> None:
-        self.moves = leap.moves
-        #: The pilot afterwards.
-        self.pilot = leap.world.pilots[index]
-        self.error = leap.error
-        self.starts = starts
-        #: How many of its reads were stale.
-        self.stale = leap.price
-        #: Whether it stops before the reconcile asks the server for something or ends.
-        self.is_half = is_half
-
-
 class Expansion:
     """Finds the leaps from a world."""
 
@@ -92,6 +75,7 @@ class Expansion:
         self._reads = reductions.deliveries and reductions.reads and not bounds.atomic
         #: Whether what a pilot does without the server is worked out once. Uuids drawn early depend on others.
         self._shared = reductions.uuids and reductions.sleep
+        self._known_solos: dict[tuple[int, bytes, int], list[Solo]] = {}
         self._actions = engine.scenario.actions
         # With several instances of each controller, whatever one does another can do, too.
         self._persistent = reductions.persistent and reductions.deliveries and bounds.concurrent == 1
@@ -129,7 +113,7 @@ class Expansion:
             return self._global(here, Move("call", index))
         if self._atomic:
             return list(self._observations(here, index))
-        return [self._joined(here, index, local) for local in self._locals(here.world, index) if not local.is_half]
+        return [self._joined(here, index, solo) for solo in self._solos(here.world, index) if not solo.is_half]
 
     # Persistent sets
 
@@ -169,32 +153,40 @@ class Expansion:
 
     # What only its own pilot can tell
 
-    def _locals(self, world: World, index: int) -> list[Local]:
+    def _solos(self, world: World, index: int) -> list[Solo]:
         """What a pilot can do without the server."""
         pilot = world.pilots[index]
         if pilot.flight is None and not (pilot.queue or pilot.waiting or self._is_behind(world, index)):
             return []
-        found = pilot.remembered(world.state)
-        if found is None or not self._shared:
-            found = []
-            is_shared = self._shared
-            uuids = pilot.flight.uuids if pilot.flight is not None else ()
-            for leap in self._reached(Leap(world), index):
-                local = Local(leap, index, starts=pilot.flight is None, is_half=self._is_half_way(leap.world, index))
-                # The price of starting depends on the others.
-                local.stale -= int(local.starts and self._others_fly(world, index))
-                found.append(local)
-                after = local.pilot.flight
-                is_shared = is_shared and (after is None or after.uuids in ((), uuids))
-            if is_shared:
-                pilot.remember(world.state, found)
-        return found  # type: ignore[no-any-return]
+        resources = self.engine.resources[index]
+        question = (index, pilot.key(world.state, resources), world.objects)
+        found = self._known_solos.get(question)
+        if found is None:
+            # What starting costs depends on the others.
+            price = int(pilot.flight is None and self._others_fly(world, index))
+            found = [
+                Solo(
+                    world,
+                    leap.world,
+                    index,
+                    resources,
+                    moves=leap.moves,
+                    error=leap.error,
+                    stale=leap.price - price,
+                    is_half=self._is_half_way(leap.world, index),
+                )
+                for leap in self._reached(Leap(world), index)
+            ]
+            if self._shared and not any(solo.uuids for solo in found):
+                self._known_solos[question] = found
+        return found
 
-    def _joined(self, here: Leap, index: int, local: Local) -> Leap:
+    def _joined(self, here: Leap, index: int, solo: Solo) -> Leap:
         """A leap with what a pilot does without the server."""
-        price = here.price + local.stale + int(local.starts and self._others_fly(here.world, index))
-        world = here.world.with_pilot(index, local.pilot)
-        return Leap(world, here.moves + local.moves, price, here.writes, local.error or here.error)
+        state, pilot = here.world.state, here.world.pilots[index]
+        price = here.price + solo.stale + int(solo.starts and self._others_fly(here.world, index))
+        world = here.world.with_pilot(index, solo.again(state, pilot, self.engine.resources[index]))
+        return Leap(world, here.moves + solo.moves, price, here.writes, solo.error or here.error)
 
     def _others_fly(self, world: World, index: int) -> bool:
         return any(pilot.flight is not None and other != index for other, pilot in enumerate(world.pilots))
@@ -298,9 +290,9 @@ class Expansion:
         pilot = here.world.pilots[index]
         if not self._reads or index == move.pilot or (pilot.flight is not None and self._asks(pilot)):
             return
-        for local in self._locals(here.world, index):
-            if local.is_half:
-                yield self._joined(here, index, local)
+        for solo in self._solos(here.world, index):
+            if solo.is_half:
+                yield self._joined(here, index, solo)
 
     def _is_pushed(self, world: World, step: Step, index: int) -> bool:
         """Whether what was written makes a cache fall behind further than it may, so that it is delivered events."""
