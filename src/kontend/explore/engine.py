@@ -300,7 +300,7 @@ class Engine:
     # Writes and deliveries
 
     def _committed(self, world: World, after: State, index: int) -> tuple[World, Sequence[Change]]:
-        """The world after a write, with caches that would be too far behind brought forward."""
+        """The world after a write."""
         changes = after.changes_since(world.state.resource_version)
         born = world.born
         for change in changes:
@@ -317,11 +317,44 @@ class Engine:
             pilot = world.pilots[index]
             own = [(each.resource, each.key, each.resource_version) for each in changes]
             world = world.with_pilot(index, pilot.but(own=(*pilot.own, *own)))
-        for other in range(len(world.pilots)):
-            for at, resource in enumerate(self.resources[other]):
-                while len(world.undelivered(world.pilots[other], at, resource)) > self.lag:
-                    world, _ = self._delivered(world, other, at)
-        return self._tidied(world), changes
+        caught_up = [self._caught_up(world, other, pilot) for other, pilot in enumerate(world.pilots)]
+        return world.but(pilots=tuple(caught_up)), changes
+
+    def also(self, step: Step, before: World, variant: World) -> World:
+        """The world after a step, if some pilots had done something by themselves before it.
+
+        ``variant`` is the world that the step would have been made in then. What was written is the same.
+        """
+        pilots = list(step.world.pilots)
+        for index, pilot in enumerate(variant.pilots):
+            if pilot is not before.pilots[index]:
+                pilots[index] = self._caught_up(step.world, index, pilot)
+        return step.world.but(pilots=tuple(pilots))
+
+    def _caught_up(self, world: World, index: int, pilot: Pilot) -> Pilot:
+        """A pilot after a write, with caches that would be too far behind brought forward."""
+        resources, state = self.resources[index], world.state
+        positions: list[int] | None = None
+        for at, resource in enumerate(resources):
+            pending = pilot.undelivered(state, at, resource)
+            if len(pending) > self.lag:
+                world = world.with_pilot(index, pilot)
+                while len(world.undelivered(world.pilots[index], at, resource)) > self.lag:
+                    world, _ = self._delivered(world, index, at)
+                pilot = world.pilots[index]
+                positions = None
+            elif not pending and pilot.positions[at] != state.resource_version:
+                # A cache that misses nothing is at the front, so that looking back stays short.
+                positions = positions or list(pilot.positions)
+                positions[at] = state.resource_version
+                pilot = pilot.but(positions=tuple(positions))
+        if pilot.own:
+            own = tuple(
+                [met for met in pilot.own if met[0] in resources and met[2] > pilot.positions[resources.index(met[0])]]
+            )
+            if own != pilot.own:
+                pilot = pilot.but(own=own)
+        return pilot
 
     def _delivered(self, world: World, index: int, at: int) -> tuple[World, str]:
         pilot = world.pilots[index]
@@ -338,28 +371,6 @@ class Engine:
             moved = moved.but(queue=pilot.queue | requests)
         text = f"{self.names[index]} sees {change.type} {kind.partition('.')[0].partition('/')[0]} {change.key}"
         return world.with_pilot(index, moved), text
-
-    def _tidied(self, world: World) -> World:
-        """Bring positions of caches that miss nothing to the front, so that looking back stays short."""
-        newest = world.state.resource_version
-        pilots = list(world.pilots)
-        for index, pilot in enumerate(pilots):
-            positions = tuple(
-                [
-                    position if pilot.undelivered(world.state, at, self.resources[index][at]) else newest
-                    for at, position in enumerate(pilot.positions)
-                ]
-            )
-            own = pilot.own
-            if own:
-                own = tuple(
-                    met
-                    for met in own
-                    if met[0] in self.resources[index] and met[2] > positions[self.resources[index].index(met[0])]
-                )
-            if positions != pilot.positions or own != pilot.own:
-                pilots[index] = pilot.but(positions=positions, own=own)
-        return world.but(pilots=tuple(pilots))
 
     # Small things
 

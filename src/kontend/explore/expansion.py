@@ -70,21 +70,22 @@ class Expansion:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         reductions, bounds = engine.scenario.reductions, engine.scenario.bounds
-        self._deliveries = reductions.deliveries
+        #: For each pilot, whether its events must be delivered in every order: mapping functions can tell.
+        self._mapped = [bool(behaviour.controller.watches) for behaviour in engine.behaviours]
+        # A whole reconcile pushes caches in the middle, where mapping functions could tell what was delivered before.
+        self._deliveries = reductions.deliveries and not (bounds.atomic and any(self._mapped))
         self._atomic = bounds.atomic
-        self._reads = reductions.deliveries and reductions.reads and not bounds.atomic
+        self._reads = self._deliveries and reductions.reads and not bounds.atomic
         #: Whether what a pilot does without the server is worked out once. Uuids drawn early depend on others.
         self._shared = reductions.uuids and reductions.sleep
         self._known_solos: dict[tuple[int, bytes, int], list[Solo]] = {}
         self._actions = engine.scenario.actions
         # With several instances of each controller, whatever one does another can do, too.
-        self._persistent = reductions.persistent and reductions.deliveries and bounds.concurrent == 1
+        self._persistent = reductions.persistent and self._deliveries and bounds.concurrent == 1
         self._known = Footprints()
         #: The kinds that somebody was believed not to touch.
         self.relied: set[str] = set()
         self._watched = {each for resources in engine.resources for each in resources}
-        #: For each pilot, whether its events must be delivered in every order: mapping functions can tell.
-        self._mapped = [bool(behaviour.controller.watches) for behaviour in engine.behaviours]
 
     def leaps(self, world: World, *, first: bool = False) -> list[Leap]:
         """All leaps from a world, in a fixed order.
@@ -279,8 +280,15 @@ class Expansion:
             for index in range(len(here.world.pilots)):
                 if self._is_pushed(here.world, step, index):
                     before += [half for leap in before for half in self._unseen(leap, index, move)]
-            leaps += [leap.then(move, self.engine.make(leap.world, move)) for leap in before[1:]]
+            leaps += [self._also(here, leap, move, step) for leap in before[1:]]
         return leaps
+
+    def _also(self, here: Leap, leap: Leap, move: Move, step: Step) -> Leap:
+        """A step that was made here, made after a leap of pilots that it does not touch."""
+        world = self.engine.also(step, here.world, leap.world)
+        # A user who acts while somebody is under way disturbs. What is wrong with the write was seen without the leap.
+        price = leap.price + (1 if move.what == "act" else step.price)
+        return Leap(world, (*leap.moves, move), price, (), step.error or leap.error)
 
     def _unseen(self, here: Leap, index: int, move: Move) -> Iterator[Leap]:
         """What a pilot can have done so that a push makes a difference, and does not stop anywhere else."""

@@ -96,8 +96,7 @@ class Pilot:
             self.know(state)
         found = self._pending.get(at)
         if found is None:
-            changes = state.changes_since(position)
-            found = self._pending[at] = [change for change in changes if change.resource == resource]
+            found = self._pending[at] = state.changes_since(position, resource)
         return found
 
     def key(self, state: State, kinds: tuple[str, ...]) -> bytes:
