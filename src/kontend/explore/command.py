@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from kontend.explore.artefact import run_again, save
-from kontend.explore.behaviour import Nondeterminism
+from kontend.explore.determinism import Nondeterminism
 from kontend.explore.scenario import BadScenario, Scenario
 from kontend.explore.search import check
 from kontend.explore.source import scenarios_in

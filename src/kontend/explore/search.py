@@ -15,9 +15,9 @@ from typing import Final
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.state import State
-from kontend.explore.behaviour import Place
 from kontend.explore.engine import Engine, Move, Step
 from kontend.explore.lost_updates import lost_update
+from kontend.explore.outcome import Place
 from kontend.explore.scenario import BadScenario, Property, Scenario
 from kontend.explore.uuids import end_key
 from kontend.explore.verdict import Verdict, Violation
