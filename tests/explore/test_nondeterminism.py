@@ -12,19 +12,25 @@ import os
 import random
 import re
 import secrets
+import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from explore.widgets import CRD, KIND, WIDGET, Widgets
-from kontend.explore.behaviour import Behaviour
+from kontend.cli import main
+from kontend.explore.behaviour import Behaviour, Conversation
 from kontend.explore.determinism import Nondeterminism
+from kontend.explore.held_again import read, written
 from kontend.explore.outcome import NOWHERE, Done, Outcome, difference
 from kontend.explore.scenario import Bounds, Scenario
 from kontend.explore.search import check
@@ -36,6 +42,7 @@ from kontend.runtime.controller import BadController, Controller, Request
 from kontend.runtime.guards import Guards
 from kontend.runtime.patches import merge_from
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "double_plan.py"
 HERE = Path(__file__).name
 LOG = logging.getLogger(__name__)
 FLAGS: dict[str, bool] = {}
@@ -424,3 +431,126 @@ def test_the_smallest_difference_is_told(first: Any, second: Any, told: str) -> 
         told = f"update {KIND} default/w: {told}"
     first = Outcome(first, None, 0, NOWHERE) if isinstance(first, Call) else first
     assert difference(first, second) == told
+
+
+# Other processes
+
+SETS = """
+import sys
+from kontend import Api, Controller, Request
+
+print("imported", "!" * 100_000)
+
+class Widgets(Controller):
+    kind = "Widget.example.com/v1"
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        widget = await api.get(self.kind, request)
+        if not widget["spec"].get("colors"):
+            widget["spec"]["colors"] = VALUE
+            await api.update(widget)
+"""
+
+
+def _file(directory: Path, value: str) -> str:
+    file = directory / "widgets.py"
+    file.write_text(SETS.replace("VALUE", value))
+    return str(file)
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    """What the files of these tests leave behind in this process."""
+    path = list(sys.path)
+    yield
+    sys.path[:] = path
+    sys.modules.pop("kontend_user_widgets", None)
+
+
+def test_the_order_of_a_set_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = _file(tmp_path, "list({'red', 'green', 'blue', 'white'})")
+    assert main(["explore", file, "--failures", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert (
+        "kontend explore: widgets default/example: with the same answers it did something else\n"
+        "  widgets.py:14: update Widget.example.com/v1 default/example: the order of spec.colors is ["
+    ) in told
+    assert (
+        "  it was held again in another process: the order of a set (sort it), or something else that differs from one "
+        "process to the next\n"
+    ) in told
+    assert main(["explore", file, "--failures", str(tmp_path), "--one-process"]) == 0
+
+
+def test_the_hash_of_a_string_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", _file(tmp_path, "[str(hash('red'))]")]) == 2
+    told = capsys.readouterr().err
+    assert "widgets.py:14: update Widget.example.com/v1 default/example: spec.colors[0] is " in told
+    assert "widgets.py:13 calls hash(); it differs from one process to the next" in told
+
+
+def test_a_sorted_set_is_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", _file(tmp_path, "sorted({'red', 'green', 'blue', 'white'})")]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_file_that_does_not_run_in_another_process_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = Path(_file(tmp_path, "['red']"))
+    file.write_text(file.read_text() + "\nif 'held_again' in sys.argv[0]:\n    raise OSError('only once')\n")
+    assert main(["explore", str(file)]) == 2
+    told = capsys.readouterr().err
+    assert "widgets.py: its controllers could not be run in another process: " in told
+    assert "it cannot be imported: OSError: only once (--one-process goes without)" in told
+
+
+def test_the_command_says_the_same_in_every_process(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "kontend.cli",
+        "explore",
+        str(EXAMPLE),
+        "--one-process",
+        "--failures",
+        str(tmp_path),
+    ]
+    said = {
+        re.sub(
+            r"[\d.]+ s\n",
+            "",
+            subprocess.run(
+                command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=False
+            ).stdout,
+        )
+        for seed in ("5", "6")
+    }
+    assert len(said) == 1
+    assert "holds in all" in said.pop()
+
+
+TEXTS = st.text(max_size=5)
+CALLS = st.builds(
+    Call,
+    st.sampled_from(["get", "update", "patch"]),
+    st.just(KIND),
+    TEXTS,
+    TEXTS,
+    body=st.binary(max_size=8),
+    query=st.lists(st.tuples(TEXTS, TEXTS), max_size=2).map(tuple),
+    cached=st.booleans(),
+)
+
+
+@given(
+    st.tuples(st.builds(Key, TEXTS, TEXTS), st.binary(max_size=8), TEXTS),
+    st.lists(st.tuples(CALLS, st.binary(max_size=8)), max_size=2),
+    st.one_of(
+        st.builds(lambda call: Outcome(call, None, 2, NOWHERE), CALLS),
+        st.builds(_ended, st.booleans(), TEXTS, st.binary(max_size=8), st.integers(0, 9)),
+    ),
+)
+def test_a_conversation_that_was_written_down_is_read_as_it_was(start: Any, path: Any, outcome: Outcome) -> None:
+    conversation = Conversation(start, path, outcome)
+    assert read(orjson.loads(orjson.dumps(written(conversation)))) == conversation

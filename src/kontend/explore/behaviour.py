@@ -11,9 +11,9 @@ order in which the conversation met them. Whoever makes the call puts the real o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -82,6 +82,14 @@ class Node:
         #: How many uuids were drawn so far.
         self.drawn = drawn
         self.children: dict[Any, Node] = {}
+
+
+class Conversation(NamedTuple):
+    """A conversation that was held: how it began, what was said, and what came next."""
+
+    start: Start
+    path: Exchanges
+    outcome: Outcome
 
 
 class _Suspend:
@@ -154,6 +162,34 @@ class Behaviour:
         node = Node(len(self.nodes), parent, answer, call, done, drawn, place)
         self.nodes.append(node)
         return node
+
+    def conversations(self, most: int) -> list[Conversation]:
+        """Some of the conversations that went furthest, evenly spread over all of them."""
+        ends = list(self._ends())
+        # Rounded up, so that it is never more than so many.
+        sample = ends[:: -(-len(ends) // most)] if ends else []
+        return [
+            Conversation(
+                start,
+                _path_to(node.parent, node.answer),
+                Outcome(node.call, node.done, node.drawn, node.place),
+            )
+            for start, node in sample
+        ]
+
+    def hold_again(self, conversation: Conversation) -> None:
+        """Hold a conversation of another process. Raises :class:`Nondeterminism` unless it comes to the same."""
+        start, path, outcome = conversation
+        self._determinism.held_again(start[0], outcome, lambda: self._held(path, start))
+
+    def _ends(self) -> Iterator[tuple[Start, Node]]:
+        for start, root in self._roots.items():
+            stack = [root]
+            while stack:
+                node = stack.pop()
+                if not node.children:
+                    yield start, node
+                stack.extend(reversed(node.children.values()))
 
     def _run(self, path: Exchanges, start: Start) -> Outcome:
         """What the reconcile does after these answers: found by running it, and some runs are made twice."""

@@ -24,6 +24,10 @@ _UNKNOWN: Final = (
     "nothing was called that is known to differ: does it keep something from one run to the next in an object? "
     "Name in `memory` what it remembers, as plain data"
 )
+_PROCESSES: Final = (
+    "it was held again in another process: the order of a set (sort it), or something else that differs from one "
+    "process to the next"
+)
 
 
 class Nondeterminism(Exception):
@@ -61,6 +65,12 @@ class Determinism:
         if wrong:
             raise self._error(request, "", wrong)
         return first
+
+    def held_again(self, request: Key, expected: Outcome, run: Callable[[], Outcome]) -> None:
+        """Make a run of another process again. Raises :class:`Nondeterminism` unless it comes to the same."""
+        told, calls = self._compared(expected, run)
+        if told:
+            raise self._error(request, told, calls.suspects() or [_PROCESSES])
 
     def _once(self, request: Key, run: Callable[[], Outcome]) -> Outcome:
         try:
