@@ -12,15 +12,18 @@ from typing import Any, Final
 import orjson
 
 from kontend.explore.artefact import run_again, save
-from kontend.explore.behaviour import Nondeterminism
+from kontend.explore.determinism import Nondeterminism
+from kontend.explore.held_again import hold_again, recorded
 from kontend.explore.scenario import LEAST, BadScenario, Scenario, not_among
-from kontend.explore.search import check
+from kontend.explore.search import Search
 from kontend.explore.source import scenarios_in
 from kontend.explore.verdict import Verdict
 from kontend.kube.errors import ApiError
 from kontend.runtime.controller import BadController
 
 _FAILURES: Final = Path("failures")
+#: How many conversations are held again in other processes.
+_CONVERSATIONS: Final = 300
 _BOUNDS: Final = {
     "lag": "how many events a cache may be behind",
     "concurrent": "how many instances of each controller",
@@ -42,6 +45,9 @@ def run(argv: Sequence[str]) -> int:
             f"--{name}", type=_at_least(LEAST[name]), metavar="N", help=f"{what} (default: what the scenario says)"
         )
     parser.add_argument("--atomic", action="store_true", help="let nothing happen between the calls of a reconcile")
+    parser.add_argument(
+        "--one-process", action="store_true", help="do not compare with what the controllers do in other processes"
+    )
     parser.add_argument("--output-format", choices=("text", "json"), default="text")
     try:
         options = parser.parse_args(list(argv))
@@ -56,7 +62,14 @@ def run(argv: Sequence[str]) -> int:
             for name, scenario in scenarios.items()
             if options.scenario in (None, name)
         }
-        verdicts = {name: check(scenario, progress=_progress()) for name, scenario in scenarios.items()}
+        verdicts: dict[str, Verdict] = {}
+        conversations: list[dict[str, Any]] = []
+        for name, scenario in scenarios.items():
+            search = Search(scenario, progress=_progress())
+            verdicts[name] = search.run()
+            conversations += recorded(name, search.engine.behaviours, most=_CONVERSATIONS // len(scenarios))
+        if not options.one_process:
+            hold_again(options.file, conversations)
     except (BadScenario, BadController, Nondeterminism, ApiError) as error:
         sys.stderr.write(f"kontend explore: {error}\n")
         return 2

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kontend.explore.behaviour import Place
 from kontend.explore.engine import Engine, Step
 from kontend.explore.footprints import Looked
+from kontend.explore.outcome import Place
 from kontend.explore.scenario import Property, holds
 from kontend.explore.world import World
 from kontend.explore.wrong_writes import wrong_writes

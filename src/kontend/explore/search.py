@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from kontend.cluster.state import State
-from kontend.explore.behaviour import Place
 from kontend.explore.engine import Engine, Move, replay
 from kontend.explore.expansion import Expansion
 from kontend.explore.graph import Graph
 from kontend.explore.judge import Judge, Wrong
 from kontend.explore.limits import Limits
+from kontend.explore.outcome import Place
 from kontend.explore.scenario import Scenario, never_taken
 from kontend.explore.story import violation_of
 from kontend.explore.uuids import end_key
