@@ -173,6 +173,8 @@ class Behaviour:
         self._guards = replace(guards, read_your_writes=False)
         self._namespaced = namespaced
         self._roots: dict[Start, Node] = {}
+        #: What stands for each conversation that was found.
+        self.ids: set[bytes] = set()
         self.first_memory = self._memory()
         #: How often user code ran, to see what it does. Running it again to compare does not count.
         self.runs = 0
@@ -197,7 +199,9 @@ class Behaviour:
         before = parent.id if parent is not None else repr(start).encode()
         if call is not None:
             self._note(self.number, call)
-        return Node(xxhash.xxh3_128_digest(before + answer), parent, answer, call, done, drawn, place)
+        node = Node(xxhash.xxh3_128_digest(before + answer), parent, answer, call, done, drawn, place)
+        self.ids.add(node.id)
+        return node
 
     def conversations(self, most: int) -> list[Conversation]:
         """Some of the conversations that went furthest, evenly spread over all of them."""

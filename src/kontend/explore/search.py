@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from kontend.cluster.state import State
 from kontend.explore.engine import Engine, Move, replay
-from kontend.explore.expansion import Expansion
+from kontend.explore.expander import Expander, Found
 from kontend.explore.graph import Graph
 from kontend.explore.judge import Judge, Wrong
 from kontend.explore.limits import Limits
@@ -24,31 +24,13 @@ from kontend.explore.scenario import Scenario, never_taken
 from kontend.explore.story import violation_of
 from kontend.explore.uuids import end_key
 from kontend.explore.verdict import Verdict, Violation
-from kontend.explore.world import World
+from kontend.explore.workers import Workers
 from kontend.kube.names import Key
 
 #: After how many worlds progress is told and the clock is looked at.
 _OFTEN: Final = 500
 #: The properties that say that an update was lost; a vanished element is the lost update of an element.
 _LOSSES: Final = ("lost update", "vanished element")
-
-
-class Found(NamedTuple):
-    """One leap from a world, as far as others than the engine need to know it."""
-
-    moves: tuple[Move, ...]
-    price: int
-    key: bytes
-    objects: int
-    holds: tuple[bool, ...]
-    #: What is wrong, and after how many of the moves.
-    wrongs: tuple[tuple[int, Wrong], ...]
-    error: str
-    #: Which of the user's actions it ends with; -1 for none.
-    action: int
-    wrote: bool
-    #: The names of the objects that were made.
-    created: tuple[Key, ...]
 
 
 class _Violated(NamedTuple):
@@ -63,64 +45,6 @@ class _Violated(NamedTuple):
     last: tuple[Move, ...]
 
 
-class Expander:
-    """Looks at worlds, one after the other, in this process."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self._expansion = Expansion(engine)
-        self._judge = Judge(engine)
-        #: Worlds that were found and not looked at yet.
-        self._waiting: dict[int, World] = {}
-        #: The worlds behind what was found last.
-        self._last: list[World] = []
-
-    def first(self) -> tuple[bytes, int, tuple[bool, ...], tuple[Wrong, ...]]:
-        """The first world: its key, its objects, what holds in it, and what is wrong with it already."""
-        world = self.engine.start()
-        self._waiting[0] = world
-        return self.engine.key(world), world.objects, self._judge.holds(world), tuple(self._judge.at_the_start(world))
-
-    def expand(self, numbers: list[int], *, first: bool) -> Iterator[tuple[int, list[Found]]]:
-        """Where some worlds lead; ``first`` if these are worlds of undisturbed runs."""
-        for number in numbers:
-            found, self._last = self.look(self._waiting.pop(number), first=first)
-            yield number, found
-
-    def keep(self, number: int, parent: int, at: int) -> None:
-        """Remember a world under a number: the one behind what was found as number ``at`` in ``parent``."""
-        del parent
-        self._waiting[number] = self._last[at]
-
-    def was_mistaken(self) -> bool:
-        """Whether somebody touched what nobody was believed to touch; asked where no world is half looked at."""
-        if not self._expansion.learn(self.engine.footprints):
-            return False
-        self._expansion.relied.clear()
-        self._waiting.clear()
-        return True
-
-    def look(self, world: World, *, first: bool) -> tuple[list[Found], list[World]]:
-        """Where a world leads."""
-        engine, judge = self.engine, self._judge
-        found, worlds = [], []
-        for leap in self._expansion.leaps(world, first=first):
-            wrongs: tuple[tuple[int, Wrong], ...] = ()
-            for at, before, step in leap.writes:
-                wrongs += tuple((at, wrong) for wrong in judge.of_a_write(before, step, leap.moves[at - 1].pilot))
-            after = leap.world
-            key = engine.key(after)
-            worlds.append(after)
-            wrote = bool(leap.writes)
-            created = tuple(each.key for _, _, step in leap.writes for each in step.changes if each.old is None)
-            action = world.acted if leap.moves[-1].what == "act" else -1
-            holds = judge.holds(after)
-            found.append(
-                Found(leap.moves, leap.price, key, after.objects, holds, wrongs, leap.error, action, wrote, created)
-            )
-        return found, worlds
-
-
 class Search:
     """One search of one scenario."""
 
@@ -131,12 +55,14 @@ class Search:
         until_first: bool = False,
         undisturbed: bool = False,
         depth_first: bool = False,
+        jobs: int = 1,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """Search ``scenario``.
 
         ``undisturbed`` leaves out all that disturbs; ``depth_first`` goes to the end of each way first (stories are
-        not the shortest then); ``progress`` is told the numbers of worlds and moves from time to time.
+        not the shortest then); ``jobs`` is the number of processes, which changes nothing but the time; ``progress``
+        is told the numbers of worlds and moves from time to time.
         """
         self.scenario = scenario
         self.engine = Engine(scenario)
@@ -144,7 +70,8 @@ class Search:
         self._until_first = until_first
         self._undisturbed = undisturbed
         self._depth_first = depth_first
-        self._expander = Expander(self.engine)
+        expander = Expander(self.engine)
+        self._expander = Workers(expander, jobs) if jobs > 1 else expander
         self._limits = Limits(scenario.bounds)
         self._judge = Judge(self.engine)
         self._places = self._judge.places
@@ -159,6 +86,9 @@ class Search:
             verdict.stopped = self._explore()
         except KeyboardInterrupt:
             verdict.stopped = "it was interrupted"
+        finally:
+            verdict.runs = self._expander.conversations
+            self._expander.close()
         verdict.closed = not verdict.stopped
         if verdict.closed:
             self._judge_cycles()
@@ -168,7 +98,6 @@ class Search:
         verdict.undisturbed_ends = sum(1 for number, _ in self._ends.values() if self.graph.costs[number] == 0)
         verdict.worlds = len(self.graph)
         verdict.cut = self.graph.cut
-        verdict.runs = sum(behaviour.runs for behaviour in set(self.engine.behaviours))
         verdict.violations += [self._told(found) for found in self._violations.values()]
         verdict.seconds = time.perf_counter() - begun
         return verdict
@@ -395,7 +324,11 @@ class Search:
 
 
 def check(
-    scenario: Scenario, *, until_first: bool = False, progress: Callable[[int, int], None] | None = None
+    scenario: Scenario,
+    *,
+    until_first: bool = False,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Verdict:
     """Explore a scenario and say what holds."""
-    return Search(scenario, until_first=until_first, progress=progress).run()
+    return Search(scenario, until_first=until_first, jobs=jobs, progress=progress).run()
