@@ -284,7 +284,10 @@ class Expansion:
         return leaps
 
     def _also(self, here: Leap, leap: Leap, move: Move, step: Step) -> Leap:
-        """A step that was made here, made after a leap of pilots that it does not touch."""
+        """A step that was made here, made after a leap."""
+        if any(each.pilot == move.pilot for each in leap.moves):
+            return leap.then(move, self.engine.make(leap.world, move))
+        # The leap is of pilots that the step does not touch.
         world = self.engine.also(step, here.world, leap.world)
         # A user who acts while somebody is under way disturbs. What is wrong with the write was seen without the leap.
         price = leap.price + (1 if move.what == "act" else step.price)

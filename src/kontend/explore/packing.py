@@ -50,20 +50,8 @@ class Packer:
             for each in found:
                 keys += each.key
                 objects += each.objects.to_bytes(_WORD, "big")
-                leaps.append(
-                    self._leaps.number(
-                        (
-                            each.moves,
-                            each.price,
-                            each.holds,
-                            each.wrongs,
-                            each.error,
-                            each.action,
-                            each.wrote,
-                            each.created,
-                        )
-                    )
-                )
+                # Its key and its objects stand third and fourth.
+                leaps.append(self._leaps.number((*each[:2], *each[4:])))
         fresh, self._leaps.fresh = self._leaps.fresh, []
         return numbers, counts, leaps, bytes(keys), bytes(objects), fresh
 
