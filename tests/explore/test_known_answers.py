@@ -210,10 +210,16 @@ NODE: dict[str, Any] = {
 }
 
 
-def test_a_plain_deployment_settles_in_one_way() -> None:
-    """With the controllers of Kubernetes: one pod, running and ready, in every order of reconciles."""
+def deployment(bounds: Bounds) -> Scenario:
+    """A Deployment and a node, with the controllers of Kubernetes that bring it to run."""
     controllers = [Deployments(), ReplicaSets(), Nodes(), Scheduler(), PodLifecycle()]
-    verdict = check(Scenario(controllers, objects=[DEPLOYMENT, NODE], bounds=Bounds(lag=0, atomic=True)))
+    return Scenario(controllers, objects=[DEPLOYMENT, NODE], bounds=bounds)
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+def test_a_plain_deployment_settles_in_one_way(atomic: bool) -> None:
+    """One pod, running and ready, in every order of reconciles, and in every order of their calls."""
+    verdict = check(deployment(Bounds(lag=0, atomic=atomic)))
     assert verdict.ok
     (end,) = verdict.end_states
     assert Cluster(state=end).get("Deployment.apps/v1", "web")["status"]["readyReplicas"] == 1

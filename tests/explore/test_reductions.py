@@ -30,7 +30,7 @@ def _same(reduced: Verdict, full: Verdict) -> None:
     assert reduced.undisturbed_ends == full.undisturbed_ends
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(scenario=scenarios())
 def test_the_end_states_and_the_violations_are_those_of_brute_force(scenario: Scenario) -> None:
     full = check(by_brute_force(scenario))

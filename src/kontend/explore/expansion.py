@@ -15,6 +15,7 @@ What a pilot can do without the server is worked out once (``solo.py``).
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 from typing import Final
 
@@ -193,12 +194,15 @@ class Expansion:
         return any(pilot.flight is not None and other != index for other, pilot in enumerate(world.pilots))
 
     def _reached(self, here: Leap, index: int) -> Iterator[Leap]:
-        """Wherever a pilot can get without asking the server, also half way."""
-        stack = list(self._observations(here, index))
-        stack.reverse()
+        """Wherever a pilot can get without asking the server, also half way; the cheapest way to each place."""
+        heap: list[tuple[int, int, int, Leap]] = []
+        count = 0
+        for leap in self._observations(here, index):
+            count += 1
+            heapq.heappush(heap, (leap.price, len(leap.moves), count, leap))
         seen: set[tuple[object, ...]] = set()
-        while stack:
-            leap = stack.pop()
+        while heap:
+            leap = heapq.heappop(heap)[-1]
             # Nothing but the pilot has changed, so it tells whether this is new.
             signature = _signature(leap.world.pilots[index])
             if signature in seen:
@@ -211,7 +215,9 @@ class Expansion:
                 )
             yield leap
             if self._is_half_way(leap.world, index):
-                stack += reversed(list(self._observations(leap, index)))
+                for further in self._observations(leap, index):
+                    count += 1
+                    heapq.heappush(heap, (further.price, len(further.moves), count, further))
 
     def _is_half_way(self, world: World, index: int) -> bool:
         pilot = world.pilots[index]

@@ -53,7 +53,7 @@ class Bounds:
     atomic: bool = False
     #: Where the search stops, and says so: numbers of worlds and moves, seconds, MiB of memory.
     worlds: int = 1_000_000
-    moves: int = 10_000_000
+    moves: int = 50_000_000
     seconds: int | None = None
     memory: int | None = None
     #: The line on which it was made, for messages; bounds that were made elsewhere can be equal.
