@@ -66,7 +66,7 @@ class Judge:
         for each in self._of_a_write:
             worlds = (world, step.world) if each.arity == 2 else (step.world,)
             if self._ask(each, *worlds) != (each.mode == "always"):
-                yield Wrong(each.name, f"{each.name} is broken by: {step.text}")
+                yield Wrong(each.name, f"{each.name} is broken by {step.text}")
 
     def _ask(self, each: Property, *worlds: World) -> bool:
         """Whether a property holds; worlds with the same objects have the same answer."""

@@ -30,7 +30,7 @@ def _clash(steps: Sequence[Step]) -> str:
     written = {_object(change) for change in steps[-1].changes}
     for number in range(len(steps) - 1, 0, -1):
         if written & {_object(change) for change in steps[number - 1].changes}:
-            return f" (move {len(steps)} came after move {number}: {steps[number - 1].text})"
+            return f" (move {len(steps)}), which came over {steps[number - 1].text} (move {number})"
     return ""
 
 
