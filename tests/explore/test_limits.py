@@ -42,13 +42,13 @@ def test_a_limit_stops_the_search_and_is_told(
 
 def test_what_was_found_before_an_interruption_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(worlds: int, _: int) -> None:
-        if worlds > 50:
+        if worlds > 200:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(search, "_OFTEN", 10)
     verdict = check(_scenario(), progress=interrupt)
     assert verdict.stopped == "it was interrupted"
-    assert verdict.worlds > 50
+    assert verdict.worlds > 200
     assert verdict.end_states
 
 

@@ -171,7 +171,8 @@ class Engine:
         action = self.scenario.actions[world.acted]
         reply = self.server.act(world, action)
         text = f"the user {action.text}"
-        price = int(self._is_busy(world))
+        # A user may act before controllers have seen to everything; in the middle of a reconcile it disturbs.
+        price = int(any(pilot.flight is not None for pilot in world.pilots))
         if reply.text:
             refused = f"{text}: refused ({reply.text})"
             return Step(world.but(acted=world.acted + 1), refused, error=reply.text, price=price)
@@ -387,19 +388,6 @@ class Engine:
         if call.verb == "get":
             return any(met[0] == resource and met[1] == call.key for met in pilot.own)
         return any(met[0] == resource and call.namespace in ("", met[1].namespace) for met in pilot.own)
-
-    def _is_busy(self, world: World) -> bool:
-        """Whether somebody is at work or about to be. One who only waits to try again is not."""
-        for index, pilot in enumerate(world.pilots):
-            if pilot.flight is not None or pilot.queue:
-                return True
-            for at, resource in enumerate(self.resources[index]):
-                moved = world
-                for _ in world.undelivered(pilot, at, resource):
-                    moved, _ = self._delivered(moved, index, at)
-                    if moved.pilots[index].queue:
-                        return True
-        return False
 
     def _now(self, state: State) -> str:
         if state.now != self._time[0]:

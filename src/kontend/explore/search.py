@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from kontend.cluster.state import State
+from kontend.explore.ends import end_key
 from kontend.explore.engine import Engine, Move, replay
 from kontend.explore.expander import Expander, Found
 from kontend.explore.graph import Graph
@@ -22,7 +23,6 @@ from kontend.explore.limits import Limits
 from kontend.explore.outcome import Place
 from kontend.explore.scenario import Scenario, never_taken
 from kontend.explore.story import violation_of
-from kontend.explore.uuids import end_key
 from kontend.explore.verdict import Verdict, Violation
 from kontend.explore.workers import Workers
 from kontend.kube.names import Key

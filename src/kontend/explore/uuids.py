@@ -7,18 +7,15 @@ of them has told the server.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import TypeAlias
 
-import xxhash
 from rpds import HashTrieMap
 
-from kontend.cluster.state import Change, State, Version
+from kontend.cluster.state import Change, Version
 from kontend.explore.behaviour import DRAWN, UUID_PREFIX
 from kontend.explore.world import World
-from kontend.kube.names import Key
 
 #: How many objects each uuid stands in.
 Stored: TypeAlias = "HashTrieMap[str, int]"
@@ -82,20 +79,3 @@ class Uuids:
 @lru_cache(maxsize=10_000)
 def _in_memory(memory: bytes) -> tuple[str, ...]:
     return tuple(each.decode() for each in DRAWN.findall(memory))
-
-
-def end_key(state: State) -> bytes:
-    """What a settled state is, whatever the uuids that were drawn on the way to it."""
-    seen: dict[bytes, bytes] = {}
-
-    def renamed(match: re.Match[bytes]) -> bytes:
-        return seen.setdefault(match[0], b"uuid-%d" % len(seen))
-
-    lines = [
-        f"{kind} {Key(*key)} ".encode() + version.body
-        for kind in state.kinds
-        for key, version in state.objects(kind).items()
-    ]
-    # Sorted by what they are without the uuids, so that the first to be met is the same one in every such state.
-    lines.sort(key=lambda line: (DRAWN.sub(b"", line), line))
-    return xxhash.xxh3_128_digest(b"\n".join(DRAWN.sub(renamed, line) for line in lines))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from kontend.explore.ends import end_key
 from kontend.explore.engine import Engine, Move, Step
 from kontend.explore.judge import Judge, Wrong
-from kontend.explore.uuids import end_key
 
 
 class Walk:

@@ -137,7 +137,8 @@ async def sync_child(
     if live["metadata"].get("deletionTimestamp"):
         return ChildOutcome("terminating", live)
     if is_controlled_by(live, scope.obj):
-        child = await _apply(api, wanted, uid=live["metadata"]["uid"])
+        # With the version, too: another instance may have applied what it wants since.
+        child = await _apply(api, wanted, uid=live["metadata"]["uid"], version=live["metadata"]["resourceVersion"])
         await _track(scope, field, child)
         return _applied("tracked", child)
     if controller_of(live) is not None or (tracked is not None and impostor == "refuse"):

@@ -1,0 +1,79 @@
+"""The operators among the examples hold in every order, with caches that lag and two instances at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from explore.widgets import CRD as WIDGETS
+from kontend.cluster.cluster import Cluster
+from kontend.explore.scenario import Bounds, Scenario, always, eventually, update
+from kontend.explore.search import check
+from kontend.runtime.command import controllers_in
+from kontend.runtime.user_file import load_file
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DEPLOYMENT = "Deployment.apps/v1"
+WEBSITE: dict[str, Any] = {
+    "apiVersion": "example.com/v1",
+    "kind": "Website",
+    "metadata": {"name": "home", "namespace": "default"},
+    "spec": {"image": "nginx:1", "replicas": 1},
+}
+APPS: dict[str, Any] = {
+    **WIDGETS,
+    "metadata": {"name": "apps.example.com"},
+    "spec": {**WIDGETS["spec"], "names": {"plural": "apps", "kind": "App"}},
+}
+APP: dict[str, Any] = {**WEBSITE, "kind": "App", "metadata": {"name": "home", "namespace": "default"}}
+
+
+def _one_deployment(cluster: Cluster) -> bool:
+    return len(cluster.list(DEPLOYMENT)) <= 1
+
+
+def _image(cluster: Cluster) -> str:
+    (found,) = cluster.list(DEPLOYMENT)
+    return str(found["spec"]["template"]["spec"]["containers"][0]["image"])
+
+
+@pytest.mark.parametrize(("lag", "concurrent"), [(0, 2), (1, 1)])
+def test_the_website_operator_follows_the_image_and_makes_one_deployment(lag: int, concurrent: int) -> None:
+    def follows(cluster: Cluster) -> bool:
+        return _image(cluster) == "nginx:2"
+
+    def starts(cluster: Cluster) -> bool:
+        return bool(cluster.get("Website.example.com/v1", "home").get("status", {}).get("deployment"))
+
+    verdict = check(
+        Scenario(
+            controllers=controllers_in(load_file(EXAMPLES / "website_operator.py")),
+            crds=[yaml.safe_load((EXAMPLES / "website_crd.yaml").read_text())],
+            objects=[WEBSITE],
+            actions=[update(WEBSITE, spec={"image": "nginx:2"})],
+            properties=[always(_one_deployment), eventually(starts)],
+            bounds=Bounds(lag=lag, concurrent=concurrent),
+        )
+    )
+    assert str(verdict).startswith("holds in all")
+    assert all(follows(Cluster(state=state)) for state in verdict.end_states)
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_the_plan_of_the_rollout_operator_is_carried_out_once(lag: int) -> None:
+    def announced_once(cluster: Cluster) -> bool:
+        return len(cluster.list("ConfigMap/v1")) <= 1
+
+    verdict = check(
+        Scenario(
+            controllers=controllers_in(load_file(EXAMPLES / "rollout_operator.py")),
+            crds=[APPS],
+            objects=[APP],
+            properties=[always(_one_deployment), always(announced_once)],
+            bounds=Bounds(lag=lag, concurrent=2),
+        )
+    )
+    assert str(verdict).startswith("holds in all")
