@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
+from kontend.explore.check import check
 from kontend.explore.scenario import Bounds, Reductions, Scenario, always, eventually, sometimes, update
-from kontend.explore.search import check
 from kontend.explore.uuids import end_key
 from kontend.kube.errors import AlreadyExists, NotFound
 from kontend.runtime.api import Api
@@ -77,6 +77,20 @@ def _grows(before: Cluster, after: Cluster) -> bool:
     return bool(two > one or two == one)
 
 
+def programmed(steps: list[str], *, lag: int, concurrent: int, acts: bool) -> Scenario:
+    """A scenario in which controllers do what the steps say."""
+    program = type("Program", (Program,), {"steps": tuple(steps)})
+    return Scenario(
+        controllers=[program()],
+        crds=[CRD],
+        objects=[WIDGET],
+        actions=[update(WIDGET, metadata={"labels": {"a": "1"}})] if acts else [],
+        properties=[eventually(_counted), always(_grows), sometimes(_counted, name="is counted")],
+        bounds=Bounds(lag=lag, concurrent=concurrent),
+        guards=UNGUARDED,
+    )
+
+
 def _same_with_and_without(scenario: Scenario) -> tuple[int, int]:
     """Explore with all reductions and with none; returns the numbers of worlds."""
     reduced, full = check(scenario), check(replace(scenario, reductions=BRUTE_FORCE))
@@ -99,17 +113,7 @@ def _same_with_and_without(scenario: Scenario) -> tuple[int, int]:
 def test_the_end_states_and_the_violations_are_those_of_brute_force(
     steps: list[str], lag: int, concurrent: int, acts: bool
 ) -> None:
-    program = type("Program", (Program,), {"steps": tuple(steps)})
-    scenario = Scenario(
-        controllers=[program()],
-        crds=[CRD],
-        objects=[WIDGET],
-        actions=[update(WIDGET, metadata={"labels": {"a": "1"}})] if acts else [],
-        properties=[eventually(_counted), always(_grows), sometimes(_counted, name="is counted")],
-        bounds=Bounds(lag=lag, concurrent=concurrent),
-        guards=UNGUARDED,
-    )
-    _same_with_and_without(scenario)
+    _same_with_and_without(programmed(steps, lag=lag, concurrent=concurrent, acts=acts))
 
 
 @pytest.mark.parametrize("controller", [Widgets, LockedWidgets])

@@ -13,10 +13,11 @@ import orjson
 
 from kontend.explore.artefact import run_again, save
 from kontend.explore.behaviour import Nondeterminism
+from kontend.explore.check import STRATEGIES, check
 from kontend.explore.scenario import LEAST, BadScenario, Scenario, not_among
-from kontend.explore.search import check
 from kontend.explore.source import scenarios_in
-from kontend.explore.verdict import Verdict
+from kontend.explore.token import token_of
+from kontend.explore.verdict import Verdict, Violation
 from kontend.kube.errors import ApiError
 from kontend.runtime.controller import BadController
 
@@ -26,6 +27,8 @@ _BOUNDS: Final = {
     "concurrent": "how many instances of each controller",
     "worlds": "stop after so many worlds",
     "moves": "stop after so many moves",
+    "seconds": "stop after so many seconds",
+    "memory": "stop when so many MiB are in use",
 }
 
 
@@ -42,6 +45,14 @@ def run(argv: Sequence[str]) -> int:
             f"--{name}", type=_at_least(LEAST[name]), metavar="N", help=f"{what} (default: what the scenario says)"
         )
     parser.add_argument("--atomic", action="store_true", help="let nothing happen between the calls of a reconcile")
+    parser.add_argument(
+        "--search",
+        choices=STRATEGIES,
+        default="breadth",
+        help="every world (breadth, depth), or walks by chance (default: breadth)",
+    )
+    parser.add_argument("--seed", type=_at_least(0), default=0, metavar="N", help="of the walks (default: 0)")
+    parser.add_argument("--walks", type=_at_least(1), default=1_000, metavar="N", help="so many (default: 1,000)")
     parser.add_argument("--output-format", choices=("text", "json"), default="text")
     try:
         options = parser.parse_args(list(argv))
@@ -56,7 +67,10 @@ def run(argv: Sequence[str]) -> int:
             for name, scenario in scenarios.items()
             if options.scenario in (None, name)
         }
-        verdicts = {name: check(scenario, progress=_progress()) for name, scenario in scenarios.items()}
+        verdicts = {
+            name: check(scenario, search=options.search, seed=options.seed, walks=options.walks, progress=_progress())
+            for name, scenario in scenarios.items()
+        }
     except (BadScenario, BadController, Nondeterminism, ApiError) as error:
         sys.stderr.write(f"kontend explore: {error}\n")
         return 2
@@ -65,13 +79,18 @@ def run(argv: Sequence[str]) -> int:
         name: [str(save(options.failures, source, name, each, scenarios[name].bounds)) for each in verdict.violations]
         for name, verdict in verdicts.items()
     }
+    tokens = {
+        name: [_token(each, scenarios[name]) for each in verdict.violations] for name, verdict in verdicts.items()
+    }
     if options.output_format == "json":
-        document = {name: _document(verdict, files[name]) for name, verdict in verdicts.items()}
+        document = {name: _document(verdict, files[name], tokens[name]) for name, verdict in verdicts.items()}
         sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
     else:
         for name, verdict in verdicts.items():
             sys.stdout.write(f"{name}:\n{verdict}\n")
-            sys.stdout.write("".join(f"Replay: kontend replay {file}\n" for file in files[name]))
+            for file, token in zip(files[name], tokens[name], strict=True):
+                sys.stdout.write(f"Replay: kontend replay {file}\n")
+                sys.stdout.write(f'Or in a test: @reproduce("{token}")\n' if token else "")
     if any(verdict.violations for verdict in verdicts.values()):
         return 1
     return 0 if all(verdict.closed for verdict in verdicts.values()) else 3
@@ -98,6 +117,12 @@ def _bounded(scenario: Scenario, options: argparse.Namespace) -> Scenario:
     if options.atomic:
         said["atomic"] = True
     return replace(scenario, bounds=replace(scenario.bounds, **said)) if said else scenario
+
+
+def _token(violation: Violation, scenario: Scenario) -> str:
+    """What reproduces a violation in a test; nothing for one that no story shows, because something never happens."""
+    never_happens = {each.name for each in scenario.properties if each.mode == "sometimes"}
+    return "" if violation.property in never_happens else token_of(violation, scenario.bounds)
 
 
 def _progress() -> Callable[[int, int], None] | None:
@@ -132,15 +157,22 @@ def replay(argv: Sequence[str]) -> int:
     return 1
 
 
-def _document(verdict: Verdict, files: list[str]) -> dict[str, Any]:
+def _document(verdict: Verdict, files: list[str], tokens: list[str]) -> dict[str, Any]:
     return {
         "violations": [
-            {"property": each.property, "sentence": each.sentence, "moves": list(each.moves), "replay": file}
-            for each, file in zip(verdict.violations, files, strict=True)
+            {
+                "property": each.property,
+                "sentence": each.sentence,
+                "moves": list(each.moves),
+                "replay": file,
+                "reproduce": token,
+            }
+            for each, file, token in zip(verdict.violations, files, tokens, strict=True)
         ],
         "worlds": verdict.worlds,
         "moves": verdict.moves,
         "endStates": len(verdict.end_states),
         "closed": verdict.closed,
+        "stopped": verdict.stopped,
         "untested": verdict.untested,
     }

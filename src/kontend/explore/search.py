@@ -29,6 +29,7 @@ from kontend.kube.names import Key
 
 #: After how many worlds progress is told and the clock is looked at.
 _OFTEN: Final = 500
+INTERRUPTED: Final = "it was interrupted"
 
 
 class Found(NamedTuple):
@@ -121,14 +122,16 @@ class Search:
         undisturbed: bool = False,
         depth_first: bool = False,
         progress: Callable[[int, int], None] | None = None,
+        engine: Engine | None = None,
     ) -> None:
         """Search ``scenario``.
 
         ``undisturbed`` leaves out all that disturbs; ``depth_first`` goes to the end of each way first (stories are
-        not the shortest then); ``progress`` is told the numbers of worlds and moves from time to time.
+        not the shortest then); ``progress`` is told the numbers of worlds and moves from time to time; an ``engine``
+        may begin elsewhere.
         """
         self.scenario = scenario
-        self.engine = Engine(scenario)
+        self.engine = engine or Engine(scenario)
         self.graph = Graph()
         self._progress = progress
         self._until_first = until_first
@@ -158,20 +161,24 @@ class Search:
         try:
             verdict.stopped = self._explore()
         except KeyboardInterrupt:
-            verdict.stopped = "it was interrupted"
+            verdict.stopped = INTERRUPTED
         verdict.closed = not verdict.stopped
         if verdict.closed:
             self._judge_cycles()
         self._judge_ends()
         self._judge_untested()
         verdict.end_states = [state for _, state in self._ends.values()]
-        verdict.undisturbed_ends = sum(1 for number, _ in self._ends.values() if self.graph.costs[number] == 0)
+        verdict.undisturbed_ends = len(self._ends.keys() & self._undisturbed_ends())
         verdict.worlds = len(self.graph)
         verdict.cut = self.graph.cut
         verdict.runs = sum(behaviour.runs for behaviour in set(self.engine.behaviours))
         verdict.violations += [self._told(name, found) for name, found in self._violations.items()]
         verdict.seconds = time.perf_counter() - begun
         return verdict
+
+    def ends(self) -> frozenset[bytes]:
+        """What stands for the states in which everything settles (:func:`end_key`)."""
+        return frozenset(self._ends)
 
     @property
     def lost(self) -> dict[Place, Violation]:
@@ -209,7 +216,7 @@ class Search:
                     return "something is violated"
                 if self._progress is not None and looked % _OFTEN == 0:
                     self._progress(len(graph), self.verdict.moves)
-        self._judge_actions(undisturbed=False)
+        self._judge_actions(undisturbed=self._undisturbed)
         return ""
 
     def _layer(self, number: int) -> tuple[int, int]:
@@ -283,10 +290,15 @@ class Search:
                 for number, _ in self._ends.values():
                     if not graph.holds[number][self._places[each.name]]:
                         self._wrong(self._judge.badly_settled(each), number)
-        if any(graph.costs[number] == 0 for number, _ in self._ends.values()):
-            for number, _ in self._ends.values():
-                if graph.costs[number] > 0:
+        good = self._undisturbed_ends()
+        if good:
+            for end, (number, _) in self._ends.items():
+                if end not in good:
                     self._wrong(self._judge.another_end(), number)
+
+    def _undisturbed_ends(self) -> frozenset[bytes]:
+        """What undisturbed runs end in."""
+        return frozenset(end for end, (number, _) in self._ends.items() if self.graph.costs[number] == 0)
 
     def _judge_cycles(self) -> None:
         """Worlds that lead only to each other: a fair run that comes here stays.
@@ -354,16 +366,11 @@ class Search:
                 self._lost[wrong.place] = found
 
     def _told(self, name: str, found: _Violated) -> Violation:
-        choices = [*self.graph.path(found.number), *found.last]
-        return violation_of(self.engine, name, found.sentence, choices)
+        return self._story(name, found.sentence, (*self.graph.path(found.number), *found.last))
+
+    def _story(self, name: str, sentence: str, choices: tuple[Move, ...]) -> Violation:
+        return violation_of(self.engine, name, sentence, choices)
 
     def _state_of(self, number: int) -> State:
         steps = replay(self.engine, self.graph.path(number))
         return steps[-1].world.state if steps else self.engine.start().state
-
-
-def check(
-    scenario: Scenario, *, until_first: bool = False, progress: Callable[[int, int], None] | None = None
-) -> Verdict:
-    """Explore a scenario and say what holds."""
-    return Search(scenario, until_first=until_first, progress=progress).run()
