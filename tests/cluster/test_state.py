@@ -53,3 +53,14 @@ def test_forks_share_all_but_what_they_changed() -> None:
         key = Key("default", f"c{index}")
         assert fork.state.find("configmaps", key) is cluster.state.find("configmaps", key)
     assert fork.state.kinds.get("namespaces") is cluster.state.kinds.get("namespaces")
+
+
+def test_the_changes_of_one_object_are_told_newest_first_over_all_of_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HISTORY", 3)
+    cluster = Cluster(objects=[config_map("c")])
+    cluster.create(config_map("other"))
+    cluster.patch("ConfigMap/v1", "c", {"data": {"a": "1"}})
+    cluster.delete("ConfigMap/v1", "c")
+    changes = list(cluster.state.changes_of("configmaps", Key("default", "c")))
+    assert [change.type for change in changes] == ["DELETED", "MODIFIED", "ADDED"]
+    assert cluster.state.older is not None

@@ -12,7 +12,6 @@ import pytest
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan, planned
 from kontend.cluster.cluster import Cluster
 from kontend.explore.artefact import run_again, save
-from kontend.explore.behaviour import Nondeterminism
 from kontend.explore.check import check
 from kontend.explore.engine import Engine, replay
 from kontend.explore.scenario import BadScenario, Bounds, Scenario, always, eventually, never, sometimes, update
@@ -133,28 +132,6 @@ def test_an_error_that_is_retried_for_ever_is_not_an_end() -> None:
     assert verdict.end_states == []
     assert [violation.property for violation in verdict.violations] == ["retried for ever"]
     assert "RuntimeError: default/w" in verdict.violations[0].sentence
-
-
-class Clocks(Controller):
-    """Does something else each time, for a reason that nobody was told."""
-
-    kind = KIND
-    runs = 0
-
-    async def reconcile(self, request: Request, api: Api) -> None:
-        """Write how often it ran."""
-        Clocks.runs += 1
-        await api.get(self.kind, f"default/w{Clocks.runs}")
-        await api.get(self.kind, request)
-
-
-def test_undeclared_nondeterminism_is_named() -> None:
-    with pytest.raises(Nondeterminism, match=r"with the same answers it made the call .* another time"):
-        check(Scenario(controllers=[Clocks()], crds=[CRD], objects=[WIDGET, _named("w1"), _named("w2")]))
-
-
-def _named(name: str) -> dict[str, Any]:
-    return {**WIDGET, "metadata": {"name": name, "namespace": "default"}}
 
 
 class Counts(Controller):

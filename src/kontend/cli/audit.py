@@ -14,7 +14,8 @@ from pathlib import Path
 from kontend.audit.command import run as run_audit
 from kontend.audit.finding import Finding
 from kontend.explore.artefact import save
-from kontend.explore.behaviour import Nondeterminism, Place
+from kontend.explore.determinism import Nondeterminism
+from kontend.explore.outcome import Place
 from kontend.explore.scenario import BadScenario
 from kontend.explore.search import Search
 from kontend.explore.source import scenarios_in

@@ -191,15 +191,25 @@ class State:
         objects = self.kinds.get(resource)
         return None if objects is None else objects.get(key)
 
-    def changes_since(self, resource_version: int) -> list[Change]:
-        """All changes after ``resource_version``, oldest first. The caller checks it against ``floor``."""
+    def changes_since(self, resource_version: int, resource: str = "") -> list[Change]:
+        """All changes after ``resource_version``, oldest first; of one resource, if one is named.
+
+        The caller checks ``resource_version`` against ``floor``.
+        """
         changes = []
-        for change in self._backwards():
-            if change.resource_version <= resource_version:
-                break
-            changes.append(change)
+        # Written out, not with _backwards: an explorer asks this for every cache in every world.
+        for stretch in (self.newest, self.older):
+            change = stretch
+            while change is not None and change.resource_version > resource_version:
+                if not resource or change.resource == resource:
+                    changes.append(change)
+                change = change.previous
         changes.reverse()
         return changes
+
+    def changes_of(self, resource: str, key: Key) -> Iterator[Change]:
+        """The changes of one object, newest first."""
+        return (each for each in self._backwards() if each.resource == resource and each.key == key)
 
     def objects_at(self, resource: str, resource_version: int) -> Objects:
         """All objects of one resource as they were at ``resource_version`` (which must be within the history)."""

@@ -11,19 +11,21 @@ order in which the conversation met them. Whoever makes the call puts the real o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 import orjson
 import xxhash
 
+from kontend.explore.determinism import Determinism, Nondeterminism, Strayed
+from kontend.explore.outcome import NOWHERE, Done, Outcome, Place
+from kontend.explore.user_code import OURS
 from kontend.kube.errors import ApiError, from_status
 from kontend.kube.names import Key
 from kontend.runtime.api import Api
 from kontend.runtime.call import Call
-from kontend.runtime.controller import Controller, Request, Result
+from kontend.runtime.controller import BadController, Controller, Request, Result
 from kontend.runtime.guards import Guards
 
 _VERSION: Final = "7770000000"
@@ -33,16 +35,15 @@ _UUIDS: Final = re.compile(rb"7a7a7a7a-0000-4000-8000-(\d{12})")
 #: The uuids that stand for what reconciles draw, once they are written somewhere.
 UUID_PREFIX: Final = "00000000-0000-4000-b000-"
 DRAWN: Final = re.compile(UUID_PREFIX.encode() + rb"[0-9a-f]{12}")
+#: Where an object lies in memory, in the words of an error.
+_ADDRESSES: Final = re.compile(r" at 0x[0-9a-fA-F]+")
+#: How often a reconcile may make another call while it is being closed.
+_LAST_WORDS: Final = 20
 
-
-#: A file and a line in it.
-Place = tuple[str, int]
-_NOWHERE: Final[Place] = ("", 0)
-_OURS: Final = str(Path(__file__).parent.parent)
-
-
-class Nondeterminism(Exception):
-    """A reconcile that did something else when it got the same answers again."""
+#: How a reconcile begins: the request, the memory, the time.
+Start = tuple[Key, bytes, str]
+#: Calls, each with its answer, from the first on.
+Exchanges = list[tuple[Call, bytes]]
 
 
 def version_token(index: int) -> str:
@@ -71,16 +72,6 @@ def unbind(data: bytes, uuids: tuple[str, ...]) -> bytes:
     for number, uuid in enumerate(uuids):
         data = data.replace(uuid.encode(), f"{_UUID}{number:012d}".encode())
     return data
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """How a reconcile ended."""
-
-    #: Run again: because of an error, or because it asked for it.
-    again: bool
-    error: str
-    memory: bytes
 
 
 class Node:
@@ -117,6 +108,14 @@ class Node:
         told = frozenset(each.decode() for each in DRAWN.findall(answer))
         self.met_uuids: frozenset[str] = told | parent.met_uuids if parent is not None else told
         self.children: dict[Any, Node] = {}
+
+
+class Conversation(NamedTuple):
+    """A conversation that was held: how it began, what was said, and what came next."""
+
+    start: Start
+    path: Exchanges
+    outcome: Outcome
 
 
 class _Suspend:
@@ -158,18 +157,28 @@ class Behaviour:
     """The tree of one controller. All its instances share it."""
 
     def __init__(
-        self, controller: Controller, guards: Guards, namespaced: Callable[[str], bool], number: int = 0
+        self,
+        controller: Controller,
+        guards: Guards,
+        namespaced: Callable[[str], bool],
+        number: int,
+        note: Callable[[int, Call], None],
     ) -> None:
+        """Begin without knowing anything; ``note`` is told of every call that is new."""
         self.controller = controller
+        self._note = note
         #: Which of the scenario's controllers it is.
         self.number = number
         # The explorer knows what each cache has seen, so waiting for own writes is its business.
         self._guards = replace(guards, read_your_writes=False)
         self._namespaced = namespaced
-        self._roots: dict[tuple[Key, bytes, str], Node] = {}
+        self._roots: dict[Start, Node] = {}
+        #: What stands for each conversation that was found.
+        self.ids: set[bytes] = set()
         self.first_memory = self._memory()
-        #: How often user code ran.
+        #: How often user code ran, to see what it does. Running it again to compare does not count.
         self.runs = 0
+        self._determinism = Determinism(controller)
 
     def root(self, request: Key, memory: bytes, now: str) -> Node:
         """Where a reconcile of a request begins."""
@@ -178,68 +187,104 @@ class Behaviour:
             found = self._roots[(request, memory, now)] = self._grow(None, b"", (request, memory, now))
         return found
 
-    def next(self, node: Node, key: Any, answer: Callable[[], bytes], start: tuple[Key, bytes, str]) -> Node:
+    def next(self, node: Node, key: Any, answer: Callable[[], bytes], start: Start) -> Node:
         """The node after an answer. ``key`` stands for the answer; its JSON is made only when the edge is new."""
         found = node.children.get(key)
         if found is None:
             found = node.children[key] = self._grow(node, answer(), start)
         return found
 
-    def _grow(self, parent: Node | None, answer: bytes, start: tuple[Key, bytes, str]) -> Node:
-        path: list[tuple[Call, bytes]] = []
-        at, reply = parent, answer
-        while at is not None:
-            assert at.call is not None  # answers are given to calls
-            path.append((at.call, reply))
-            reply = at.answer
-            at = at.parent
-        call, done, drawn, place = self._run(list(reversed(path)), start)
+    def _grow(self, parent: Node | None, answer: bytes, start: Start) -> Node:
+        call, done, drawn, place = self._run(_path_to(parent, answer), start)
         before = parent.id if parent is not None else repr(start).encode()
-        return Node(xxhash.xxh3_128_digest(before + answer), parent, answer, call, done, drawn, place)
+        if call is not None:
+            self._note(self.number, call)
+        node = Node(xxhash.xxh3_128_digest(before + answer), parent, answer, call, done, drawn, place)
+        self.ids.add(node.id)
+        return node
 
-    def _run(
-        self, path: list[tuple[Call, bytes]], start: tuple[Key, bytes, str]
-    ) -> tuple[Call | None, Done | None, int, Place]:
-        """Run the reconcile up to its next call, giving it the answers on the way."""
+    def conversations(self, most: int) -> list[Conversation]:
+        """Some of the conversations that went furthest, evenly spread over all of them."""
+        ends = list(self._ends())
+        # Rounded up, so that it is never more than so many.
+        sample = ends[:: -(-len(ends) // most)] if ends else []
+        return [
+            Conversation(
+                start,
+                _path_to(node.parent, node.answer),
+                Outcome(node.call, node.done, node.drawn, node.place),
+            )
+            for start, node in sample
+        ]
+
+    def hold_again(self, conversation: Conversation) -> None:
+        """Hold a conversation of another process. Raises :class:`Nondeterminism` unless it comes to the same."""
+        start, path, outcome = conversation
+        self._determinism.held_again(start[0], outcome, lambda: self._held(path, start))
+
+    def _ends(self) -> Iterator[tuple[Start, Node]]:
+        for start, root in self._roots.items():
+            stack = [root]
+            while stack:
+                node = stack.pop()
+                if not node.children:
+                    yield start, node
+                stack.extend(reversed(node.children.values()))
+
+    def _run(self, path: Exchanges, start: Start) -> Outcome:
+        """What the reconcile does after these answers: found by running it, and some runs are made twice."""
         self.runs += 1
+        return self._determinism.checked(self.runs, start[0], lambda: self._held(path, start))
+
+    def _held(self, path: Exchanges, start: Start) -> Outcome:
+        """Run the reconcile up to its next call, giving it the answers on the way."""
         request, memory, now = start
         self._remember(memory)
         backend = _Conversation(self._namespaced, now)
         api = Api(backend, manager=self.controller.name, guards=self._guards)
         coroutine = self.controller.reconcile(Request(*request), api)
         try:
-            call = _sent(coroutine, None)
+            found = self._answered(coroutine, None, backend)
             for expected, answer in path:
-                if call != expected:
-                    raise Nondeterminism(
-                        f"{self.controller.name} {Key(*request)}: with the same answers it made the call '{expected}' "
-                        f"once and '{call}' another time; use api.now() and api.uuid(), and name in `memory` what it "
-                        "keeps from one run to the next"
-                    )
-                call = _sent(coroutine, _decoded(answer))
-            place = _place(coroutine)
+                if found.call != expected:
+                    raise Strayed(Outcome(expected, None, found.drawn, _place(coroutine)), found)
+                found = self._answered(coroutine, _decoded(answer), backend)
+            return found._replace(place=_place(coroutine)) if found.call is not None else found
+        finally:
+            _close(coroutine)
+            # The controller is the user's; the next who looks at it finds it as it was.
+            self._remember(self.first_memory)
+
+    def _answered(self, coroutine: Any, answer: Any, backend: _Conversation) -> Outcome:
+        """What a reconcile that waits for an answer does when it gets it."""
+        try:
+            call = coroutine.send(answer)
         except StopIteration as stop:
             result = stop.value if isinstance(stop.value, Result) else Result()
             again = result.requeue or result.requeue_after is not None
-            return None, Done(again, "", self._memory()), backend.drawn, _NOWHERE
-        except Nondeterminism:
-            raise
+            return Outcome(None, Done(again, "", self._memory()), backend.drawn, NOWHERE)
         except Exception as error:
-            return None, Done(True, f"{type(error).__name__}: {error}", self._memory()), backend.drawn, _NOWHERE
-        finally:
-            coroutine.close()
-            # The controller is the user's: it is left as it was found.
-            self._remember(self.first_memory)
-        return call, None, backend.drawn, place
+            text = _ADDRESSES.sub("", f"{type(error).__name__}: {error}")
+            return Outcome(None, Done(True, text, self._memory()), backend.drawn, NOWHERE)
+        if not isinstance(call, Call):
+            raise Nondeterminism(
+                f"{self.controller.name}: a reconcile waited for {call!r}; it may only await calls of its api"
+            )
+        return Outcome(call, None, backend.drawn, NOWHERE)
 
     def _remember(self, memory: bytes) -> None:
         for name, value in orjson.loads(memory).items():
             setattr(self.controller, name, value)
 
     def _memory(self) -> bytes:
-        return orjson.dumps(
-            {name: getattr(self.controller, name) for name in self.controller.memory}, option=orjson.OPT_SORT_KEYS
-        )
+        values = {name: getattr(self.controller, name) for name in self.controller.memory}
+        try:
+            return orjson.dumps(values, option=orjson.OPT_SORT_KEYS)
+        except TypeError as error:
+            raise BadController(
+                f"{self.controller.name}: what `memory` names must be plain JSON (not a set, but a sorted list): "
+                f"{error}"
+            ) from None
 
 
 def _uuids_in(call: Call | None, done: Done | None) -> int:
@@ -259,19 +304,36 @@ def _uuids_in(call: Call | None, done: Done | None) -> int:
     return max(int(number) for number in whole) + 1
 
 
-def _sent(coroutine: Any, answer: Any) -> Call:
-    call = coroutine.send(answer)
-    if not isinstance(call, Call):
-        raise Nondeterminism(f"a reconcile waited for {call!r}; it may only await calls of its api")
-    return call
+def _path_to(node: Node | None, answer: bytes) -> Exchanges:
+    """The calls from the beginning to a node, each with its answer; ``answer`` is that to the node's own call."""
+    path: Exchanges = []
+    while node is not None:
+        assert node.call is not None  # answers are given to calls
+        path.append((node.call, answer))
+        answer = node.answer
+        node = node.parent
+    path.reverse()
+    return path
+
+
+def _close(coroutine: Any) -> None:
+    """End a run that is not needed any more; what its ``finally`` blocks do on the way does not count."""
+    for _ in range(_LAST_WORDS):
+        try:
+            coroutine.close()
+        except RuntimeError:  # it awaits something in a finally block; the next turn closes it there
+            continue
+        except Exception:
+            return
+        return
 
 
 def _place(coroutine: Any) -> Place:
     """The innermost line of code that is not ours: the one a user wrote to make the call."""
-    found = _NOWHERE
+    found = NOWHERE
     while getattr(coroutine, "cr_frame", None) is not None:
         frame = coroutine.cr_frame
-        if not frame.f_code.co_filename.startswith(_OURS) or found == _NOWHERE:
+        if not frame.f_code.co_filename.startswith(OURS) or found == NOWHERE:
             found = (frame.f_code.co_filename, frame.f_lineno)
         coroutine = coroutine.cr_await
     return found

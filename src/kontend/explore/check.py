@@ -24,18 +24,22 @@ def check(
     seed: int = 0,
     walks: int = 1_000,
     until_first: bool = False,
+    jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verdict:
     """Explore a scenario and say what holds.
 
     ``search`` is how: every world, the least disturbed first (``breadth``), or each way to its end first (``depth``);
     or only so many ``walks``, by the chance that ``seed`` stands for: ``random``, or by priorities (``pct``). With
-    ``until_first`` it stops when something is violated. In a test with ``@reproduce(...)`` it only follows that story.
+    ``until_first`` it stops when something is violated; ``jobs`` processes share the work of ``breadth``. In a test
+    with ``@reproduce(...)`` it only follows that story.
     """
     story = story_to_follow()
     if story is not None:
         return followed(scenario, story)
-    made = searching(scenario, search=search, seed=seed, walks=walks, until_first=until_first, progress=progress)
+    made = searching(
+        scenario, search=search, seed=seed, walks=walks, until_first=until_first, jobs=jobs, progress=progress
+    )
     return made.run()
 
 
@@ -46,6 +50,7 @@ def searching(
     seed: int = 0,
     walks: int = 1_000,
     until_first: bool = False,
+    jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Search | Walks:
     """The same, not begun yet."""
@@ -55,7 +60,7 @@ def searching(
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise BadScenario(f"check({name}={value!r}): expected a whole number, at least {least}", caller())
     if search == "breadth":
-        return Search(scenario, until_first=until_first, progress=progress)
+        return Search(scenario, until_first=until_first, jobs=jobs, progress=progress)
     if search == "depth":
         return DepthFirst(scenario, until_first=until_first, progress=progress)
     return Walks(scenario, choose=search, seed=seed, walks=walks, until_first=until_first, progress=progress)

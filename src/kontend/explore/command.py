@@ -12,8 +12,9 @@ from typing import Any, Final
 import orjson
 
 from kontend.explore.artefact import run_again, save
-from kontend.explore.behaviour import Nondeterminism
-from kontend.explore.check import STRATEGIES, check
+from kontend.explore.check import STRATEGIES, searching
+from kontend.explore.determinism import Nondeterminism
+from kontend.explore.held_again import hold_again, recorded
 from kontend.explore.scenario import LEAST, BadScenario, Scenario, not_among
 from kontend.explore.source import scenarios_in
 from kontend.explore.token import token_of
@@ -22,6 +23,8 @@ from kontend.kube.errors import ApiError
 from kontend.runtime.controller import BadController
 
 _FAILURES: Final = Path("failures")
+#: How many conversations are held again in other processes.
+_CONVERSATIONS: Final = 300
 _BOUNDS: Final = {
     "lag": "how many events a cache may be behind",
     "concurrent": "how many instances of each controller",
@@ -46,6 +49,9 @@ def run(argv: Sequence[str]) -> int:
         )
     parser.add_argument("--atomic", action="store_true", help="let nothing happen between the calls of a reconcile")
     parser.add_argument(
+        "--one-process", action="store_true", help="do not compare with what the controllers do in other processes"
+    )
+    parser.add_argument(
         "--search",
         choices=STRATEGIES,
         default="breadth",
@@ -67,10 +73,16 @@ def run(argv: Sequence[str]) -> int:
             for name, scenario in scenarios.items()
             if options.scenario in (None, name)
         }
-        verdicts = {
-            name: check(scenario, search=options.search, seed=options.seed, walks=options.walks, progress=_progress())
-            for name, scenario in scenarios.items()
-        }
+        verdicts: dict[str, Verdict] = {}
+        conversations: list[dict[str, Any]] = []
+        for name, scenario in scenarios.items():
+            search = searching(
+                scenario, search=options.search, seed=options.seed, walks=options.walks, progress=_progress()
+            )
+            verdicts[name] = search.run()
+            conversations += recorded(name, search.engine.behaviours, most=_CONVERSATIONS // len(scenarios))
+        if not options.one_process:
+            hold_again(options.file, conversations)
     except (BadScenario, BadController, Nondeterminism, ApiError) as error:
         sys.stderr.write(f"kontend explore: {error}\n")
         return 2

@@ -12,19 +12,19 @@ from typing import Any, Final, NamedTuple
 
 from rpds import HashTrieMap
 
-from kontend.cluster.cluster import Cluster
 from kontend.cluster.state import Change, State
 from kontend.cluster.storage import read_back
 from kontend.cluster.times import rfc3339
 from kontend.explore.behaviour import Behaviour, bind, bound
 from kontend.explore.cached_reads import read
+from kontend.explore.footprints import Footprints
 from kontend.explore.scenario import BadScenario, Scenario
 from kontend.explore.server import Server
 from kontend.explore.triggers import Triggers
 from kontend.explore.uuids import Uuids
 from kontend.explore.world import Flight, Met, Pilot, World, key_of, sum_after, sum_of
-from kontend.kube.errors import ApiError
 from kontend.kube.names import Key
+from kontend.runtime.call import Call
 from kontend.runtime.predicates import Event
 
 _STALE: Final = " (stale)"
@@ -75,6 +75,8 @@ class Engine:
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         cluster = scenario.check()
+        #: What was seen of who touches what.
+        self.footprints = Footprints()
         self.server = Server(cluster.state.registry, remember=scenario.reductions.outcomes)
         self.lag = scenario.bounds.lag
         self.names: list[str] = []
@@ -82,7 +84,8 @@ class Engine:
         self.kinds: list[tuple[str, ...]] = []
         resources: list[tuple[str, ...]] = []
         for controller in scenario.running(cluster):
-            behaviour = Behaviour(controller, scenario.guards, self._namespaced, len(set(self.behaviours)))
+            number = len(set(self.behaviours))
+            behaviour = Behaviour(controller, scenario.guards, self._namespaced, number, self._noted)
             for number in range(1, scenario.bounds.concurrent + 1):
                 many = scenario.bounds.concurrent > 1
                 self.names.append(f"{controller.name}#{number}" if many else controller.name)
@@ -166,15 +169,13 @@ class Engine:
 
     def _act(self, world: World, _: Move) -> Step:
         action = self.scenario.actions[world.acted]
-        cluster = Cluster(state=self.server.before_write(world, action.kind))
+        reply = self.server.act(world, action)
         text = f"the user {action.text}"
         price = int(self._is_busy(world))
-        try:
-            action.perform(cluster)
-        except ApiError as error:
-            refused = f"{text}: refused ({error.message})"
-            return Step(world.but(acted=world.acted + 1), refused, error=error.message, price=price)
-        world, changes = self._committed(world.but(acted=world.acted + 1), cluster.state, -1)
+        if reply.text:
+            refused = f"{text}: refused ({reply.text})"
+            return Step(world.but(acted=world.acted + 1), refused, error=reply.text, price=price)
+        world, changes = self._committed(world.but(acted=world.acted + 1), reply.carried_out(world.state), -1)
         return Step(world, text, changes, price=price)
 
     def _start(self, world: World, move: Move) -> Step:
@@ -299,7 +300,7 @@ class Engine:
     # Writes and deliveries
 
     def _committed(self, world: World, after: State, index: int) -> tuple[World, Sequence[Change]]:
-        """The world after a write, with caches that would be too far behind brought forward."""
+        """The world after a write."""
         changes = after.changes_since(world.state.resource_version)
         born = world.born
         for change in changes:
@@ -316,11 +317,44 @@ class Engine:
             pilot = world.pilots[index]
             own = [(each.resource, each.key, each.resource_version) for each in changes]
             world = world.with_pilot(index, pilot.but(own=(*pilot.own, *own)))
-        for other in range(len(world.pilots)):
-            for at, resource in enumerate(self.resources[other]):
-                while len(world.undelivered(world.pilots[other], at, resource)) > self.lag:
-                    world, _ = self._delivered(world, other, at)
-        return self._tidied(world), changes
+        caught_up = [self._caught_up(world, other, pilot) for other, pilot in enumerate(world.pilots)]
+        return world.but(pilots=tuple(caught_up)), changes
+
+    def also(self, step: Step, before: World, variant: World) -> World:
+        """The world after a step, if some pilots had done something by themselves before it.
+
+        ``variant`` is the world that the step would have been made in then. What was written is the same.
+        """
+        pilots = list(step.world.pilots)
+        for index, pilot in enumerate(variant.pilots):
+            if pilot is not before.pilots[index]:
+                pilots[index] = self._caught_up(step.world, index, pilot)
+        return step.world.but(pilots=tuple(pilots))
+
+    def _caught_up(self, world: World, index: int, pilot: Pilot) -> Pilot:
+        """A pilot after a write, with caches that would be too far behind brought forward."""
+        resources, state = self.resources[index], world.state
+        positions: list[int] | None = None
+        for at, resource in enumerate(resources):
+            pending = pilot.undelivered(state, at, resource)
+            if len(pending) > self.lag:
+                world = world.with_pilot(index, pilot)
+                while len(world.undelivered(world.pilots[index], at, resource)) > self.lag:
+                    world, _ = self._delivered(world, index, at)
+                pilot = world.pilots[index]
+                positions = None
+            elif not pending and pilot.positions[at] != state.resource_version:
+                # A cache that misses nothing is at the front, so that looking back stays short.
+                positions = positions or list(pilot.positions)
+                positions[at] = state.resource_version
+                pilot = pilot.but(positions=tuple(positions))
+        if pilot.own:
+            own = tuple(
+                [met for met in pilot.own if met[0] in resources and met[2] > pilot.positions[resources.index(met[0])]]
+            )
+            if own != pilot.own:
+                pilot = pilot.but(own=own)
+        return pilot
 
     def _delivered(self, world: World, index: int, at: int) -> tuple[World, str]:
         pilot = world.pilots[index]
@@ -337,28 +371,6 @@ class Engine:
             moved = moved.but(queue=pilot.queue | requests)
         text = f"{self.names[index]} sees {change.type} {kind.partition('.')[0].partition('/')[0]} {change.key}"
         return world.with_pilot(index, moved), text
-
-    def _tidied(self, world: World) -> World:
-        """Bring positions of caches that miss nothing to the front, so that looking back stays short."""
-        newest = world.state.resource_version
-        pilots = list(world.pilots)
-        for index, pilot in enumerate(pilots):
-            positions = tuple(
-                [
-                    position if pilot.undelivered(world.state, at, self.resources[index][at]) else newest
-                    for at, position in enumerate(pilot.positions)
-                ]
-            )
-            own = pilot.own
-            if own:
-                own = tuple(
-                    met
-                    for met in own
-                    if met[0] in self.resources[index] and met[2] > positions[self.resources[index].index(met[0])]
-                )
-            if positions != pilot.positions or own != pilot.own:
-                pilots[index] = pilot.but(positions=positions, own=own)
-        return world.but(pilots=tuple(pilots))
 
     # Small things
 
@@ -393,6 +405,11 @@ class Engine:
         if state.now != self._time[0]:
             self._time = (state.now, rfc3339(state.now))
         return self._time[1]
+
+    def _noted(self, controller: int, call: Call) -> None:
+        resource = self.server.resource(call.kind).key
+        if not call.cached or resource not in self.resources[controller * self.scenario.bounds.concurrent]:
+            self.footprints.note(controller, call, resource)
 
     def _namespaced(self, kind: str) -> bool:
         return self.server.resource(kind).namespaced

@@ -10,8 +10,7 @@ start or a read past that would change what it sees. So before such a write ever
 half way. The sequence of writes is never touched, which is why every property that holds without these reductions holds
 with them, and the other way round.
 
-What a pilot can do without the server depends on nothing but the pilot and the state, so it is worked out once for
-both and shared by all worlds that have them.
+What a pilot can do without the server is worked out once (``solo.py``).
 """
 
 from __future__ import annotations
@@ -20,7 +19,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from kontend.explore.engine import Engine, Move, Step
+from kontend.explore.footprints import Footprints
 from kontend.explore.scenario import BadScenario
+from kontend.explore.solo import Solo
 from kontend.explore.world import Pilot, World
 
 #: A reconcile that has read its cache in so many ways without asking the server for anything never will.
@@ -63,88 +64,133 @@ class Leap:
 Written = tuple[int, World, Step]
 
 
-class Local:
-    """What a pilot can do without the server."""
-
-    __slots__ = ("error", "is_half", "moves", "pilot", "stale", "starts")
-
-    def __init__(self, leap: Leap, index: int, *, starts: bool, is_half: bool) -> None:
-        self.moves = leap.moves
-        #: The pilot afterwards.
-        self.pilot = leap.world.pilots[index]
-        self.error = leap.error
-        self.starts = starts
-        #: How many of its reads were stale.
-        self.stale = leap.price
-        #: Whether it stops before the reconcile asks the server for something or ends.
-        self.is_half = is_half
-
-
 class Expansion:
     """Finds the leaps from a world."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         reductions, bounds = engine.scenario.reductions, engine.scenario.bounds
-        self._deliveries = reductions.deliveries
-        self._atomic = bounds.atomic
-        self._reads = reductions.deliveries and reductions.reads and not bounds.atomic
-        #: Whether what a pilot does without the server depends on nobody else. Uuids drawn early do.
-        self._shared = reductions.uuids
         #: For each pilot, whether its events must be delivered in every order: mapping functions can tell.
         self._mapped = [bool(behaviour.controller.watches) for behaviour in engine.behaviours]
+        # A whole reconcile pushes caches in the middle, where mapping functions could tell what was delivered before.
+        self._deliveries = reductions.deliveries and not (bounds.atomic and any(self._mapped))
+        self._atomic = bounds.atomic
+        self._reads = self._deliveries and reductions.reads and not bounds.atomic
+        #: Whether what a pilot does without the server is worked out once. Uuids drawn early depend on others.
+        self._shared = reductions.uuids and reductions.sleep
+        self._known_solos: dict[tuple[int, bytes, int], list[Solo]] = {}
+        self._actions = engine.scenario.actions
+        # With several instances of each controller, whatever one does another can do, too.
+        self._persistent = reductions.persistent and self._deliveries and bounds.concurrent == 1
+        self._known = Footprints()
+        #: The kinds that somebody was believed not to touch.
+        self.relied: set[str] = set()
+        self._watched = {each for resources in engine.resources for each in resources}
 
-    def leaps(self, world: World) -> list[Leap]:
-        """All leaps from a world, in a fixed order."""
+    def leaps(self, world: World, *, first: bool = False) -> list[Leap]:
+        """All leaps from a world, in a fixed order.
+
+        ``first`` says that the world belongs to the undisturbed runs, of which none is left out: which of two orders
+        disturbs less is not what persistent sets preserve.
+        """
         here = Leap(world)
         if not self._deliveries:
             return [here.then(move, self.engine.make(world, move)) for move in self.engine.moves(world)]
-        leaps: list[Leap] = []
-        for index, pilot in enumerate(world.pilots):
-            if pilot.flight is not None and self._asks(pilot):
-                leaps += self._global(here, Move("call", index))
-            elif self._atomic:
-                leaps += self._observations(here, index)
-            else:
-                leaps += [self._joined(here, index, local) for local in self._locals(world, index) if not local.is_half]
-        if world.acted < len(self.engine.scenario.actions):
+        if self._persistent and not first:
+            for index in range(len(world.pilots)):
+                if self._is_alone(world, index):
+                    leaps = self._leaps_of(here, index)
+                    if leaps:
+                        return leaps
+        leaps = [leap for index in range(len(world.pilots)) for leap in self._leaps_of(here, index)]
+        if world.acted < len(self._actions):
             leaps += self._global(here, Move("act"))
         return leaps
 
+    def _leaps_of(self, here: Leap, index: int) -> list[Leap]:
+        """What one pilot can do next."""
+        pilot = here.world.pilots[index]
+        if pilot.flight is not None and self._asks(pilot):
+            return self._global(here, Move("call", index))
+        if self._atomic:
+            return list(self._observations(here, index))
+        return [self._joined(here, index, solo) for solo in self._solos(here.world, index) if not solo.is_half]
+
+    # Persistent sets
+
+    def learn(self, footprints: Footprints) -> bool:
+        """Go by what is known now; returns whether something was relied on that was wrong."""
+        return bool(self._known.merge(footprints) & self.relied)
+
+    def _is_alone(self, world: World, index: int) -> bool:
+        """Whether what a pilot does next is independent of all that others can do before it, and nobody sees it.
+
+        Its moves are made first then, and those of the others afterwards: no other order leads elsewhere. A pilot that
+        could go on like this for ever is never alone, so that nobody is forgotten: neither one that retries, nor one
+        that writes what it watches.
+        """
+        pilot = world.pilots[index]
+        number = self.engine.behaviours[index].number
+        known = self._known
+        if pilot.flight is not None and self._asks(pilot):
+            call = pilot.flight.node.call
+            if call is None:
+                return False
+            resource = self.engine.server.resource(call.kind).key
+            if call.writes and (
+                resource in self._watched or known.is_seen(resource) or known.is_read_by_others(number, resource)
+            ):
+                return False
+            touched = {resource}
+        elif pilot.waiting or self._atomic:
+            return False
+        else:
+            touched = {*self.engine.resources[index], *known.reads.get(number, ())}
+        actions = {self.engine.server.resource(action.kind).key for action in self._actions[world.acted :]}
+        if touched & actions or any(known.is_written_by_others(number, each) for each in touched):
+            return False
+        self.relied |= touched
+        return True
+
     # What only its own pilot can tell
 
-    def _locals(self, world: World, index: int) -> list[Local]:
+    def _solos(self, world: World, index: int) -> list[Solo]:
         """What a pilot can do without the server."""
         pilot = world.pilots[index]
         if pilot.flight is None and not (pilot.queue or pilot.waiting or self._is_behind(world, index)):
             return []
-        found = pilot.remembered(world.state)
-        if found is None or not self._shared:
-            found = []
-            is_shared = self._shared
-            uuids = pilot.flight.uuids if pilot.flight is not None else ()
-            for leap in self._reached(Leap(world), index):
-                local = Local(leap, index, starts=pilot.flight is None, is_half=self._is_half_way(leap.world, index))
-                # The price of starting depends on the others.
-                local.stale -= int(local.starts and self._others_fly(world, index))
-                found.append(local)
-                after = local.pilot.flight
-                is_shared = is_shared and (after is None or after.uuids in ((), uuids))
-            if is_shared:
-                pilot.remember(world.state, found)
-        return found  # type: ignore[no-any-return]
+        resources = self.engine.resources[index]
+        question = (index, pilot.key(world.state, resources), world.objects)
+        found = self._known_solos.get(question)
+        if found is None:
+            # What starting costs depends on the others.
+            price = int(pilot.flight is None and self._others_fly(world, index))
+            found = [
+                Solo(
+                    world,
+                    leap.world,
+                    index,
+                    resources,
+                    moves=leap.moves,
+                    error=leap.error,
+                    stale=leap.price - price,
+                    is_half=self._is_half_way(leap.world, index),
+                )
+                for leap in self._reached(Leap(world), index)
+            ]
+            if self._shared and not any(solo.uuids for solo in found):
+                self._known_solos[question] = found
+        return found
 
-    def _joined(self, here: Leap, index: int, local: Local) -> Leap:
+    def _joined(self, here: Leap, index: int, solo: Solo) -> Leap:
         """A leap with what a pilot does without the server."""
-        price = here.price + local.stale + int(local.starts and self._others_fly(here.world, index))
-        world = here.world.with_pilot(index, local.pilot)
-        return Leap(world, here.moves + local.moves, price, here.writes, local.error or here.error)
+        state, pilot = here.world.state, here.world.pilots[index]
+        price = here.price + solo.stale + int(solo.starts and self._others_fly(here.world, index))
+        world = here.world.with_pilot(index, solo.again(state, pilot, self.engine.resources[index]))
+        return Leap(world, here.moves + solo.moves, price, here.writes, solo.error or here.error)
 
     def _others_fly(self, world: World, index: int) -> bool:
-        for other, pilot in enumerate(world.pilots):
-            if pilot.flight is not None and other != index:
-                return True
-        return False
+        return any(pilot.flight is not None and other != index for other, pilot in enumerate(world.pilots))
 
     def _reached(self, here: Leap, index: int) -> Iterator[Leap]:
         """Wherever a pilot can get without asking the server, also half way."""
@@ -221,10 +267,7 @@ class Expansion:
 
     def _is_behind(self, world: World, index: int) -> bool:
         pilot = world.pilots[index]
-        for at, resource in enumerate(self.engine.resources[index]):
-            if pilot.undelivered(world.state, at, resource):
-                return True
-        return False
+        return any(pilot.undelivered(world.state, at, each) for at, each in enumerate(self.engine.resources[index]))
 
     # What others can tell
 
@@ -237,8 +280,15 @@ class Expansion:
             for index in range(len(here.world.pilots)):
                 if self._is_pushed(here.world, step, index):
                     before += [half for leap in before for half in self._unseen(leap, index, move)]
-            leaps += [leap.then(move, self.engine.make(leap.world, move)) for leap in before[1:]]
+            leaps += [self._also(here, leap, move, step) for leap in before[1:]]
         return leaps
+
+    def _also(self, here: Leap, leap: Leap, move: Move, step: Step) -> Leap:
+        """A step that was made here, made after a leap of pilots that it does not touch."""
+        world = self.engine.also(step, here.world, leap.world)
+        # A user who acts while somebody is under way disturbs. What is wrong with the write was seen without the leap.
+        price = leap.price + (1 if move.what == "act" else step.price)
+        return Leap(world, (*leap.moves, move), price, (), step.error or leap.error)
 
     def _unseen(self, here: Leap, index: int, move: Move) -> Iterator[Leap]:
         """What a pilot can have done so that a push makes a difference, and does not stop anywhere else."""
@@ -248,9 +298,9 @@ class Expansion:
         pilot = here.world.pilots[index]
         if not self._reads or index == move.pilot or (pilot.flight is not None and self._asks(pilot)):
             return
-        for local in self._locals(here.world, index):
-            if local.is_half:
-                yield self._joined(here, index, local)
+        for solo in self._solos(here.world, index):
+            if solo.is_half:
+                yield self._joined(here, index, solo)
 
     def _is_pushed(self, world: World, step: Step, index: int) -> bool:
         """Whether what was written makes a cache fall behind further than it may, so that it is delivered events."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kontend.cluster.cluster import Cluster
-from kontend.explore.behaviour import Place
 from kontend.explore.engine import Engine, Step
-from kontend.explore.lost_updates import lost_update
+from kontend.explore.footprints import Looked
+from kontend.explore.outcome import Place
 from kontend.explore.scenario import Property, holds
 from kontend.explore.world import World
+from kontend.explore.wrong_writes import wrong_writes
 
 
 class Wrong(NamedTuple):
@@ -60,15 +60,9 @@ class Judge:
     def of_a_write(self, world: World, step: Step, pilot: int) -> Iterator[Wrong]:
         """What is wrong with a write that was made in a world."""
         if step.flight is not None:
-            for change in step.changes:
-                path = lost_update(world.state, step.flight, change)
-                if path:
-                    who = self.engine.names[pilot]
-                    sentence = (
-                        f"{who} wrote {path} of {change.key} over a change made since it had read the object, "
-                        "and nobody was told"
-                    )
-                    yield Wrong("lost update", sentence, step.flight.node.place)
+            who, place = self.engine.names[pilot], step.flight.node.place
+            for name, sentence in wrong_writes(world.state, who, step.flight, step.changes):
+                yield Wrong(name, sentence, place)
         for each in self._of_a_write:
             worlds = (world, step.world) if each.arity == 2 else (step.world,)
             if self._ask(each, *worlds) != (each.mode == "always"):
@@ -79,5 +73,6 @@ class Judge:
         question = (each.name, *(world.objects for world in worlds))
         found = self._answers.get(question)
         if found is None:
-            found = self._answers[question] = holds(each, *(Cluster(state=world.state) for world in worlds))
+            seen = self.engine.footprints.seen
+            found = self._answers[question] = holds(each, *(Looked(world.state, seen) for world in worlds))
         return found

@@ -10,44 +10,28 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from kontend.cluster.state import State
-from kontend.explore.behaviour import Place
 from kontend.explore.engine import Engine, Move, replay
-from kontend.explore.expansion import Expansion
+from kontend.explore.expander import Expander, Found
 from kontend.explore.graph import Graph
 from kontend.explore.judge import Judge, Wrong
 from kontend.explore.limits import Limits
+from kontend.explore.outcome import Place
 from kontend.explore.scenario import Scenario, never_taken
 from kontend.explore.story import violation_of
 from kontend.explore.uuids import end_key
 from kontend.explore.verdict import Verdict, Violation
-from kontend.explore.world import World
+from kontend.explore.workers import Workers
 from kontend.kube.names import Key
 
 #: After how many worlds progress is told and the clock is looked at.
 _OFTEN: Final = 500
 INTERRUPTED: Final = "it was interrupted"
-
-
-class Found(NamedTuple):
-    """One leap from a world, as far as others than the engine need to know it."""
-
-    moves: tuple[Move, ...]
-    price: int
-    key: bytes
-    objects: int
-    holds: tuple[bool, ...]
-    #: What is wrong, and after how many of the moves.
-    wrongs: tuple[tuple[int, Wrong], ...]
-    error: str
-    #: Which of the user's actions it ends with; -1 for none.
-    action: int
-    wrote: bool
-    #: The names of the objects that were made.
-    created: tuple[Key, ...]
+#: The properties that say that an update was lost; a vanished element is the lost update of an element.
+_LOSSES: Final = ("lost update", "vanished element")
 
 
 class _Violated(NamedTuple):
@@ -55,60 +39,11 @@ class _Violated(NamedTuple):
 
     cost: int
     length: int
+    property: str
     sentence: str
     #: The world before, and the moves from there.
     number: int
     last: tuple[Move, ...]
-
-
-class Expander:
-    """Looks at worlds, one after the other, in this process."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self._expansion = Expansion(engine)
-        self._judge = Judge(engine)
-        #: Worlds that were found and not looked at yet.
-        self._waiting: dict[int, World] = {}
-        #: The worlds behind what was found last.
-        self._last: list[World] = []
-
-    def first(self) -> tuple[bytes, int, tuple[bool, ...], tuple[Wrong, ...]]:
-        """The first world: its key, its objects, what holds in it, and what is wrong with it already."""
-        world = self.engine.start()
-        self._waiting[0] = world
-        return self.engine.key(world), world.objects, self._judge.holds(world), tuple(self._judge.at_the_start(world))
-
-    def expand(self, numbers: list[int]) -> Iterator[tuple[int, list[Found]]]:
-        """Where some worlds lead."""
-        for number in numbers:
-            found, self._last = self.look(self._waiting.pop(number))
-            yield number, found
-
-    def keep(self, number: int, parent: int, at: int) -> None:
-        """Remember a world under a number: the one behind what was found as number ``at`` in ``parent``."""
-        del parent
-        self._waiting[number] = self._last[at]
-
-    def look(self, world: World) -> tuple[list[Found], list[World]]:
-        """Where a world leads."""
-        engine, judge = self.engine, self._judge
-        found, worlds = [], []
-        for leap in self._expansion.leaps(world):
-            wrongs: tuple[tuple[int, Wrong], ...] = ()
-            for at, before, step in leap.writes:
-                wrongs += tuple((at, wrong) for wrong in judge.of_a_write(before, step, leap.moves[at - 1].pilot))
-            after = leap.world
-            key = engine.key(after)
-            worlds.append(after)
-            wrote = bool(leap.writes)
-            created = tuple(each.key for _, _, step in leap.writes for each in step.changes if each.old is None)
-            action = world.acted if leap.moves[-1].what == "act" else -1
-            holds = judge.holds(after)
-            found.append(
-                Found(leap.moves, leap.price, key, after.objects, holds, wrongs, leap.error, action, wrote, created)
-            )
-        return found, worlds
 
 
 class Search:
@@ -121,24 +56,77 @@ class Search:
         until_first: bool = False,
         undisturbed: bool = False,
         depth_first: bool = False,
+        jobs: int = 1,
         progress: Callable[[int, int], None] | None = None,
         engine: Engine | None = None,
     ) -> None:
         """Search ``scenario``.
 
         ``undisturbed`` leaves out all that disturbs; ``depth_first`` goes to the end of each way first (stories are
-        not the shortest then); ``progress`` is told the numbers of worlds and moves from time to time; an ``engine``
-        may begin elsewhere.
+        not the shortest then); ``jobs`` is the number of processes, which changes nothing but the time; ``progress``
+        is told the numbers of worlds and moves from time to time; an ``engine`` may begin elsewhere.
         """
         self.scenario = scenario
         self.engine = engine or Engine(scenario)
-        self.graph = Graph()
         self._progress = progress
         self._until_first = until_first
         self._undisturbed = undisturbed
         self._depth_first = depth_first
-        self._expander = Expander(self.engine)
+        expander = Expander(self.engine)
+        self._expander = Workers(expander, jobs) if jobs > 1 else expander
         self._limits = Limits(scenario.bounds)
+        self._judge = Judge(self.engine)
+        self._places = self._judge.places
+        self.verdict = Verdict(bounds=str(scenario.bounds))
+        self._begin()
+
+    def run(self) -> Verdict:
+        """Search until the space is closed, a limit is reached, or (``until_first``) something is violated."""
+        begun = time.perf_counter()
+        verdict = self.verdict
+        try:
+            verdict.stopped = self._explore()
+        except KeyboardInterrupt:
+            verdict.stopped = INTERRUPTED
+        finally:
+            verdict.runs = self._expander.conversations
+            self._expander.close()
+        verdict.closed = not verdict.stopped
+        if verdict.closed:
+            self._judge_cycles()
+        self._judge_ends()
+        self._judge_untested()
+        verdict.end_states = [state for _, state in self._ends.values()]
+        verdict.undisturbed_ends = len(self._ends.keys() & self._undisturbed_ends())
+        verdict.worlds = len(self.graph)
+        verdict.cut = self.graph.cut
+        verdict.violations += [self._told(found) for found in self._violations.values()]
+        verdict.seconds = time.perf_counter() - begun
+        return verdict
+
+    def ends(self) -> frozenset[bytes]:
+        """What stands for the states in which everything settles (:func:`end_key`)."""
+        return frozenset(self._ends)
+
+    @property
+    def lost(self) -> dict[Place, Violation]:
+        """The shortest story for each line of code that can lose an update."""
+        return {place: self._told(found) for place, found in self._lost.items()}
+
+    # Finding worlds
+
+    def _explore(self) -> str:
+        """Look at all worlds; returns why it stopped before the end, if it did."""
+        while True:
+            stopped = self._pass()
+            if stopped is not None:
+                return stopped
+            self._begin()
+
+    def _begin(self) -> None:
+        """Forget all worlds."""
+        self.graph = Graph()
+        self.verdict.moves = 0
         self._violations: dict[str, _Violated] = {}
         self._lost: dict[Place, _Violated] = {}
         #: End states by what they are whatever the uuids: the cheapest world, and the state.
@@ -150,45 +138,9 @@ class Search:
         #: Of the user's actions: those that were taken somewhere, and why the others were refused.
         self._taken: set[int] = set()
         self._refused: dict[int, str] = {}
-        self._judge = Judge(self.engine)
-        self._places = self._judge.places
-        self.verdict = Verdict(bounds=str(scenario.bounds))
 
-    def run(self) -> Verdict:
-        """Search until the space is closed, a limit is reached, or (``until_first``) something is violated."""
-        begun = time.perf_counter()
-        verdict = self.verdict
-        try:
-            verdict.stopped = self._explore()
-        except KeyboardInterrupt:
-            verdict.stopped = INTERRUPTED
-        verdict.closed = not verdict.stopped
-        if verdict.closed:
-            self._judge_cycles()
-        self._judge_ends()
-        self._judge_untested()
-        verdict.end_states = [state for _, state in self._ends.values()]
-        verdict.undisturbed_ends = len(self._ends.keys() & self._undisturbed_ends())
-        verdict.worlds = len(self.graph)
-        verdict.cut = self.graph.cut
-        verdict.runs = sum(behaviour.runs for behaviour in set(self.engine.behaviours))
-        verdict.violations += [self._told(name, found) for name, found in self._violations.items()]
-        verdict.seconds = time.perf_counter() - begun
-        return verdict
-
-    def ends(self) -> frozenset[bytes]:
-        """What stands for the states in which everything settles (:func:`end_key`)."""
-        return frozenset(self._ends)
-
-    @property
-    def lost(self) -> dict[Place, Violation]:
-        """The shortest story for each line of code that can lose an update."""
-        return {place: self._told("lost update", found) for place, found in self._lost.items()}
-
-    # Finding worlds
-
-    def _explore(self) -> str:
-        """Look at all worlds; returns why it stopped before the end, if it did."""
+    def _pass(self) -> str | None:
+        """Look at all worlds; None when it must be done again, because controllers touch more than was known."""
         graph = self.graph
         key, objects, holds, wrongs = self._expander.first()
         graph.add(key, -1, (), 0, objects, holds)
@@ -201,7 +153,8 @@ class Search:
             layer = order[-1] if self._depth_first else order[0]
             if layer[0] > 0 and not self._depth_first and self._refused:
                 self._judge_actions(undisturbed=True)
-            for number, found in self._expander.expand(self._next(layers, order, layer)):
+            first = self._undisturbed or (layer[0] == 0 and not self._depth_first)
+            for number, found in self._expander.expand(self._next(layers, order, layer), first=first):
                 for new in self._consume(number, found):
                     at = self._layer(new)
                     if at not in layers:
@@ -216,6 +169,8 @@ class Search:
                     return "something is violated"
                 if self._progress is not None and looked % _OFTEN == 0:
                     self._progress(len(graph), self.verdict.moves)
+            if self._expander.was_mistaken():
+                return None
         self._judge_actions(undisturbed=self._undisturbed)
         return ""
 
@@ -355,18 +310,23 @@ class Search:
     def _wrong(self, wrong: Wrong, number: int, last: tuple[Move, ...] = (), price: int = 0) -> None:
         """Keep the cheapest violation of each property, and of each line of code that can lose an update."""
         found = _Violated(
-            self.graph.costs[number] + price, self.graph.depths[number] + len(last), wrong.sentence, number, last
+            self.graph.costs[number] + price,
+            self.graph.depths[number] + len(last),
+            wrong.property,
+            wrong.sentence,
+            number,
+            last,
         )
         known = self._violations.get(wrong.property)
         if known is None or found[:2] < known[:2]:
             self._violations[wrong.property] = found
-        if wrong.place is not None and wrong.property == "lost update":
+        if wrong.place is not None and wrong.property in _LOSSES:
             known = self._lost.get(wrong.place)
             if known is None or found[:2] < known[:2]:
                 self._lost[wrong.place] = found
 
-    def _told(self, name: str, found: _Violated) -> Violation:
-        return self._story(name, found.sentence, (*self.graph.path(found.number), *found.last))
+    def _told(self, found: _Violated) -> Violation:
+        return self._story(found.property, found.sentence, (*self.graph.path(found.number), *found.last))
 
     def _story(self, name: str, sentence: str, choices: tuple[Move, ...]) -> Violation:
         return violation_of(self.engine, name, sentence, choices)

@@ -10,14 +10,16 @@ from __future__ import annotations
 import orjson
 import xxhash
 
+from kontend.cluster.cluster import Cluster
 from kontend.cluster.handle import handle
 from kontend.cluster.request import Request as HttpRequest
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.seed import resource_of
-from kontend.cluster.state import State
 from kontend.explore.behaviour import Behaviour, bind
 from kontend.explore.reply import Reply, reply_of
+from kontend.explore.scenario import Action
 from kontend.explore.world import Flight, World, is_current
+from kontend.kube.errors import ApiError
 from kontend.kube.names import Key, parse_kind
 from kontend.runtime.call import METHODS, Call, path_of
 
@@ -63,9 +65,21 @@ class Server:
             self._replies[question] = found
         return found
 
-    def before_write(self, world: World, kind: str) -> State:
-        """The state in which a user writes."""
-        return world.state.replace(serial=self.serial(world, kind, None))
+    def act(self, world: World, action: Action) -> Reply:
+        """What the server does with what the user does next."""
+        serial = self.serial(world, action.kind, None)
+        question = (-1, world.acted, world.objects, serial)
+        found = self._replies.get(question)
+        if found is None or not self._remember:
+            cluster = Cluster(state=world.state.replace(serial=serial))
+            text = ""
+            try:
+                action.perform(cluster)
+            except ApiError as error:
+                text = error.message
+            writes = tuple(cluster.state.changes_since(world.state.resource_version))
+            found = self._replies[question] = Reply((), b"", (), writes, text)
+        return found
 
     def serial(self, world: World, kind: str, call: Call | None) -> int:
         """Where uids are counted from: it depends on the object and how often it was created, not on when."""

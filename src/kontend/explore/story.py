@@ -7,6 +7,7 @@ from typing import Literal
 
 from kontend.cluster.state import Change
 from kontend.explore.engine import Engine, Move, Step, replay
+from kontend.explore.scenario import BUILT_IN
 from kontend.explore.verdict import Violation
 from kontend.kube.names import Key
 
@@ -23,7 +24,7 @@ def violation_of(
     steps = replay(engine, choices)
     return Violation(
         name,
-        sentence + _clash(steps),
+        sentence if name in BUILT_IN else sentence + _clash(steps),
         tuple(step.text for step in steps),
         tuple(choices),
         sum(step.price for step in steps),

@@ -6,7 +6,7 @@ positions of caches only as far as something is undelivered, queues as sets.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import xxhash
 from rpds import HashTrieMap
@@ -41,7 +41,6 @@ class Pilot:
     __slots__ = (
         "_key",
         "_pending",
-        "_remembered",
         "_state",
         "flight",
         "memory",
@@ -73,7 +72,6 @@ class Pilot:
         self._state: State | None = None
         self._pending: dict[int, list[Change]] = {}
         self._key = b""
-        self._remembered: Any = None
 
     def but(self, **changes: object) -> Pilot:
         """This pilot with some attributes changed."""
@@ -95,36 +93,25 @@ class Pilot:
         if position >= state.resource_version:
             return _NOTHING
         if self._state is not state:
-            self._know(state)
+            self.know(state)
         found = self._pending.get(at)
         if found is None:
-            changes = state.changes_since(position)
-            found = self._pending[at] = [change for change in changes if change.resource == resource]
+            found = self._pending[at] = state.changes_since(position, resource)
         return found
 
     def key(self, state: State, kinds: tuple[str, ...]) -> bytes:
         """What stands for this pilot in the key of its world."""
         if self._state is not state:
-            self._know(state)
+            self.know(state)
         if not self._key:
             self._key = xxhash.xxh3_128_digest(repr(_pilot_parts(state, self, kinds)).encode())
         return self._key
 
-    def remembered(self, state: State) -> Any:
-        """What :meth:`remember` was told, while the state is the same; None otherwise."""
-        return self._remembered if self._state is state else None
-
-    def remember(self, state: State, what: Any) -> None:
-        """Keep something that depends on nothing but this pilot and the state."""
-        if self._state is not state:
-            self._know(state)
-        self._remembered = what
-
-    def _know(self, state: State) -> None:
+    def know(self, state: State, key: bytes = b"") -> None:
+        """Begin to keep what is worked out for a state; ``key``, if that is known already."""
         self._state = state
         self._pending = {}
-        self._key = b""
-        self._remembered = None
+        self._key = key
 
 
 class World:
@@ -237,12 +224,32 @@ def _pilot_parts(state: State, pilot: Pilot, kinds: tuple[str, ...]) -> list[obj
                     for each in pending
                 ]
     if pilot.own:
-        parts.append([(met[0], met[1], newest - met[2]) for met in pilot.own])
+        parts.append([_which_write(state, pilot, kinds, met) for met in pilot.own])
     flight = pilot.flight
     if flight is not None:
         parts.append((flight.request, flight.node.id, flight.uuids, flight.memory))
-        parts.append([is_current(state, met) for met in flight.met])
+        parts.append([which_version(state, pilot, kinds, met) for met in flight.met])
     return parts
+
+
+def _which_write(state: State, pilot: Pilot, kinds: tuple[str, ...], own: Met) -> tuple[str, Key, int]:
+    """A write of its own that a pilot waits for, as the n-th event still to come."""
+    resource, key, number = own
+    pending = pilot.undelivered(state, kinds.index(resource), resource) if resource in kinds else _NOTHING
+    return resource, key, next((at for at, each in enumerate(pending) if each.resource_version == number), -1)
+
+
+def which_version(state: State, pilot: Pilot, kinds: tuple[str, ...], met: Met) -> int:
+    """What a version is to a pilot: -1 the current one, -2 past, else the one before the n-th event still to come."""
+    resource, key, number = met
+    version = state.find(resource, key)
+    if version is not None and version.resource_version == number:
+        return -1
+    if resource in kinds:
+        for at, change in enumerate(pilot.undelivered(state, kinds.index(resource), resource)):
+            if change.key == key and change.old is not None and change.old.resource_version == number:
+                return at
+    return -2
 
 
 def is_current(state: State, met: Met) -> bool:
