@@ -241,23 +241,24 @@ def test_what_never_ends_is_searched_for_from_the_end_of_the_story(scenario: Sce
     ]
 
 
-class FailsAtFirst(Controller):
-    """Fails as :class:`Fails` does, until the user has changed something."""
+class TogglesLater(Toggles):
+    """The same, once the user has asked for it."""
 
-    kind = Fails.kind
-    name = Fails().name
+    name = "toggles"
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        """Raise, if nothing has changed."""
-        widget = await api.get(self.kind, request)
-        if not widget["spec"]:
-            raise RuntimeError("nothing has changed")
+        """Turn the switch if that is wanted."""
+        if (await api.get(self.kind, request))["spec"]:
+            await super().reconcile(request, api)
 
 
 def test_what_ends_by_now_is_told() -> None:
-    token = _token(_of(Fails()), "retried for ever")
-    with pytest.raises(AssertionError, match="moves are possible, but retried for ever holds: nothing is violated"):
-        _followed(token, _of(FailsAtFirst(), actions=[update(WIDGET, spec={"a": 1})]))
+    """It would be another story in which the user acts first."""
+    later = _of(TogglesLater(), actions=[update(WIDGET, spec={"a": 1})])
+    assert "settles" in {each.property for each in check(later).violations}
+    token = _packed(["settles", [0, 1, False], [["start", 0, ["default", "w"]]]])
+    with pytest.raises(AssertionError, match="1 moves are possible, but settles holds: nothing is violated"):
+        _followed(token, later)
 
 
 def test_an_end_that_cannot_be_searched_for_is_told() -> None:

@@ -21,6 +21,7 @@ from kontend.cluster.cluster import Cluster
 from kontend.controllers.deployment import Deployments
 from kontend.controllers.replica_set import ReplicaSets
 from kontend.explore.check import check
+from kontend.explore.reference import Reference
 from kontend.explore.scenario import BadScenario, Bounds, Reductions, Scenario, always, eventually, patch, sometimes
 from kontend.explore.uuids import end_key
 from kontend.explore.verdict import Verdict
@@ -104,6 +105,15 @@ def test_ends_are_not_compared_when_the_undisturbed_runs_are_too_many() -> None:
     verdict = check(scenario, search="random", walks=1)
     assert "same end" not in _names(verdict)
     assert "same end: not compared; of the undisturbed runs alone, the limit of 200 worlds was reached" in str(verdict)
+
+
+def test_a_part_of_the_undisturbed_runs_does_not_tell_what_they_end_in() -> None:
+    whole = Reference(SIGNED).run()
+    assert whole.ends is not None
+    assert len(whole.ends) == 2
+    for worlds in range(1, whole.verdict.worlds):
+        part = Reference(replace(SIGNED, bounds=Bounds(lag=0, worlds=worlds))).run()
+        assert (part.ends, bool(part.verdict.stopped)) == (None, True)
 
 
 DEPLOYMENT: dict[str, Any] = {

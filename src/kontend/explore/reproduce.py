@@ -137,11 +137,10 @@ def _what_never_ends(scenario: Scenario, story: Story, violated: Sequence[str]) 
     """What is wrong with all that can happen after a story, if its property is. Only a search from there can tell."""
     found = f"they violate {', '.join(violated)}" if violated else "nothing is violated"
     settling = {each.name for each in scenario.properties if each.mode == "eventually"}
-    engine = _Later(scenario, story.choices)
-    # As long as the user can act, the end is open.
-    if story.property in {*_NEVER_ENDS, *settling} and engine.start().acted == len(scenario.actions):
-        verdict = Search(scenario, engine=engine).run()
+    if story.property in {*_NEVER_ENDS, *settling}:
+        verdict = Search(scenario, engine=_Later(scenario, story.choices)).run()
         for violation in verdict.violations:
+            # One that needs more moves is another story.
             if violation.property == story.property and not violation.choices:
                 return violation.sentence
         if verdict.stopped:
