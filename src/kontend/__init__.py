@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from kontend.cluster.cluster import Cluster
     from kontend.cluster.seed import UnknownKind
     from kontend.cluster.state import State
+    from kontend.explore.check import check
+    from kontend.explore.reproduce import reproduce
     from kontend.explore.scenario import (
         Bounds,
         Reductions,
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
         sometimes,
         update,
     )
-    from kontend.explore.search import check
     from kontend.explore.verdict import Verdict, Violation
     from kontend.kube.errors import (
         AlreadyExists,
@@ -75,11 +76,12 @@ _MODULES = {
     "cluster.cluster": ("Cluster",),
     "cluster.seed": ("UnknownKind",),
     "cluster.state": ("State",),
+    "explore.check": ("check",),
+    "explore.reproduce": ("reproduce",),
     "explore.scenario": (
         "Bounds", "Reductions", "Scenario", "always", "create", "delete", "eventually", "never", "patch", "sometimes",
         "update",
     ),
-    "explore.search": ("check",),
     "explore.verdict": ("Verdict", "Violation"),
     "kube.errors": (
         "AlreadyExists", "ApiError", "BadRequest", "Conflict", "Forbidden", "Gone", "InternalError", "Invalid",
@@ -131,6 +133,6 @@ __all__ = [
     "add_finalizer", "always", "check", "condition", "controller_of", "create", "delete", "eventually", "execute",
     "get_condition", "has_finalizer", "is_controlled_by", "is_true", "json_patch", "merge_from", "mutate_spec",
     "mutate_status", "never", "owner_reference", "patch", "patch_conditions", "raw", "remove_child",
-    "remove_finalizer", "remove_owner_reference", "set_condition", "set_controller_reference", "set_owner_reference",
-    "settle", "sometimes", "sync_child", "update",
+    "remove_finalizer", "remove_owner_reference", "reproduce", "set_condition", "set_controller_reference",
+    "set_owner_reference", "settle", "sometimes", "sync_child", "update",
 ]  # fmt: skip

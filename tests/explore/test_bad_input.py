@@ -16,6 +16,7 @@ from explore.widgets import CRD, KIND, WIDGET, LockedWidgets, Widgets, double_pl
 from kontend.cli import main
 from kontend.cluster.cluster import Cluster
 from kontend.explore.artefact import run_again, save
+from kontend.explore.check import check
 from kontend.explore.scenario import (
     BUILT_IN,
     Action,
@@ -30,7 +31,6 @@ from kontend.explore.scenario import (
     sometimes,
     update,
 )
-from kontend.explore.search import check
 from kontend.kube.names import Key
 from kontend.runtime.api import Api
 from kontend.runtime.controller import Controller, Mapper, Request

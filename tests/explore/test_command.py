@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from kontend import check, reproduce
 from kontend.cli import main
+from kontend.explore.source import scenarios_in
+from kontend.explore.token import read_token
 
 EXAMPLE = str(Path(__file__).parents[2] / "examples" / "double_plan.py")
 
@@ -30,6 +34,52 @@ def test_a_search_that_was_cut_short_is_undecided(capsys: pytest.CaptureFixture[
     assert "not decided: the space did not close, because the limit of 5 worlds was reached" in capsys.readouterr().out
 
 
+def test_walks_that_find_nothing_leave_it_undecided(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--scenario", "locked", "--search", "random", "--seed", "7", "--walks", "50"]
+    assert main(["explore", EXAMPLE, *options]) == 3
+    assert "nothing found in 50 random walks (seed 7); that proves nothing" in capsys.readouterr().out
+
+
+def test_walks_that_find_something_tell_their_seed_and_how_to_follow_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--scenario", "blind", "--search", "pct", "--walks", "20", "--failures", str(tmp_path)]
+    assert main(["explore", EXAMPLE, *options]) == 1
+    out = capsys.readouterr().out
+    assert "found in 20 PCT walks (seed 0); there may be more\n" in out
+    replays = re.findall(r"^Replay: kontend replay (.*\.zip)$", out, re.MULTILINE)
+    tokens = re.findall(r'^Or in a test: @reproduce\("(.*)"\)$', out, re.MULTILINE)
+    assert len(replays) == len(tokens) == 2
+    assert [main(["replay", file]) for file in replays] == [1, 1]
+    for token in tokens:
+        verdict = reproduce(token)(lambda: check(scenarios_in(EXAMPLE)["blind"]))()
+        assert read_token(token).property in {each.property for each in verdict.violations}
+
+
+def test_what_no_story_can_show_has_no_token(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from dataclasses import replace\n"
+        "from kontend import sometimes\n"
+        "from explore.widgets import LockedWidgets, double_plan\n"
+        "race = replace(double_plan(LockedWidgets()), properties=[sometimes(lambda cluster: False, name='so')])\n"
+    )
+    options = ["--failures", str(tmp_path), "--one-process"]
+    assert main(["explore", str(tmp_path / "mine.py"), *options]) == 1
+    out = capsys.readouterr().out
+    assert "so: violated" in out
+    assert "@reproduce" not in out
+
+
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [(["--memory", "1"], "the limit of 1 MiB of memory was reached"), (["--seconds", "1"], "the limit of 1 seconds")],
+)
+def test_time_and_memory_are_bounded(options: list[str], limit: str, capsys: pytest.CaptureFixture[str]) -> None:
+    walks = ["--search", "random", "--walks", "1000000"]
+    assert main(["explore", EXAMPLE, "--scenario", "locked", *walks, *options]) == 3
+    assert limit in capsys.readouterr().out
+
+
 def test_whole_reconciles_cannot_race(capsys: pytest.CaptureFixture[str]) -> None:
     """Without lag there is nothing left to go wrong, which is why call by call is the default."""
     assert main(["explore", EXAMPLE, "--scenario", "blind", "--atomic", "--lag", "0"]) == 0
@@ -40,6 +90,8 @@ def test_whole_reconciles_cannot_race(capsys: pytest.CaptureFixture[str]) -> Non
     ("options", "message"),
     [
         (["--lag", "-1"], "argument --lag: expected a whole number, at least 0, found -1"),
+        (["--walks", "0"], "argument --walks: expected a whole number, at least 1, found 0"),
+        (["--search", "deep"], "argument --search: invalid choice: 'deep'"),
         (["--scenario", "none"], "no scenario is called none; there are: blind, locked"),
     ],
 )

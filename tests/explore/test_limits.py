@@ -9,8 +9,8 @@ import pytest
 
 from explore.widgets import WIDGET, LockedWidgets, double_plan
 from kontend.explore import limits, search
+from kontend.explore.check import check
 from kontend.explore.scenario import Bounds, Scenario, update
-from kontend.explore.search import check
 
 
 def _scenario(**bounds: Any) -> Scenario:

@@ -29,11 +29,11 @@ from hypothesis import strategies as st
 from explore.widgets import CRD, KIND, WIDGET, Widgets
 from kontend.cli import main
 from kontend.explore.behaviour import Behaviour, Conversation
+from kontend.explore.check import check
 from kontend.explore.determinism import Nondeterminism
 from kontend.explore.held_again import read, written
 from kontend.explore.outcome import NOWHERE, Done, Outcome, difference
 from kontend.explore.scenario import Bounds, Scenario
-from kontend.explore.search import check
 from kontend.explore.verdict import Verdict
 from kontend.kube.names import Key
 from kontend.runtime.api import Api

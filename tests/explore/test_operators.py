@@ -10,8 +10,8 @@ import yaml
 
 from explore.widgets import CRD as WIDGETS
 from kontend.cluster.cluster import Cluster
+from kontend.explore.check import check
 from kontend.explore.scenario import Bounds, Scenario, always, eventually, update
-from kontend.explore.search import check
 from kontend.runtime.command import controllers_in
 from kontend.runtime.user_file import load_file
 

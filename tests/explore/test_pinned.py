@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from explore.widgets import LockedWidgets, Widgets, double_plan
-from kontend.explore.search import check
+from kontend.explore.check import check
 
 BLIND = double_plan(Widgets(), lag=0, concurrent=2)
 

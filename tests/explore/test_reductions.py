@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from explore.programs import by_brute_force, scenarios
 from explore.widgets import WIDGET, LockedWidgets, Widgets, double_plan
+from kontend.explore.check import check
 from kontend.explore.ends import end_key
 from kontend.explore.scenario import Reductions, Scenario, update
-from kontend.explore.search import check
 from kontend.explore.source import scenarios_in
 from kontend.explore.verdict import Verdict
 from kontend.runtime.controller import Controller

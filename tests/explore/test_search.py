@@ -12,9 +12,9 @@ import pytest
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan, planned
 from kontend.cluster.cluster import Cluster
 from kontend.explore.artefact import run_again, save
+from kontend.explore.check import check
 from kontend.explore.engine import Engine, replay
 from kontend.explore.scenario import BadScenario, Bounds, Scenario, always, eventually, never, sometimes, update
-from kontend.explore.search import check
 from kontend.runtime.api import Api
 from kontend.runtime.controller import Controller, Request, Result
 from kontend.runtime.guards import Guards

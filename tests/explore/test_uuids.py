@@ -9,9 +9,9 @@ import pytest
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
+from kontend.explore.check import check
 from kontend.explore.determinism import Nondeterminism
 from kontend.explore.scenario import Bounds, Scenario, always, never
-from kontend.explore.search import check
 from kontend.runtime.api import Api
 from kontend.runtime.controller import Controller, Request
 from kontend.runtime.patches import merge_from

@@ -10,8 +10,9 @@ import pytest
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
 from kontend.explore.behaviour import Node
+from kontend.explore.check import check
 from kontend.explore.scenario import Action, Bounds, Scenario, create, delete, update
-from kontend.explore.search import Search, check
+from kontend.explore.search import Search
 from kontend.explore.verdict import Verdict
 from kontend.explore.world import Flight, Met
 from kontend.explore.wrong_writes import wrong_writes

@@ -10,15 +10,13 @@ from typing import Any, Final
 import orjson
 import xxhash
 
-from kontend.explore.engine import Engine, Move, replay
+from kontend.explore.choices import BOUNDS, read, written
+from kontend.explore.engine import Engine, replay
 from kontend.explore.scenario import BadScenario, Bounds
 from kontend.explore.source import scenarios_in
 from kontend.explore.verdict import Violation
-from kontend.kube.names import Key
 
 _ENTRY: Final = "trace.json"
-#: The bounds that decide which moves there are.
-_BOUNDS: Final = ("lag", "concurrent", "atomic")
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
@@ -32,11 +30,11 @@ def save(directory: Path, source: Path, scenario: str, violation: Violation, bou
         "scenario": scenario,
         "property": violation.property,
         "sentence": violation.sentence,
-        "choices": [_written(move) for move in violation.choices],
+        "choices": written(violation.choices),
         "story": list(violation.moves),
     }
     if bounds is not None:
-        document["bounds"] = {name: getattr(bounds, name) for name in _BOUNDS}
+        document["bounds"] = {name: getattr(bounds, name) for name in BOUNDS}
     data = orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2)
     slug = violation.property.replace(" ", "-")
     path = directory / f"{slug}-{xxhash.xxh3_64_hexdigest(data)[:8]}.zip"
@@ -51,10 +49,9 @@ def open_trace(path: Path) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(path) as archive:
             document: dict[str, Any] = orjson.loads(archive.read(_ENTRY))
-            for move in document["choices"]:
-                _read(move)
+            read(document["choices"])
             wrong = {"source", "scenario", "property", "sentence", "story"} - set(document)
-            strange = set(document.get("bounds", ())) - set(_BOUNDS)
+            strange = set(document.get("bounds", ())) - set(BOUNDS)
     except OSError as error:
         raise BadScenario(f"{path}: {error.strerror}") from error
     except (KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
@@ -77,15 +74,5 @@ def run_again(path: Path) -> tuple[dict[str, Any], list[str]]:
         except BadScenario as error:  # not the scenario's line: the file says so
             raise BadScenario(f"{path}: {error.message}") from error
         scenario = dataclasses.replace(scenario, bounds=bounds)
-    steps = replay(Engine(scenario), [_read(each) for each in document["choices"]])
+    steps = replay(Engine(scenario), read(document["choices"]))
     return document, [step.text for step in steps]
-
-
-def _written(move: Move) -> list[Any]:
-    subject = list(move.subject) if isinstance(move.subject, Key) else move.subject
-    return [move.what, move.pilot, subject]
-
-
-def _read(written: list[Any]) -> Move:
-    what, pilot, subject = written
-    return Move(what, pilot, Key(*subject) if isinstance(subject, list) else subject)

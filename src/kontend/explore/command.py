@@ -12,12 +12,13 @@ from typing import Any, Final
 import orjson
 
 from kontend.explore.artefact import run_again, save
+from kontend.explore.check import STRATEGIES, searching
 from kontend.explore.determinism import Nondeterminism
 from kontend.explore.held_again import hold_again, recorded
 from kontend.explore.scenario import LEAST, BadScenario, Scenario, not_among
-from kontend.explore.search import Search
 from kontend.explore.source import scenarios_in
-from kontend.explore.verdict import Verdict
+from kontend.explore.token import token_of
+from kontend.explore.verdict import Verdict, Violation
 from kontend.kube.errors import ApiError
 from kontend.runtime.controller import BadController
 
@@ -29,6 +30,8 @@ _BOUNDS: Final = {
     "concurrent": "how many instances of each controller",
     "worlds": "stop after so many worlds",
     "moves": "stop after so many moves",
+    "seconds": "stop after so many seconds",
+    "memory": "stop when so many MiB are in use",
 }
 
 
@@ -48,6 +51,17 @@ def run(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--one-process", action="store_true", help="do not compare with what the controllers do in other processes"
     )
+    parser.add_argument(
+        "--search",
+        choices=STRATEGIES,
+        default="breadth",
+        help="every world (breadth, depth), or walks by chance (default: breadth)",
+    )
+    parser.add_argument(
+        "--jobs", type=_at_least(1), default=1, metavar="N", help="share a search by breadth among N processes"
+    )
+    parser.add_argument("--seed", type=_at_least(0), default=0, metavar="N", help="of the walks (default: 0)")
+    parser.add_argument("--walks", type=_at_least(1), default=1_000, metavar="N", help="so many (default: 1,000)")
     parser.add_argument("--output-format", choices=("text", "json"), default="text")
     try:
         options = parser.parse_args(list(argv))
@@ -65,7 +79,14 @@ def run(argv: Sequence[str]) -> int:
         verdicts: dict[str, Verdict] = {}
         conversations: list[dict[str, Any]] = []
         for name, scenario in scenarios.items():
-            search = Search(scenario, progress=_progress())
+            search = searching(
+                scenario,
+                search=options.search,
+                seed=options.seed,
+                walks=options.walks,
+                jobs=options.jobs,
+                progress=_progress(),
+            )
             verdicts[name] = search.run()
             conversations += recorded(name, search.engine.behaviours, most=_CONVERSATIONS // len(scenarios))
         if not options.one_process:
@@ -78,13 +99,18 @@ def run(argv: Sequence[str]) -> int:
         name: [str(save(options.failures, source, name, each, scenarios[name].bounds)) for each in verdict.violations]
         for name, verdict in verdicts.items()
     }
+    tokens = {
+        name: [_token(each, scenarios[name]) for each in verdict.violations] for name, verdict in verdicts.items()
+    }
     if options.output_format == "json":
-        document = {name: _document(verdict, files[name]) for name, verdict in verdicts.items()}
+        document = {name: _document(verdict, files[name], tokens[name]) for name, verdict in verdicts.items()}
         sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
     else:
         for name, verdict in verdicts.items():
             sys.stdout.write(f"{name}:\n{verdict}\n")
-            sys.stdout.write("".join(f"Replay: kontend replay {file}\n" for file in files[name]))
+            for file, token in zip(files[name], tokens[name], strict=True):
+                sys.stdout.write(f"Replay: kontend replay {file}\n")
+                sys.stdout.write(f'Or in a test: @reproduce("{token}")\n' if token else "")
     if any(verdict.violations for verdict in verdicts.values()):
         return 1
     return 0 if all(verdict.closed for verdict in verdicts.values()) else 3
@@ -111,6 +137,12 @@ def _bounded(scenario: Scenario, options: argparse.Namespace) -> Scenario:
     if options.atomic:
         said["atomic"] = True
     return replace(scenario, bounds=replace(scenario.bounds, **said)) if said else scenario
+
+
+def _token(violation: Violation, scenario: Scenario) -> str:
+    """What reproduces a violation in a test; nothing for one that no story shows, because something never happens."""
+    never_happens = {each.name for each in scenario.properties if each.mode == "sometimes"}
+    return "" if violation.property in never_happens else token_of(violation, scenario.bounds)
 
 
 def _progress() -> Callable[[int, int], None] | None:
@@ -145,15 +177,24 @@ def replay(argv: Sequence[str]) -> int:
     return 1
 
 
-def _document(verdict: Verdict, files: list[str]) -> dict[str, Any]:
+def _document(verdict: Verdict, files: list[str], tokens: list[str]) -> dict[str, Any]:
     return {
         "violations": [
-            {"property": each.property, "sentence": each.sentence, "moves": list(each.moves), "replay": file}
-            for each, file in zip(verdict.violations, files, strict=True)
+            {
+                "property": each.property,
+                "sentence": each.sentence,
+                "moves": list(each.moves),
+                "replay": file,
+                "reproduce": token,
+            }
+            for each, file, token in zip(verdict.violations, files, tokens, strict=True)
         ],
         "worlds": verdict.worlds,
         "moves": verdict.moves,
         "endStates": len(verdict.end_states),
         "closed": verdict.closed,
+        "stopped": verdict.stopped,
+        "cut": verdict.cut,
+        "undisturbedEndStates": verdict.undisturbed_ends,
         "untested": verdict.untested,
     }

@@ -29,6 +29,7 @@ from kontend.kube.names import Key
 
 #: After how many worlds progress is told and the clock is looked at.
 _OFTEN: Final = 500
+INTERRUPTED: Final = "it was interrupted"
 #: The properties that say that an update was lost; a vanished element is the lost update of an element.
 _LOSSES: Final = ("lost update", "vanished element")
 
@@ -57,15 +58,16 @@ class Search:
         depth_first: bool = False,
         jobs: int = 1,
         progress: Callable[[int, int], None] | None = None,
+        engine: Engine | None = None,
     ) -> None:
         """Search ``scenario``.
 
         ``undisturbed`` leaves out all that disturbs; ``depth_first`` goes to the end of each way first (stories are
         not the shortest then); ``jobs`` is the number of processes, which changes nothing but the time; ``progress``
-        is told the numbers of worlds and moves from time to time.
+        is told the numbers of worlds and moves from time to time; an ``engine`` may begin elsewhere.
         """
         self.scenario = scenario
-        self.engine = Engine(scenario)
+        self.engine = engine or Engine(scenario)
         self._progress = progress
         self._until_first = until_first
         self._undisturbed = undisturbed
@@ -85,7 +87,7 @@ class Search:
         try:
             verdict.stopped = self._explore()
         except KeyboardInterrupt:
-            verdict.stopped = "it was interrupted"
+            verdict.stopped = INTERRUPTED
         finally:
             verdict.runs = self._expander.conversations
             self._expander.close()
@@ -95,12 +97,16 @@ class Search:
         self._judge_ends()
         self._judge_untested()
         verdict.end_states = [state for _, state in self._ends.values()]
-        verdict.undisturbed_ends = sum(1 for number, _ in self._ends.values() if self.graph.costs[number] == 0)
+        verdict.undisturbed_ends = len(self._ends.keys() & self._undisturbed_ends())
         verdict.worlds = len(self.graph)
         verdict.cut = self.graph.cut
         verdict.violations += [self._told(found) for found in self._violations.values()]
         verdict.seconds = time.perf_counter() - begun
         return verdict
+
+    def ends(self) -> frozenset[bytes]:
+        """What stands for the states in which everything settles (:func:`end_key`)."""
+        return frozenset(self._ends)
 
     @property
     def lost(self) -> dict[Place, Violation]:
@@ -165,7 +171,7 @@ class Search:
                     self._progress(len(graph), self.verdict.moves)
             if self._expander.was_mistaken():
                 return None
-        self._judge_actions(undisturbed=False)
+        self._judge_actions(undisturbed=self._undisturbed)
         return ""
 
     def _layer(self, number: int) -> tuple[int, int]:
@@ -239,10 +245,15 @@ class Search:
                 for number, _ in self._ends.values():
                     if not graph.holds[number][self._places[each.name]]:
                         self._wrong(self._judge.badly_settled(each), number)
-        if any(graph.costs[number] == 0 for number, _ in self._ends.values()):
-            for number, _ in self._ends.values():
-                if graph.costs[number] > 0:
+        good = self._undisturbed_ends()
+        if good:
+            for end, (number, _) in self._ends.items():
+                if end not in good:
                     self._wrong(self._judge.another_end(), number)
+
+    def _undisturbed_ends(self) -> frozenset[bytes]:
+        """What undisturbed runs end in."""
+        return frozenset(end for end, (number, _) in self._ends.items() if self.graph.costs[number] == 0)
 
     def _judge_cycles(self) -> None:
         """Worlds that lead only to each other: a fair run that comes here stays.
@@ -315,20 +326,11 @@ class Search:
                 self._lost[wrong.place] = found
 
     def _told(self, found: _Violated) -> Violation:
-        choices = [*self.graph.path(found.number), *found.last]
-        return violation_of(self.engine, found.property, found.sentence, choices)
+        return self._story(found.property, found.sentence, (*self.graph.path(found.number), *found.last))
+
+    def _story(self, name: str, sentence: str, choices: tuple[Move, ...]) -> Violation:
+        return violation_of(self.engine, name, sentence, choices)
 
     def _state_of(self, number: int) -> State:
         steps = replay(self.engine, self.graph.path(number))
         return steps[-1].world.state if steps else self.engine.start().state
-
-
-def check(
-    scenario: Scenario,
-    *,
-    until_first: bool = False,
-    jobs: int = 1,
-    progress: Callable[[int, int], None] | None = None,
-) -> Verdict:
-    """Explore a scenario and say what holds."""
-    return Search(scenario, until_first=until_first, jobs=jobs, progress=progress).run()

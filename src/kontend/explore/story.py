@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from kontend.cluster.state import Change
 from kontend.explore.engine import Engine, Move, Step, replay
@@ -11,8 +12,15 @@ from kontend.explore.verdict import Violation
 from kontend.kube.names import Key
 
 
-def violation_of(engine: Engine, name: str, sentence: str, choices: Sequence[Move]) -> Violation:
-    """What is violated along some moves, as a story."""
+def violation_of(
+    engine: Engine,
+    name: str,
+    sentence: str,
+    choices: Sequence[Move],
+    *,
+    how: Literal["shortest", "shrunk", "given"] = "shortest",
+) -> Violation:
+    """What is violated along some moves, as a story; ``how`` says how it came to be as short as it is."""
     steps = replay(engine, choices)
     return Violation(
         name,
@@ -20,6 +28,7 @@ def violation_of(engine: Engine, name: str, sentence: str, choices: Sequence[Mov
         tuple(step.text for step in steps),
         tuple(choices),
         sum(step.price for step in steps),
+        how,
     )
 
 

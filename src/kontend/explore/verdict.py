@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from kontend.cluster.state import State
 from kontend.explore.engine import Move
@@ -10,7 +11,7 @@ from kontend.explore.engine import Move
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Something that does not hold, with the shortest story that shows it."""
+    """Something that does not hold, with a short story that shows it."""
 
     property: str
     sentence: str
@@ -20,10 +21,12 @@ class Violation:
     choices: tuple[Move, ...] = ()
     #: How many of the moves disturb: stale reads, reconciles begun while another is under way, users who interrupt.
     perturbations: int = 0
+    #: Whether there is no shorter story with as few perturbations, or it was made short, or taken as it was given.
+    how: Literal["shortest", "shrunk", "given"] = "shortest"
 
     def __str__(self) -> str:
         story = "\n".join(f"  {number} {text}" for number, text in enumerate(self.moves, 1))
-        return f"{self.property}: violated after {len(self.moves)} moves (shortest)\n  {self.sentence}\n{story}"
+        return f"{self.property}: violated after {len(self.moves)} moves ({self.how})\n  {self.sentence}\n{story}"
 
 
 @dataclass(slots=True)
@@ -38,12 +41,16 @@ class Verdict:
     #: Whether the whole space within the bounds was searched, and if not, why the search stopped.
     closed: bool = False
     stopped: str = ""
-    #: Worlds that were found and not looked at.
+    #: Worlds that were found and not looked at, or walks that were cut off.
     cut: int = 0
+    #: How many walks were made, and how; empty for a search.
+    walks: str = ""
     #: How many of the end states an undisturbed run ends in.
     undisturbed_ends: int = 0
     #: Properties that were never put to the test.
     untested: list[str] = field(default_factory=list)
+    #: What else there is to know, a sentence each.
+    notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
     #: How often user code ran.
     runs: int = 0
@@ -56,13 +63,18 @@ class Verdict:
 
     def __str__(self) -> str:
         lines = [str(violation) for violation in self.violations]
-        many = f"{self.worlds:,} worlds, {self.moves:,} moves"
         if self.ok:
             lines.append(f"holds in all {self.worlds:,} worlds ({self.bounds})")
+        elif self.walks:
+            found = f"found in {self.walks}; there may be more"
+            lines.append(found if self.violations else f"nothing found in {self.walks}; that proves nothing")
         elif not self.closed and not self.violations:
             lines.append(f"not decided: the space did not close, because {self.stopped} ({self.bounds})")
         lines += [f"{name}: never put to the test; the scenario may do less than it seems" for name in self.untested]
-        cut = f" ({self.cut:,} of them cut)" if self.cut else ""
+        lines += self.notes
+        many = f"{self.worlds:,} worlds, {self.moves:,} moves"
+        what = "walks cut off" if self.walks else "of them cut"
+        cut = f" ({self.cut:,} {what})" if self.cut else ""
         ends = f"{len(self.end_states)} end state{'s' * (len(self.end_states) != 1)}"
         lines.append(f"{many}{cut}, {ends}, {self.seconds:.1f} s")
         return "\n".join(lines)
