@@ -129,3 +129,21 @@ def test_a_file_that_cannot_be_imported_is_named(
     (tmp_path / "mine.py").write_text(text)
     assert main([command, str(tmp_path / "mine.py")]) == 2
     assert "mine.py:1: it cannot be imported: " in capsys.readouterr().err
+
+
+def test_what_was_made_up_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    operator = str(Path(EXAMPLE).parent / "website_operator.py")
+    assert main(["explore", operator, "--failures", str(tmp_path), "--one-process"]) == 1
+    told = capsys.readouterr().out
+    assert "retried for ever" in told
+    assert "KeyError: 'image'" in told
+    assert f"The objects were made up, with nothing in them; define a Scenario in {operator}" in told
+
+
+def test_several_processes_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--concurrent", "3", "--failures", str(tmp_path), "--one-process", "--output-format", "json"]
+    told = []
+    for jobs in ("1", "2"):
+        assert main(["explore", EXAMPLE, *options, "--jobs", jobs]) == 1
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1]

@@ -210,3 +210,15 @@ def test_a_property_that_raises_is_named() -> None:
     scenario = Scenario(controllers=[Widgets()], crds=[CRD], objects=[WIDGET], properties=[always(broken)])
     with pytest.raises(BadScenario, match=r"always\(broken\) raised NotFound"):
         check(scenario)
+
+
+class Parallel(LockedWidgets):
+    """Would work on two objects at once."""
+
+    max_concurrent = 2
+
+
+def test_what_a_controller_could_do_and_is_not_explored_is_told() -> None:
+    verdict = check(double_plan(Parallel(), lag=0))
+    assert verdict.ok
+    assert "parallel: max_concurrent is 2, but each instance is explored with one reconcile at a time" in str(verdict)

@@ -16,7 +16,7 @@ from kontend.explore.check import STRATEGIES, searching
 from kontend.explore.determinism import Nondeterminism
 from kontend.explore.held_again import hold_again, recorded
 from kontend.explore.scenario import LEAST, BadScenario, Scenario, not_among
-from kontend.explore.source import scenarios_in
+from kontend.explore.source import MADE_UP, scenarios_in
 from kontend.explore.token import token_of
 from kontend.explore.verdict import Verdict, Violation
 from kontend.kube.errors import ApiError
@@ -108,6 +108,10 @@ def run(argv: Sequence[str]) -> int:
     else:
         for name, verdict in verdicts.items():
             sys.stdout.write(f"{name}:\n{verdict}\n")
+            if verdict.violations and scenarios[name].name == MADE_UP:
+                sys.stdout.write(
+                    f"The objects were made up, with nothing in them; define a Scenario in {options.file}\n"
+                )
             for file, token in zip(files[name], tokens[name], strict=True):
                 sys.stdout.write(f"Replay: kontend replay {file}\n")
                 sys.stdout.write(f'Or in a test: @reproduce("{token}")\n' if token else "")

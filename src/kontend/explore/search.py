@@ -78,6 +78,7 @@ class Search:
         self._judge = Judge(self.engine)
         self._places = self._judge.places
         self.verdict = Verdict(bounds=str(scenario.bounds))
+        self.verdict.note_what_is_left_out(each.controller for each in dict.fromkeys(self.engine.behaviours))
         self._begin()
 
     def run(self) -> Verdict:

@@ -24,6 +24,8 @@ from kontend.runtime.controller import Controller
 from kontend.runtime.user_file import BadFile, load_file
 
 _WORLDS: Final = 20_000
+#: The name of a scenario that nobody wrote.
+MADE_UP: Final = "made up"
 _LABELS: Final = {"app": "example"}
 _POD: Final[dict[str, Any]] = {"containers": [{"name": "main", "image": "example:1"}]}
 _TEMPLATE: Final[dict[str, Any]] = {"metadata": {"labels": _LABELS}, "spec": _POD}
@@ -93,6 +95,7 @@ def made_up(controllers: list[Controller]) -> Scenario:
         objects=list(unique.values()),
         actions=[replace(touched, place=place)],
         bounds=Bounds(lag=1, concurrent=2, worlds=_WORLDS, place=place),
+        name=MADE_UP,
         place=place,
     )
     try:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from kontend.cluster.state import State
 from kontend.explore.engine import Move
+from kontend.runtime.controller import Controller
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,15 @@ class Verdict:
     def ok(self) -> bool:
         """Whether everything holds in the whole bounded space."""
         return self.closed and not self.violations
+
+    def note_what_is_left_out(self, controllers: Iterable[Controller]) -> None:
+        """Say where the controllers could do more than is explored."""
+        for each in controllers:
+            if each.max_concurrent > 1:
+                self.notes.append(
+                    f"{each.name}: max_concurrent is {each.max_concurrent}, but each instance is explored with one "
+                    "reconcile at a time; Bounds(concurrent=2) lets two instances run at once"
+                )
 
     def __str__(self) -> str:
         lines = [str(violation) for violation in self.violations]

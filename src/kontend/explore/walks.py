@@ -55,6 +55,7 @@ class Walks:
         self._reference = Reference(scenario, soon=True)
         self.engine = self._reference.engine
         self.verdict = Verdict(bounds=str(scenario.bounds))
+        self.verdict.note_what_is_left_out(each.controller for each in dict.fromkeys(self.engine.behaviours))
         self._judge = Judge(self.engine)
         self._good_ends: GoodEnds | None = None
         self._chooser = CHOOSERS[choose](seed, len(self.engine.names))
