@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kontend.explore.engine import Move
 from kontend.explore.graph import Graph
+from kontend.explore.moves import Move
 
 STEP = (Move("act"),)
 

@@ -18,7 +18,8 @@ from kontend.controllers.nodes import Nodes, PodLifecycle
 from kontend.controllers.replica_set import ReplicaSets
 from kontend.controllers.scheduler import Scheduler
 from kontend.explore.check import check
-from kontend.explore.engine import Engine, Move
+from kontend.explore.engine import Engine
+from kontend.explore.moves import Move
 from kontend.explore.reference import Reference
 from kontend.explore.scenario import Bounds, Scenario, never, update
 from kontend.explore.settled import is_settled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kontend.explore.engine import Move
+from kontend.explore.moves import Move
 from kontend.kube.names import Key
 
 #: The bounds that decide which moves there are.

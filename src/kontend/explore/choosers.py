@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from typing import Final, Protocol, TypeVar
 
-from kontend.explore.engine import Move
+from kontend.explore.moves import Move
 
 #: How many orders between two things a bug may need that PCT is to find: one by the priorities, the rest by changes.
 _DEPTH: Final = 3

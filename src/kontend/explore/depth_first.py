@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kontend.explore.engine import Move
+from kontend.explore.moves import Move
 from kontend.explore.reference import Reference
 from kontend.explore.scenario import Scenario
 from kontend.explore.search import INTERRUPTED, Search

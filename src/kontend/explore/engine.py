@@ -8,7 +8,7 @@ would fall further behind than the bound allows is delivered its oldest event in
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from rpds import HashTrieMap
 
@@ -18,6 +18,7 @@ from kontend.cluster.times import rfc3339
 from kontend.explore.behaviour import Behaviour, bind, bound
 from kontend.explore.cached_reads import read
 from kontend.explore.footprints import Footprints
+from kontend.explore.moves import Move, Step
 from kontend.explore.scenario import BadScenario, Scenario
 from kontend.explore.server import Server
 from kontend.explore.triggers import Triggers
@@ -28,45 +29,6 @@ from kontend.runtime.call import Call
 from kontend.runtime.predicates import Event
 
 _STALE: Final = " (stale)"
-
-
-class Move(NamedTuple):
-    """One thing that can happen."""
-
-    #: start, call, deliver, retry or act
-    what: str
-    pilot: int = -1
-    #: The request (start, retry), or the index of the kind (deliver).
-    subject: Key | int | None = None
-
-
-class Step:
-    """A move that was made: the world after it, and what it was in words."""
-
-    __slots__ = ("calls", "changes", "error", "flight", "price", "text", "world")
-
-    def __init__(
-        self,
-        world: World,
-        text: str,
-        changes: Sequence[Change] = (),
-        flight: Flight | None = None,
-        error: str = "",
-        calls: tuple[tuple[World, Step], ...] = (),
-        price: int = 0,
-    ) -> None:
-        self.world = world
-        self.text = text
-        #: What it wrote, oldest first.
-        self.changes = changes
-        #: The flight whose call this was, as it was before; None for other moves.
-        self.flight = flight
-        #: How a reconcile that ended with this move failed, or why a user was refused.
-        self.error = error
-        #: For a whole reconcile: the calls it made, each with the world before it.
-        self.calls = calls
-        #: How much it disturbs: 0 for what happens in an undisturbed run.
-        self.price = price
 
 
 class Engine:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kontend.explore.engine import Engine, Move
+from kontend.explore.engine import Engine
 from kontend.explore.expansion import Expansion
 from kontend.explore.judge import Judge, Wrong
+from kontend.explore.moves import Move
 from kontend.explore.world import World
 from kontend.kube.names import Key
 

@@ -19,8 +19,9 @@ import heapq
 from collections.abc import Iterator
 from typing import Final
 
-from kontend.explore.engine import Engine, Move, Step
+from kontend.explore.engine import Engine
 from kontend.explore.footprints import Footprints
+from kontend.explore.moves import Move, Step
 from kontend.explore.scenario import BadScenario
 from kontend.explore.solo import Solo
 from kontend.explore.world import Pilot, World

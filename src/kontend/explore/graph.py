@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 
-from kontend.explore.engine import Move
+from kontend.explore.moves import Move
 
 
 class Graph:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kontend.explore.engine import Engine, Step
+from kontend.explore.engine import Engine
 from kontend.explore.footprints import Looked
+from kontend.explore.moves import Step
 from kontend.explore.outcome import Place
 from kontend.explore.scenario import Property, holds
 from kontend.explore.world import World

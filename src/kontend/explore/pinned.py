@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kontend.explore.engine import Engine, Move
+from kontend.explore.engine import Engine
+from kontend.explore.moves import Move
 from kontend.explore.scenario import Scenario
 from kontend.explore.walk import Walk
 

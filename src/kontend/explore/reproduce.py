@@ -14,7 +14,8 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final, NoReturn, ParamSpec, TypeVar
 
-from kontend.explore.engine import Engine, Move
+from kontend.explore.engine import Engine
+from kontend.explore.moves import Move
 from kontend.explore.reference import Reference
 from kontend.explore.scenario import Scenario, not_among
 from kontend.explore.search import Search

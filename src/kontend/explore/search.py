@@ -15,11 +15,12 @@ from typing import Final, NamedTuple
 
 from kontend.cluster.state import State
 from kontend.explore.ends import end_key
-from kontend.explore.engine import Engine, Move, replay
+from kontend.explore.engine import Engine, replay
 from kontend.explore.expander import Expander, Found
 from kontend.explore.graph import Graph
 from kontend.explore.judge import Judge, Wrong
 from kontend.explore.limits import Limits
+from kontend.explore.moves import Move
 from kontend.explore.outcome import Place
 from kontend.explore.scenario import Scenario, never_taken
 from kontend.explore.story import violation_of

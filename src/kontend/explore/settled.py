@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kontend.explore.engine import Engine, Move
+from kontend.explore.engine import Engine
+from kontend.explore.moves import Move
 from kontend.explore.world import World
 
 #: A reconcile that has made so many calls without a write will not come to an end.

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kontend.explore.engine import Engine, Move
+from kontend.explore.engine import Engine
 from kontend.explore.judge import Judge
+from kontend.explore.moves import Move
 from kontend.explore.story import violation_of
 from kontend.explore.verdict import Violation
 from kontend.explore.walk import GoodEnds, Walk

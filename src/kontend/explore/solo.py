@@ -8,7 +8,7 @@ that do not touch each other, the second one is looked up.
 from __future__ import annotations
 
 from kontend.cluster.state import State
-from kontend.explore.engine import Move
+from kontend.explore.moves import Move
 from kontend.explore.world import Flight, Met, Pilot, World, which_version
 
 

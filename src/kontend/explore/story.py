@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from kontend.cluster.state import Change
-from kontend.explore.engine import Engine, Move, Step, replay
+from kontend.explore.engine import Engine, replay
+from kontend.explore.moves import Move, Step
 from kontend.explore.scenario import BUILT_IN
 from kontend.explore.verdict import Violation
 from kontend.kube.names import Key

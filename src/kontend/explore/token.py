@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from kontend.explore.choices import BOUNDS, read, written
-from kontend.explore.engine import Move
+from kontend.explore.moves import Move
 from kontend.explore.scenario import BadScenario, Bounds
 from kontend.explore.verdict import Violation
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from kontend.cluster.state import State
-from kontend.explore.engine import Move
+from kontend.explore.moves import Move
 from kontend.runtime.controller import Controller
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 from kontend.explore.ends import end_key
-from kontend.explore.engine import Engine, Move, Step
+from kontend.explore.engine import Engine
 from kontend.explore.judge import Judge, Wrong
+from kontend.explore.moves import Move, Step
 from kontend.explore.settled import is_settled
 
 #: What undisturbed runs end in; asked only where it matters, for it may have to be searched first.
