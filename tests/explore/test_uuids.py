@@ -6,15 +6,22 @@ import copy
 from typing import Any, ClassVar
 
 import pytest
+from rpds import HashTrieMap
 
-from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, Widgets, double_plan
+from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
+from kontend.explore.behaviour import UUID_PREFIX, Node
 from kontend.explore.check import check
 from kontend.explore.determinism import Nondeterminism
 from kontend.explore.scenario import Bounds, Scenario, always, never
+from kontend.explore.uuids import Uuids
+from kontend.explore.world import Flight, Pilot, World
+from kontend.kube.names import Key
 from kontend.runtime.api import Api
 from kontend.runtime.controller import Controller, Request
 from kontend.runtime.patches import merge_from
+
+FIRST, SECOND = (f"{UUID_PREFIX}{number:012x}" for number in (1, 2))
 
 
 def _scenario(controller: Controller, **given: Any) -> Scenario:
@@ -128,19 +135,31 @@ def test_a_uuid_that_is_remembered_is_the_same_in_the_next_run() -> None:
     assert _status(Cluster(state=end))["id"].startswith("00000000-0000-4000-b000-")
 
 
-def test_a_uuid_that_somebody_still_knows_is_not_drawn_again() -> None:
-    """Three plans, one after the other: whoever has seen the first never takes the third for it."""
-    seen: set[tuple[str, ...]] = set()
-
-    def noted(before: Cluster, after: Cluster) -> bool:
-        old, new = (((_status(each).get("plan") or {}).get("id")) for each in (before, after))
-        seen.add((str(old), str(new)))
-        return True
-
-    scenario = double_plan(Widgets(), lag=1, concurrent=3)
-    check(Scenario(**{**_fields(scenario), "properties": [always(noted)]}))
-    assert all(old != new for old, new in seen)
+def _drawn(**known: Any) -> str:
+    """What a reconcile draws while another one is under way, or a controller remembers something."""
+    state = Cluster().state
+    answer = f'={{"id":"{FIRST}"}}'.encode() if known.get("told") else b"={}"
+    node = Node(b"", None, answer, None, None, 0, ("", 0))
+    flight = Flight(Key("default", "w"), node, known.get("began", b"{}"), (), known.get("bound", ()))
+    pilot = Pilot((state.resource_version,), frozenset(), frozenset(), flight, known.get("memory", b"{}"))
+    world = World(state, (pilot,), 0, HashTrieMap(), 0, HashTrieMap(known.get("stored", {})))
+    (drawn,) = Uuids().drawn(world, (), 1)
+    return drawn
 
 
-def _fields(scenario: Scenario) -> dict[str, Any]:
-    return {name: getattr(scenario, name) for name in ("controllers", "crds", "objects", "bounds", "guards")}
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"told": True},
+        {"bound": (FIRST,)},
+        {"memory": f'{{"mine":"{FIRST}"}}'.encode()},
+        {"began": f'{{"mine":"{FIRST}"}}'.encode()},
+        {"stored": {FIRST: 1}},
+    ],
+)
+def test_a_uuid_that_somebody_still_knows_is_not_drawn_again(known: dict[str, Any]) -> None:
+    assert _drawn(**known) == SECOND
+
+
+def test_a_uuid_that_nobody_knows_any_more_is() -> None:
+    assert _drawn() == FIRST
