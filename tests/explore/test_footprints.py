@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kontend.cluster.cluster import Cluster
-from kontend.explore.footprints import Footprints, Looked
+from kontend.explore.footprints import Footprints, Looked, reads_of
 from kontend.runtime.call import Call
 
 
@@ -39,7 +39,7 @@ def test_news_are_what_nobody_had_told_before() -> None:
     other.note(0, Call("create", "Pod/v1"), "pods")
     other.note(1, Call("get", "Secret/v1"), "secrets")
     other.seen.add("nodes")
-    assert known.merge(other) == {"pods", "secrets", "nodes"}
+    assert known.merge(other) == {"pods", "secrets", "nodes", reads_of(1)}
     assert known.merge(other) == set()
     assert known.is_written_by_others(1, "pods")
     assert not known.is_written_by_others(0, "pods")

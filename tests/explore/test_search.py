@@ -15,6 +15,7 @@ from kontend.explore.artefact import run_again, save
 from kontend.explore.check import check
 from kontend.explore.engine import Engine, replay
 from kontend.explore.scenario import BadScenario, Bounds, Scenario, always, eventually, never, sometimes, update
+from kontend.kube.errors import AlreadyExists
 from kontend.runtime.api import Api
 from kontend.runtime.controller import Controller, Request, Result
 from kontend.runtime.guards import Guards
@@ -222,3 +223,37 @@ def test_what_a_controller_could_do_and_is_not_explored_is_told() -> None:
     verdict = check(double_plan(Parallel(), lag=0))
     assert verdict.ok
     assert "parallel: max_concurrent is 2, but each instance is explored with one reconcile at a time" in str(verdict)
+
+
+class Flaps(Controller):
+    """Makes a child where there is none, and deletes the one that is there."""
+
+    kind = KIND
+    owns = ("ConfigMap/v1",)
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """There and away."""
+        widget = await api.get(self.kind, request)
+        owner = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "controller": True}
+        child = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": "w",
+                "namespace": "default",
+                "ownerReferences": [{**owner, "uid": widget["metadata"]["uid"]}],
+            },
+        }
+        try:
+            await api.create(child)
+        except AlreadyExists:
+            await api.delete(child)
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_what_is_made_and_deleted_for_ever_comes_round(lag: int) -> None:
+    """Each new child has another uid, as long as anybody knows the one before."""
+    scenario = Scenario(controllers=[Flaps()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=lag, worlds=2_000))
+    verdict = check(scenario)
+    assert verdict.closed
+    assert [violation.property for violation in verdict.violations] == ["settles"]

@@ -34,7 +34,8 @@ _UUID: Final = "7a7a7a7a-0000-4000-8000-"
 _UUIDS: Final = re.compile(rb"7a7a7a7a-0000-4000-8000-(\d{12})")
 #: The uuids that stand for what reconciles draw, once they are written somewhere.
 UUID_PREFIX: Final = "00000000-0000-4000-b000-"
-DRAWN: Final = re.compile(UUID_PREFIX.encode() + rb"[0-9a-f]{12}")
+#: These, and the uids that the server hands out: whatever may be handed out again when nobody knows it any more.
+DRAWN: Final = re.compile(rb"[0-9a-f]{8}-0000-4000-(?:8000|b000)-[0-9a-f]{12}")
 #: Where an object lies in memory, in the words of an error.
 _ADDRESSES: Final = re.compile(r" at 0x[0-9a-fA-F]+")
 #: How often a reconcile may make another call while it is being closed.

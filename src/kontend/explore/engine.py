@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from rpds import HashTrieMap
-
 from kontend.cluster.state import Change, State
 from kontend.cluster.storage import read_back
 from kontend.cluster.times import rfc3339
@@ -39,12 +37,13 @@ class Engine:
         cluster = scenario.check()
         #: What was seen of who touches what.
         self.footprints = Footprints()
-        self.server = Server(cluster.state.registry, remember=scenario.reductions.outcomes)
+        resources: list[tuple[str, ...]] = []
+        self._uuids = Uuids(resources)
+        self.server = Server(cluster.state.registry, self._uuids, remember=scenario.reductions.outcomes)
         self.lag = scenario.bounds.lag
         self.names: list[str] = []
         self.behaviours: list[Behaviour] = []
         self.kinds: list[tuple[str, ...]] = []
-        resources: list[tuple[str, ...]] = []
         for controller in scenario.running(cluster):
             number = len(set(self.behaviours))
             behaviour = Behaviour(controller, scenario.guards, self._namespaced, number, self._noted)
@@ -56,7 +55,6 @@ class Engine:
                 resources.append(tuple(self.server.resource(kind).key for kind in controller.kinds))
         self.resources = tuple(resources)
         self._groups = self._grouped()
-        self._uuids = Uuids()
         self._triggers = [Triggers(each.controller, self.server.resource) for each in self.behaviours]
         self._first = cluster.state
         #: The last time that was asked for, and how it is written.
@@ -77,7 +75,7 @@ class Engine:
     def start(self) -> World:
         """The first world: every cache has listed everything, and every object is queued."""
         state = self._first
-        world = World(state, (), 0, HashTrieMap(), sum_of(state), HashTrieMap())
+        world = World(state, (), 0, sum_of(state), self._uuids.of(state))
         pilots = []
         for index, behaviour in enumerate(self.behaviours):
             positions = tuple(state.resource_version for _ in self.kinds[index])
@@ -265,15 +263,9 @@ class Engine:
     def _committed(self, world: World, after: State, index: int) -> tuple[World, Sequence[Change]]:
         """The world after a write."""
         changes = after.changes_since(world.state.resource_version)
-        born = world.born
-        for change in changes:
-            if change.old is None:
-                name = (change.resource, change.key)
-                born = born.insert(name, (born.get(name) or 0) + 1)
         world = world.but(
             state=after,
             objects=sum_after(world.objects, changes),
-            born=born,
             uuids=self._uuids.stored(world.uuids, changes),
         )
         if index >= 0 and self.scenario.guards.read_your_writes:

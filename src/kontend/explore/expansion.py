@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kontend.explore.engine import Engine
-from kontend.explore.footprints import Footprints
+from kontend.explore.footprints import Footprints, reads_of
 from kontend.explore.moves import Move, Step
 from kontend.explore.scenario import BadScenario
 from kontend.explore.solo import Solo
@@ -85,7 +85,7 @@ class Expansion:
         # With several instances of each controller, whatever one does another can do, too.
         self._persistent = reductions.persistent and self._deliveries and bounds.concurrent == 1
         self._known = Footprints()
-        #: The kinds that somebody was believed not to touch.
+        #: The kinds that somebody was believed not to touch, and those whose reads were believed to be known.
         self.relied: set[str] = set()
         self._watched = {each for resources in engine.resources for each in resources}
 
@@ -148,6 +148,7 @@ class Expansion:
             return False
         else:
             touched = {*self.engine.resources[index], *known.reads.get(number, ())}
+            self.relied.add(reads_of(number))
         actions = {self.engine.server.resource(action.kind).key for action in self._actions[world.acted :]}
         if touched & actions or any(known.is_written_by_others(number, each) for each in touched):
             return False

@@ -30,11 +30,13 @@ class Footprints:
         (self.writes if call.writes else self.reads).setdefault(controller, set()).add(resource)
 
     def merge(self, other: Footprints) -> set[str]:
-        """Learn what another one knows; returns the kinds that are news for somebody."""
+        """Learn what another one knows; returns the kinds that are news, and whose reads are (:func:`reads_of`)."""
         news: set[str] = set()
         for mine, theirs in ((self.reads, other.reads), (self.writes, other.writes)):
             for controller, kinds in theirs.items():
                 known = mine.setdefault(controller, set())
+                if kinds - known and mine is self.reads:
+                    news.add(reads_of(controller))
                 news |= kinds - known
                 known |= kinds
         news |= other.seen - self.seen
@@ -52,6 +54,11 @@ class Footprints:
     def is_seen(self, resource: str) -> bool:
         """Whether a property looks at a kind."""
         return "*" in self.seen or resource in self.seen
+
+
+def reads_of(controller: int) -> str:
+    """What stands for all that a controller reads."""
+    return f"reads of {controller}"
 
 
 class Looked(Cluster):

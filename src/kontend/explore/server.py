@@ -7,6 +7,8 @@ in every other world in which these are the same.
 
 from __future__ import annotations
 
+import itertools
+
 import orjson
 import xxhash
 
@@ -18,22 +20,24 @@ from kontend.cluster.seed import resource_of
 from kontend.explore.behaviour import Behaviour, bind
 from kontend.explore.reply import Reply, reply_of
 from kontend.explore.scenario import Action
+from kontend.explore.uuids import Uuids
 from kontend.explore.world import Flight, World, is_current
 from kontend.kube.errors import ApiError
-from kontend.kube.names import Key, parse_kind
+from kontend.kube.names import parse_kind
 from kontend.runtime.call import METHODS, Call, path_of
 
 
 class Server:
     """Answers the calls of reconciles."""
 
-    def __init__(self, registry: Registry, *, remember: bool) -> None:
+    def __init__(self, registry: Registry, uuids: Uuids, *, remember: bool) -> None:
         self._registry = registry
+        self._uuids = uuids
         self._remember = remember
         self._resources: dict[str, Resource] = {}
         #: What was done with a call, by all that it could depend on.
         self._replies: dict[tuple[object, ...], Reply] = {}
-        self._seeds: dict[tuple[str, bytes, int], int] = {}
+        self._blocks: dict[tuple[str, str, int], tuple[int, tuple[str, ...]]] = {}
 
     def resource(self, kind: str) -> Resource:
         """The resource that serves a kind."""
@@ -45,7 +49,7 @@ class Server:
     def reply(self, world: World, behaviour: Behaviour, flight: Flight, call: Call) -> Reply:
         """What the server does with the next call of a reconcile."""
         state = world.state
-        serial = self.serial(world, call.kind, call) if call.writes else 0
+        serial = self._serial(world, call.kind, call, "") if call.writes else 0
         current = tuple([is_current(state, met) for met in flight.met])
         question = (behaviour.number, flight.node.id, world.objects, serial, current, flight.uuids)
         found = self._replies.get(question)
@@ -67,7 +71,7 @@ class Server:
 
     def act(self, world: World, action: Action) -> Reply:
         """What the server does with what the user does next."""
-        serial = self.serial(world, action.kind, None)
+        serial = self._serial(world, action.kind, None, action.key.name)
         question = (-1, world.acted, world.objects, serial)
         found = self._replies.get(question)
         if found is None or not self._remember:
@@ -81,22 +85,35 @@ class Server:
             found = self._replies[question] = Reply((), b"", (), writes, text)
         return found
 
-    def serial(self, world: World, kind: str, call: Call | None) -> int:
-        """Where uids are counted from: it depends on the object and how often it was created, not on when."""
-        if call is not None and call.verb != "create" and "apply" not in call.content_type:
-            return 0  # it makes no object
+    def _serial(self, world: World, kind: str, call: Call | None, name: str) -> int:
+        """Where uids are counted from: the first that nobody knows, of those for objects of this name.
+
+        So they do not depend on what was made before, and what is made and deleted again and again comes round.
+        """
+        if call is not None:
+            if call.verb == "create":
+                metadata = orjson.loads(call.body).get("metadata") or {}
+                name = metadata.get("name") or metadata.get("generateName") or ""
+            elif "apply" in call.content_type:
+                name = call.name
+            else:
+                return 0  # it makes no object
         resource = self.resource(kind).key
-        name = b""
-        count = 0
-        if call is not None and call.verb == "create":
-            metadata = orjson.loads(call.body).get("metadata") or {}
-            name = (metadata.get("name") or metadata.get("generateName") or "").encode()
-            count = world.born.get((resource, Key(call.namespace, metadata.get("name") or ""))) or 0
-        if not name:
-            count = sum(each for (other, _), each in world.born.items() if other == resource)
+        known = self._uuids.known(world)
+        for count in itertools.count():
+            block = self._block(resource, name, count)
+            if not any(uid in known or world.uuids.get(uid) is not None for uid in block[1]):
+                return block[0]
+        raise AssertionError("there is always another one")
+
+    def _block(self, resource: str, name: str, count: int) -> tuple[int, tuple[str, ...]]:
+        """Where to count from for one object, and the uids that can come of it."""
         question = (resource, name, count)
-        found = self._seeds.get(question)
+        found = self._blocks.get(question)
         if found is None:
-            text = b"%s\0%s\0%d" % (resource.encode(), name, count)
-            found = self._seeds[question] = (xxhash.xxh3_64_intdigest(text) & 0xFFFFFFF) * 16
+            seed = xxhash.xxh3_64_intdigest(f"{resource}\0{name}\0{count}".encode()) & 0xFFFFFFF
+            uids = tuple(
+                f"{serial:08x}-0000-4000-8000-{serial:012x}" for serial in range(seed * 16 + 1, seed * 16 + 16)
+            )
+            found = self._blocks[question] = (seed * 16, uids)
         return found

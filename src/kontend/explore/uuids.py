@@ -7,13 +7,13 @@ of them has told the server.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
 from rpds import HashTrieMap
 
-from kontend.cluster.state import Change, Version
+from kontend.cluster.state import Change, State, Version
 from kontend.explore.behaviour import DRAWN, UUID_PREFIX
 from kontend.explore.world import World
 
@@ -24,14 +24,16 @@ Stored: TypeAlias = "HashTrieMap[str, int]"
 class Uuids:
     """Hands out uuids, the lowest that is free."""
 
-    def __init__(self) -> None:
+    def __init__(self, resources: Sequence[tuple[str, ...]]) -> None:
+        """Know which kinds each pilot watches."""
+        self._resources = resources
         #: Which uuids stand in an object, by its digest.
         self._found: dict[bytes, tuple[str, ...]] = {}
 
     def drawn(self, world: World, before: tuple[str, ...], fresh: int) -> tuple[str, ...]:
         """The uuids of a reconcile that had some and needs ``fresh`` more."""
         # One that was drawn and forgotten may be drawn again: nobody can tell, and the number of worlds stays finite.
-        known = self._known(world)
+        known = self.known(world)
         uuids = list(before)
         number = 0
         while len(uuids) < len(before) + fresh:
@@ -54,16 +56,25 @@ class Uuids:
                 stored = stored.insert(uuid, (stored.get(uuid) or 0) + 1)
         return stored
 
-    def _known(self, world: World) -> set[str]:
+    def of(self, state: State) -> Stored:
+        """How many objects each uuid stands in."""
+        counts: dict[str, int] = {}
+        for kind in state.kinds:
+            for version in state.objects(kind).values():
+                for uuid in self._in(version):
+                    counts[uuid] = counts.get(uuid, 0) + 1
+        return HashTrieMap(counts)
+
+    def known(self, world: World) -> set[str]:
         """The uuids that somebody may still speak of: events on their way, reconciles, memories."""
         known: set[str] = set()
-        for pilot in world.pilots:
+        for index, pilot in enumerate(world.pilots):
             known.update(_in_memory(pilot.memory))
             if pilot.flight is not None:
                 known.update(pilot.flight.uuids, pilot.flight.node.met_uuids, _in_memory(pilot.flight.memory))
-        oldest = min(position for pilot in world.pilots for position in pilot.positions)
-        for change in world.state.changes_since(oldest):
-            known.update(self._in(change.old), self._in(change.new))
+            for at, resource in enumerate(self._resources[index]):
+                for change in world.undelivered(pilot, at, resource):
+                    known.update(self._in(change.old), self._in(change.new))
         return known
 
     def _in(self, version: Version | None) -> tuple[str, ...]:

@@ -117,14 +117,13 @@ class Pilot:
 class World:
     """The cluster, the pilots, and what the user has still to do."""
 
-    __slots__ = ("acted", "born", "objects", "pilots", "state", "uuids")
+    __slots__ = ("acted", "objects", "pilots", "state", "uuids")
 
     def __init__(
         self,
         state: State,
         pilots: tuple[Pilot, ...],
         acted: int,
-        born: HashTrieMap[tuple[str, Key], int],
         objects: int,
         uuids: HashTrieMap[str, int],
     ) -> None:
@@ -132,11 +131,9 @@ class World:
         self.pilots = pilots
         #: How many of the user's actions were taken.
         self.acted = acted
-        #: How often each object was created, which decides the uid of the next one.
-        self.born = born
         #: The sum of the digests of all objects.
         self.objects = objects
-        #: In how many objects each uuid stands that a reconcile drew.
+        #: In how many objects each uuid stands.
         self.uuids = uuids
 
     def but(self, **changes: object) -> World:
@@ -145,7 +142,6 @@ class World:
         copy.state = self.state
         copy.pilots = self.pilots
         copy.acted = self.acted
-        copy.born = self.born
         copy.objects = self.objects
         copy.uuids = self.uuids
         for name, value in changes.items():
@@ -158,7 +154,6 @@ class World:
         copy.state = self.state
         copy.pilots = (*self.pilots[:index], pilot, *self.pilots[index + 1 :])
         copy.acted = self.acted
-        copy.born = self.born
         copy.objects = self.objects
         copy.uuids = self.uuids
         return copy
@@ -198,16 +193,13 @@ def key_of(world: World, groups: tuple[tuple[int, int, tuple[str, ...]], ...]) -
     Each group is a range of pilots and their kinds: within it, who is who does not matter.
     """
     state, pilots = world.state, world.pilots
-    # All parts but the last have a fixed length, so that no two worlds can be written the same way.
+    # All parts have a fixed length, so that no two worlds can be written the same way.
     parts = [world.objects.to_bytes(16, "big"), world.acted.to_bytes(4, "big")]
     for first, end, kinds in groups:
         if end - first == 1:
             parts.append(pilots[first].key(state, kinds))
         else:
             parts += sorted([pilot.key(state, kinds) for pilot in pilots[first:end]])
-    if len(world.born):
-        born = sorted([(resource, key, count) for (resource, key), count in world.born.items()])
-        parts.append(repr(born).encode())
     return xxhash.xxh3_128_digest(b"".join(parts))
 
 
