@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from definitions import definition
 from kontend import Api, Bounds, Cluster, Controller, Request, Scenario, Verdict, check
 from kontend.controllers.deployment import Deployments
 from kontend.controllers.nodes import Nodes, PodLifecycle
@@ -14,25 +15,7 @@ from kontend.controllers.scheduler import Scheduler
 from kontend.explore.scenario import Reductions
 
 FOO = "Foo.webapp.example.com/v1"
-CRD: dict[str, Any] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "foos.webapp.example.com"},
-    "spec": {
-        "group": "webapp.example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "foos", "kind": "Foo"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
+CRD = definition("Foo", group="webapp.example.com")
 OBJECT: dict[str, Any] = {
     "apiVersion": "webapp.example.com/v1",
     "kind": "Foo",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from explore.widgets import CRD as WIDGETS
+from definitions import definition
 from kontend.cluster.cluster import Cluster
 from kontend.explore.check import check
 from kontend.explore.scenario import Bounds, Scenario, always, eventually, update
@@ -23,11 +23,7 @@ WEBSITE: dict[str, Any] = {
     "metadata": {"name": "home", "namespace": "default"},
     "spec": {"image": "nginx:1", "replicas": 1},
 }
-APPS: dict[str, Any] = {
-    **WIDGETS,
-    "metadata": {"name": "apps.example.com"},
-    "spec": {**WIDGETS["spec"], "names": {"plural": "apps", "kind": "App"}},
-}
+APPS = definition("App")
 APP: dict[str, Any] = {**WEBSITE, "kind": "App", "metadata": {"name": "home", "namespace": "default"}}
 
 

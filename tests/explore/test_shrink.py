@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from explore.test_known_answers import NODE
+from explore.test_known_answers import DEPLOYMENT, NODE
 from explore.test_search import Toggles
-from explore.test_walks import DEPLOYMENT, SIGNED
+from explore.test_walks import SIGNED
 from explore.widgets import CRD, UNGUARDED, WIDGET, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
 from kontend.controllers.deployment import Deployments

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from explore.programs import scenarios
+from explore.test_known_answers import DEPLOYMENT
 from explore.test_search import Fails, Toggles
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
@@ -126,20 +127,6 @@ def test_a_part_of_the_undisturbed_runs_does_not_tell_what_they_end_in() -> None
     for worlds in range(1, whole.verdict.worlds - 1):
         part = Reference(replace(scenario, bounds=Bounds(lag=0, worlds=worlds))).run()
         assert (part.ends, part.verdict.closed) == (None, False)
-
-
-DEPLOYMENT: dict[str, Any] = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "spec": {
-        "replicas": 1,
-        "selector": {"matchLabels": {"app": "web"}},
-        "template": {
-            "metadata": {"labels": {"app": "web"}},
-            "spec": {"containers": [{"name": "c", "image": "i"}]},
-        },
-    },
-}
 
 
 def _is_empty(cluster: Cluster) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from definitions import definition
 from kontend.cluster.cluster import Cluster
 from kontend.explore.scenario import Bounds, Scenario, always, eventually
 from kontend.runtime.api import Api
@@ -19,25 +20,7 @@ WIDGET: dict[str, Any] = {
     "metadata": {"name": "w", "namespace": "default"},
     "spec": {},
 }
-CRD: dict[str, Any] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
+CRD = definition("Widget")
 #: No guard helps: what is explored is the controller's own doing.
 UNGUARDED = Guards(
     read_your_writes=False,

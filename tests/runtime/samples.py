@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from definitions import definition
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import NotFound
 from kontend.runtime.api import Api
@@ -13,25 +14,7 @@ from kontend.runtime.controller import Controller, Request, Result
 GADGET = "Gadget.example.com/v1"
 CONFIG_MAP = "ConfigMap/v1"
 
-GADGETS: dict[str, Any] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "gadgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "gadgets", "kind": "Gadget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
+GADGETS = definition("Gadget")
 
 
 def gadget(name: str = "g", **spec: Any) -> dict[str, Any]:
