@@ -9,8 +9,10 @@ import pytest
 import yaml
 
 from definitions import definition
+from explore.programs import by_brute_force
 from kontend.cluster.cluster import Cluster
 from kontend.explore.check import check
+from kontend.explore.ends import end_key
 from kontend.explore.scenario import Bounds, Scenario, always, eventually, update
 from kontend.runtime.command import controllers_in
 from kontend.runtime.user_file import load_file
@@ -23,6 +25,7 @@ WEBSITE: dict[str, Any] = {
     "metadata": {"name": "home", "namespace": "default"},
     "spec": {"image": "nginx:1", "replicas": 1},
 }
+SITES = yaml.safe_load((EXAMPLES / "website_crd.yaml").read_text())
 APPS = definition("App")
 APP: dict[str, Any] = {**WEBSITE, "kind": "App", "metadata": {"name": "home", "namespace": "default"}}
 
@@ -47,7 +50,7 @@ def test_the_website_operator_follows_the_image_and_makes_one_deployment(lag: in
     verdict = check(
         Scenario(
             controllers=controllers_in(load_file(EXAMPLES / "website_operator.py")),
-            crds=[yaml.safe_load((EXAMPLES / "website_crd.yaml").read_text())],
+            crds=[SITES],
             objects=[WEBSITE],
             actions=[update(WEBSITE, spec={"image": "nginx:2"})],
             properties=[always(_one_deployment), eventually(starts)],
@@ -73,3 +76,18 @@ def test_the_plan_of_the_rollout_operator_is_carried_out_once(lag: int) -> None:
         )
     )
     assert str(verdict).startswith("holds in all")
+
+
+def test_the_operators_come_out_as_by_brute_force() -> None:
+    for name, crd, obj in (("website", SITES, WEBSITE), ("rollout", APPS, APP)):
+        scenario = Scenario(
+            controllers=controllers_in(load_file(EXAMPLES / f"{name}_operator.py")),
+            crds=[crd],
+            objects=[obj],
+            actions=[update(obj, spec={"image": "nginx:2"})] if name == "website" else [],
+            properties=[always(_one_deployment)],
+            bounds=Bounds(lag=1),
+        )
+        reduced, full = check(scenario), check(by_brute_force(scenario))
+        assert (reduced.ok, full.ok) == (True, True)
+        assert {end_key(state) for state in reduced.end_states} == {end_key(state) for state in full.end_states}

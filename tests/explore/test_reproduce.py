@@ -28,7 +28,7 @@ LOCKED = double_plan(LockedWidgets(), lag=0, concurrent=2)
 
 def _token(scenario: Scenario, name: str, **options: Any) -> str:
     (violation,) = [each for each in check(scenario, **options).violations if each.property == name]
-    return token_of(violation, scenario.bounds)
+    return token_of(violation.property, violation.choices, scenario.bounds)
 
 
 def _followed(token: str, scenario: Scenario) -> Verdict:
@@ -46,7 +46,7 @@ PLANS = _token(BLIND, "one_plan")
 def test_every_violation_has_a_token_that_reproduces_it(search: Any) -> None:
     for scenario in (BLIND, SIGNED):
         for violation in check(scenario, search=search, walks=100).violations:
-            verdict = _followed(token_of(violation, scenario.bounds), scenario)
+            verdict = _followed(token_of(violation.property, violation.choices, scenario.bounds), scenario)
             (again,) = [each for each in verdict.violations if each.property == violation.property]
             assert (again.moves, again.sentence, again.how) == (violation.moves, violation.sentence, "given")
 
@@ -235,7 +235,7 @@ def _never(cluster: Cluster) -> bool:
 )
 def test_what_never_ends_is_searched_for_from_the_end_of_the_story(scenario: Scenario, name: str) -> None:
     (found,) = [each for each in check(scenario).violations if each.property == name]
-    verdict = _followed(token_of(found, scenario.bounds), scenario)
+    verdict = _followed(token_of(found.property, found.choices, scenario.bounds), scenario)
     assert [(each.property, each.sentence, each.moves) for each in verdict.violations] == [
         (name, found.sentence, found.moves)
     ]

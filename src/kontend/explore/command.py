@@ -17,8 +17,7 @@ from kontend.explore.determinism import Nondeterminism
 from kontend.explore.held_again import hold_again, recorded
 from kontend.explore.scenario import LEAST, BadScenario, Scenario, not_among
 from kontend.explore.source import MADE_UP, scenarios_in
-from kontend.explore.token import token_of
-from kontend.explore.verdict import Verdict, Violation
+from kontend.explore.verdict import Verdict
 from kontend.kube.errors import ApiError
 from kontend.runtime.controller import BadController
 
@@ -99,11 +98,8 @@ def run(argv: Sequence[str]) -> int:
         name: [str(save(options.failures, source, name, each, scenarios[name].bounds)) for each in verdict.violations]
         for name, verdict in verdicts.items()
     }
-    tokens = {
-        name: [_token(each, scenarios[name]) for each in verdict.violations] for name, verdict in verdicts.items()
-    }
     if options.output_format == "json":
-        document = {name: _document(verdict, files[name], tokens[name]) for name, verdict in verdicts.items()}
+        document = {name: _document(verdict, files[name]) for name, verdict in verdicts.items()}
         sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
     else:
         for name, verdict in verdicts.items():
@@ -112,9 +108,9 @@ def run(argv: Sequence[str]) -> int:
                 sys.stdout.write(
                     f"The objects were made up, with nothing in them; define a Scenario in {options.file}\n"
                 )
-            for file, token in zip(files[name], tokens[name], strict=True):
+            for file, violation in zip(files[name], verdict.violations, strict=True):
                 sys.stdout.write(f"Replay: kontend replay {file}\n")
-                sys.stdout.write(f'Or in a test: @reproduce("{token}")\n' if token else "")
+                sys.stdout.write(f'Or in a test: @reproduce("{violation.replay}")\n' if violation.replay else "")
     if any(verdict.violations for verdict in verdicts.values()):
         return 1
     return 0 if all(verdict.closed for verdict in verdicts.values()) else 3
@@ -141,12 +137,6 @@ def _bounded(scenario: Scenario, options: argparse.Namespace) -> Scenario:
     if options.atomic:
         said["atomic"] = True
     return replace(scenario, bounds=replace(scenario.bounds, **said)) if said else scenario
-
-
-def _token(violation: Violation, scenario: Scenario) -> str:
-    """What reproduces a violation in a test; nothing for one that no story shows, because something never happens."""
-    never_happens = {each.name for each in scenario.properties if each.mode == "sometimes"}
-    return "" if violation.property in never_happens else token_of(violation, scenario.bounds)
 
 
 def _progress() -> Callable[[int, int], None] | None:
@@ -181,7 +171,7 @@ def replay(argv: Sequence[str]) -> int:
     return 1
 
 
-def _document(verdict: Verdict, files: list[str], tokens: list[str]) -> dict[str, Any]:
+def _document(verdict: Verdict, files: list[str]) -> dict[str, Any]:
     return {
         "violations": [
             {
@@ -189,9 +179,9 @@ def _document(verdict: Verdict, files: list[str], tokens: list[str]) -> dict[str
                 "sentence": each.sentence,
                 "moves": list(each.moves),
                 "replay": file,
-                "reproduce": token,
+                "reproduce": each.replay,
             }
-            for each, file, token in zip(verdict.violations, files, tokens, strict=True)
+            for each, file in zip(verdict.violations, files, strict=True)
         ],
         "worlds": verdict.worlds,
         "moves": verdict.moves,

@@ -9,6 +9,7 @@ from kontend.cluster.state import Change
 from kontend.explore.engine import Engine, replay
 from kontend.explore.moves import Move, Step
 from kontend.explore.scenario import BUILT_IN
+from kontend.explore.token import token_of
 from kontend.explore.verdict import Violation
 from kontend.kube.names import Key
 
@@ -30,6 +31,7 @@ def violation_of(
         tuple(choices),
         sum(step.price for step in steps),
         how,
+        token_of(name, choices, engine.scenario.bounds),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ import orjson
 from kontend.explore.choices import BOUNDS, read, written
 from kontend.explore.moves import Move
 from kontend.explore.scenario import BadScenario, Bounds
-from kontend.explore.verdict import Violation
 
 
 class BadToken(ValueError):
@@ -34,9 +33,9 @@ class Story:
     bounds: Mapping[str, Any]
 
 
-def token_of(violation: Violation, bounds: Bounds) -> str:
-    """The token of a violation that was found within some bounds."""
-    document = [violation.property, [getattr(bounds, name) for name in BOUNDS], written(violation.choices)]
+def token_of(name: str, choices: Sequence[Move], bounds: Bounds) -> str:
+    """The token of a violation of a property that was found within some bounds."""
+    document = [name, [getattr(bounds, each) for each in BOUNDS], written(choices)]
     return base64.urlsafe_b64encode(zlib.compress(orjson.dumps(document), 9)).rstrip(b"=").decode()
 
 

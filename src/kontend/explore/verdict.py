@@ -25,6 +25,8 @@ class Violation:
     perturbations: int = 0
     #: Whether there is no shorter story with as few perturbations, or it was made short, or taken as it was given.
     how: Literal["shortest", "shrunk", "given"] = "shortest"
+    #: What follows the story again in a test: ``@reproduce("...")``. Empty for what has no story.
+    replay: str = ""
 
     def __str__(self) -> str:
         story = "\n".join(f"  {number} {text}" for number, text in enumerate(self.moves, 1))
