@@ -85,9 +85,9 @@ class Verdict:
             lines.append(f"not decided: the space did not close, because {self.stopped} ({self.bounds})")
         lines += [f"{name}: never put to the test; the scenario may do less than it seems" for name in self.untested]
         lines += self.notes
-        many = f"{self.worlds:,} worlds, {self.moves:,} moves"
         what = "walks cut off" if self.walks else "of them cut"
         cut = f" ({self.cut:,} {what})" if self.cut else ""
+        many = f"{self.worlds:,} worlds{cut}, {self.moves:,} moves"
         ends = f"{len(self.end_states)} end state{'s' * (len(self.end_states) != 1)}"
-        lines.append(f"{many}{cut}, {ends}, {self.seconds:.1f} s")
+        lines.append(f"{many}, {ends}, {self.seconds:.1f} s")
         return "\n".join(lines)
