@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import sys
 import time
 from pathlib import Path
@@ -34,8 +33,12 @@ class Limits:
 
 
 def memory_in_use() -> int:
-    """How many bytes this process has in memory; where that cannot be known, the most it ever had."""
+    """How many bytes this process has in memory; where that is not told, the most it ever had, or 0."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    try:
+        import resource  # not on every system
+    except ImportError:
+        return 0
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
