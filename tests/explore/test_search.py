@@ -257,3 +257,35 @@ def test_what_is_made_and_deleted_for_ever_comes_round(lag: int) -> None:
     verdict = check(scenario)
     assert verdict.closed
     assert [violation.property for violation in verdict.violations] == ["settles"]
+
+
+class Wants(Controller):
+    """Wants a field of the spec to have its own name."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Set it."""
+        widget = await api.get(self.kind, request)
+        if widget["spec"].get("owner") != self.name:
+            base = copy.deepcopy(widget)
+            widget["spec"]["owner"] = self.name
+            await api.patch(widget, merge_from(base, lock=True))
+
+
+class Mine(Wants):
+    """One of two."""
+
+
+class Yours(Wants):
+    """The other."""
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_two_who_fight_over_a_spec_never_settle_although_each_write_has_another_generation(lag: int) -> None:
+    """Worlds without end, but where nobody is at work they come round, but for the generation."""
+    scenario = Scenario([Mine(), Yours()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=lag, worlds=2_000))
+    for each in (scenario, replace(scenario, bounds=replace(scenario.bounds, atomic=True))):
+        verdict = check(each)
+        assert "settles" in {violation.property for violation in verdict.violations}
+        assert "it never settles" in str(verdict)

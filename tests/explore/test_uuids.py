@@ -142,7 +142,7 @@ def _drawn(**known: Any) -> str:
     node = Node(b"", None, answer, None, None, 0, ("", 0))
     flight = Flight(Key("default", "w"), node, known.get("began", b"{}"), (), known.get("bound", ()))
     pilot = Pilot((state.resource_version,), frozenset(), frozenset(), flight, known.get("memory", b"{}"))
-    world = World(state, (pilot,), 0, 0, HashTrieMap(known.get("stored", {})))
+    world = World(state, (pilot,), 0, 0, 0, HashTrieMap(known.get("stored", {})))
     (drawn,) = Uuids([("widgets.example.com",)]).drawn(world, (), 1)
     return drawn
 

@@ -13,9 +13,11 @@ from typing import Any
 import orjson
 import xxhash
 
-from kontend.cluster.state import State
+from kontend.cluster.state import State, Version
 from kontend.explore.behaviour import DRAWN
 from kontend.kube.names import Key
+
+_GENERATION = re.compile(rb'"generation":\d+')
 
 
 def end_key(state: State) -> bytes:
@@ -26,7 +28,7 @@ def end_key(state: State) -> bytes:
         return seen.setdefault(match[0], b"uuid-%d" % len(seen))
 
     lines = [
-        f"{kind} {Key(*key)} ".encode() + _without_counts(version.body)
+        f"{kind} {Key(*key)} ".encode() + without_counts(version.body)
         for kind in state.kinds
         for key, version in state.objects(kind).items()
     ]
@@ -36,12 +38,19 @@ def end_key(state: State) -> bytes:
 
 
 @lru_cache(maxsize=10_000)
-def _without_counts(body: bytes) -> bytes:
+def without_counts(body: bytes) -> bytes:
+    """An object without its generation, and with observed generations as how far they are behind."""
     obj = orjson.loads(body)
     generation = (obj.get("metadata") or {}).pop("generation", None)
     if not isinstance(generation, int):
         return body
     return orjson.dumps(_relative(obj, generation), option=orjson.OPT_SORT_KEYS)
+
+
+def generation(version: Version) -> bytes:
+    """The generation of an object, as it is written."""
+    found = _GENERATION.search(version.body)
+    return found[0] if found is not None else b""
 
 
 def _relative(value: Any, generation: int) -> Any:

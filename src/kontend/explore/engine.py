@@ -21,7 +21,7 @@ from kontend.explore.scenario import BadScenario, Scenario
 from kontend.explore.server import Server
 from kontend.explore.triggers import Triggers
 from kontend.explore.uuids import Uuids
-from kontend.explore.world import Flight, Met, Pilot, World, key_of, sum_after, sum_of
+from kontend.explore.world import Flight, Met, Pilot, World, absolute_digest, key_of, relative_digest, sum_after, sum_of
 from kontend.kube.names import Key
 from kontend.runtime.call import Call
 from kontend.runtime.predicates import Event
@@ -75,7 +75,8 @@ class Engine:
     def start(self) -> World:
         """The first world: every cache has listed everything, and every object is queued."""
         state = self._first
-        world = World(state, (), 0, sum_of(state), self._uuids.of(state))
+        sums = (sum_of(state, absolute_digest), sum_of(state, relative_digest))
+        world = World(state, (), 0, *sums, self._uuids.of(state))
         pilots = []
         for index, behaviour in enumerate(self.behaviours):
             positions = tuple(state.resource_version for _ in self.kinds[index])
@@ -265,7 +266,8 @@ class Engine:
         changes = after.changes_since(world.state.resource_version)
         world = world.but(
             state=after,
-            objects=sum_after(world.objects, changes),
+            objects=sum_after(world.objects, changes, absolute_digest),
+            relative=sum_after(world.relative, changes, relative_digest),
             uuids=self._uuids.stored(world.uuids, changes),
         )
         if index >= 0 and self.scenario.guards.read_your_writes:

@@ -84,9 +84,13 @@ class Graph:
             number = self.parents[number]
         return [move for leap in reversed(leaps) for move in leap]
 
-    def closed_components(self) -> list[list[int]]:
-        """The strongly connected components without an edge out (Tarjan, without recursion)."""
+    def closed_components(self, *, undisturbed: bool = False) -> list[list[int]]:
+        """The strongly connected components without an edge out (Tarjan, without recursion).
+
+        Of all worlds, or of the ``undisturbed`` ones alone: then edges to others do not count.
+        """
         size = len(self)
+        most = 0 if undisturbed else max(self.costs, default=0)
         index, low = array("q", bytes(8 * size)), array("q", bytes(8 * size))
         component_of = array("q", bytes(8 * size))
         on_stack = bytearray(size)
@@ -94,7 +98,7 @@ class Graph:
         stack: list[int] = []
         count = 0
         for root in range(size):
-            if index[root]:
+            if index[root] or self.costs[root] > most:
                 continue
             work = [(root, self._begin[root])]
             while work:
@@ -109,6 +113,8 @@ class Graph:
                 pushed = False
                 for position in range(at, end):
                     other = self._targets[position]
+                    if self.costs[other] > most:
+                        continue
                     if not index[other]:
                         work += [(node, position + 1), (other, self._begin[other])]
                         pushed = True
@@ -133,5 +139,10 @@ class Graph:
         return [
             members
             for number, members in enumerate(components)
-            if all(component_of[other] == number for node in members for other in self.targets(node))
+            if all(
+                component_of[other] == number
+                for node in members
+                for other in self.targets(node)
+                if self.costs[other] <= most
+            )
         ]

@@ -94,7 +94,7 @@ class Search:
             verdict.runs = self._expander.conversations
             self._expander.close()
         verdict.closed = not verdict.stopped
-        if verdict.closed:
+        if verdict.closed or self._knows_undisturbed:
             self._judge_cycles()
         self._judge_ends()
         self._judge_untested()
@@ -135,6 +135,8 @@ class Search:
         self._ends: dict[bytes, tuple[int, State]] = {}
         #: What stands for an end state, by what stands for its objects.
         self._end_keys: dict[int, bytes] = {}
+        #: Whether all undisturbed runs are known.
+        self._knows_undisturbed = False
         self._wrote = False
         self._created: set[Key] = set()
         #: Of the user's actions: those that were taken somewhere, and why the others were refused.
@@ -153,7 +155,8 @@ class Search:
         looked = 0
         while order:
             layer = order[-1] if self._depth_first else order[0]
-            if layer[0] > 0 and not self._depth_first and self._refused:
+            if layer[0] > 0 and not self._depth_first and not self._knows_undisturbed:
+                self._knows_undisturbed = True
                 self._judge_actions(undisturbed=True)
             first = self._undisturbed or (layer[0] == 0 and not self._depth_first)
             for number, found in self._expander.expand(self._next(layers, order, layer), first=first):
@@ -261,10 +264,12 @@ class Search:
         """Worlds that lead only to each other: a fair run that comes here stays.
 
         If nothing is written there and nothing fails, controllers only look again from time to time: that is settled.
+        Where not all worlds are known, this is about the undisturbed runs alone.
         """
         graph = self.graph
-        for component in graph.closed_components():
-            if len(component) == 1 and not graph.targets(component[0]):
+        whatever = "whatever happens" if self.verdict.closed else "as long as nothing disturbs"
+        for component in graph.closed_components(undisturbed=not self.verdict.closed):
+            if len(component) == 1 and component[0] not in graph.targets(component[0]):
                 continue
             number = min(component, key=lambda each: (graph.costs[each], graph.depths[each]))
             is_still = len({graph.objects[each] for each in component}) == 1
@@ -275,7 +280,7 @@ class Search:
             for each in self.scenario.properties:
                 place = self._places.get(each.name, -1)
                 if each.mode == "eventually" and not any(graph.holds[world][place] for world in component):
-                    sentence = f"from here {each.name} never holds, whatever happens"
+                    sentence = f"from here {each.name} never holds, {whatever}"
                     self._wrong(Wrong(each.name, sentence), number)
             many = (
                 f"{len(component)} worlds lead only to each other" if len(component) > 1 else "nothing else can happen"
@@ -285,7 +290,7 @@ class Search:
                 self._wrong(Wrong("retried for ever", sentence), number)
             else:
                 why = f"; a reconcile fails there: {failed}" if failed else ""
-                self._wrong(Wrong("settles", f"from here it never settles: {many}{why}"), number)
+                self._wrong(Wrong("settles", f"from here it never settles, {whatever}: {many}{why}"), number)
 
     def _judge_actions(self, *, undisturbed: bool) -> None:
         """Refuse a scenario with an action that can never be taken.

@@ -6,17 +6,22 @@ positions of caches only as far as something is undelivered, queues as sets.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import xxhash
 from rpds import HashTrieMap
 
-from kontend.cluster.state import Change, State
+from kontend.cluster.state import Change, State, Version
 from kontend.explore.behaviour import Node
+from kontend.explore.ends import generation, without_counts
+from kontend.kube import managed_fields
 from kontend.kube.names import Key
 
 #: A version that a conversation has met: resource, object, resourceVersion.
 Met = tuple[str, Key, int]
+#: How many relative digests are kept.
+_REMEMBERED: Final = 100_000
 _MASK: Final = (1 << 128) - 1
 _NOTHING: Final[list[Change]] = []
 
@@ -41,6 +46,7 @@ class Pilot:
     __slots__ = (
         "_key",
         "_pending",
+        "_resting",
         "_state",
         "flight",
         "memory",
@@ -72,6 +78,7 @@ class Pilot:
         self._state: State | None = None
         self._pending: dict[int, list[Change]] = {}
         self._key = b""
+        self._resting = b""
 
     def but(self, **changes: object) -> Pilot:
         """This pilot with some attributes changed."""
@@ -107,17 +114,27 @@ class Pilot:
             self._key = xxhash.xxh3_128_digest(repr(_pilot_parts(state, self, kinds)).encode())
         return self._key
 
+    def resting_key(self, state: State, kinds: tuple[str, ...]) -> bytes:
+        """The same where no reconcile is under way: generations count only as far as they differ."""
+        if self._state is not state:
+            self.know(state)
+        if not self._resting:
+            parts = repr(_pilot_parts(state, self, kinds, digest=relative_digest)).encode()
+            self._resting = xxhash.xxh3_128_digest(parts)
+        return self._resting
+
     def know(self, state: State, key: bytes = b"") -> None:
         """Begin to keep what is worked out for a state; ``key``, if that is known already."""
         self._state = state
         self._pending = {}
         self._key = key
+        self._resting = b""
 
 
 class World:
     """The cluster, the pilots, and what the user has still to do."""
 
-    __slots__ = ("acted", "objects", "pilots", "state", "uuids")
+    __slots__ = ("acted", "objects", "pilots", "relative", "state", "uuids")
 
     def __init__(
         self,
@@ -125,6 +142,7 @@ class World:
         pilots: tuple[Pilot, ...],
         acted: int,
         objects: int,
+        relative: int,
         uuids: HashTrieMap[str, int],
     ) -> None:
         self.state = state
@@ -133,6 +151,8 @@ class World:
         self.acted = acted
         #: The sum of the digests of all objects.
         self.objects = objects
+        #: The same, but for generations: how far observed ones are behind.
+        self.relative = relative
         #: In how many objects each uuid stands.
         self.uuids = uuids
 
@@ -143,6 +163,7 @@ class World:
         copy.pilots = self.pilots
         copy.acted = self.acted
         copy.objects = self.objects
+        copy.relative = self.relative
         copy.uuids = self.uuids
         for name, value in changes.items():
             setattr(copy, name, value)
@@ -155,6 +176,7 @@ class World:
         copy.pilots = (*self.pilots[:index], pilot, *self.pilots[index + 1 :])
         copy.acted = self.acted
         copy.objects = self.objects
+        copy.relative = self.relative
         copy.uuids = self.uuids
         return copy
 
@@ -168,22 +190,44 @@ def digest_of(resource: str, key: Key, digest: bytes) -> int:
     return xxhash.xxh3_128_intdigest(b"%s\0%s\0%s\0" % (resource.encode(), key[0].encode(), key[1].encode()) + digest)
 
 
-def sum_of(state: State) -> int:
+def absolute_digest(version: Version) -> bytes:
+    """128 bits for all that an object holds."""
+    return version.digest
+
+
+_RELATIVE: Final[dict[bytes, bytes]] = {}
+
+
+def relative_digest(version: Version) -> bytes:
+    """128 bits for what an object holds, whatever its generation is: only how far observed ones are behind counts."""
+    found = _RELATIVE.get(version.digest)
+    if found is None:
+        body = without_counts(version.body)
+        found = version.digest
+        if body is not version.body:
+            found = xxhash.xxh3_128_digest(body + managed_fields.encode_json(version.managed))
+        if len(_RELATIVE) > _REMEMBERED:
+            _RELATIVE.clear()
+        _RELATIVE[version.digest] = found
+    return found
+
+
+def sum_of(state: State, digest: Callable[[Version], bytes]) -> int:
     """The sum over all objects of a state."""
     total = 0
     for resource in state.kinds:
         for key, version in state.objects(resource).items():
-            total += digest_of(resource, key, version.digest)
+            total += digest_of(resource, key, digest(version))
     return total & _MASK
 
 
-def sum_after(objects: int, changes: list[Change]) -> int:
+def sum_after(objects: int, changes: list[Change], digest: Callable[[Version], bytes]) -> int:
     """The sum after some changes."""
     for change in changes:
         if change.old is not None:
-            objects -= digest_of(change.resource, change.key, change.old.digest)
+            objects -= digest_of(change.resource, change.key, digest(change.old))
         if change.new is not None:
-            objects += digest_of(change.resource, change.key, change.new.digest)
+            objects += digest_of(change.resource, change.key, digest(change.new))
     return objects & _MASK
 
 
@@ -193,6 +237,12 @@ def key_of(world: World, groups: tuple[tuple[int, int, tuple[str, ...]], ...]) -
     Each group is a range of pilots and their kinds: within it, who is who does not matter.
     """
     state, pilots = world.state, world.pilots
+    if not any(pilot.flight for pilot in pilots):
+        # Nobody remembers a generation: what is written for ever comes round.
+        parts = [b"resting", world.relative.to_bytes(16, "big"), world.acted.to_bytes(4, "big")]
+        for first, end, kinds in groups:
+            parts += sorted([pilot.resting_key(state, kinds) for pilot in pilots[first:end]])
+        return xxhash.xxh3_128_digest(b"".join(parts))
     # All parts have a fixed length, so that no two worlds can be written the same way.
     parts = [world.objects.to_bytes(16, "big"), world.acted.to_bytes(4, "big")]
     for first, end, kinds in groups:
@@ -203,7 +253,9 @@ def key_of(world: World, groups: tuple[tuple[int, int, tuple[str, ...]], ...]) -
     return xxhash.xxh3_128_digest(b"".join(parts))
 
 
-def _pilot_parts(state: State, pilot: Pilot, kinds: tuple[str, ...]) -> list[object]:
+def _pilot_parts(
+    state: State, pilot: Pilot, kinds: tuple[str, ...], digest: Callable[[Version], bytes] = absolute_digest
+) -> list[object]:
     parts: list[object] = [sorted(pilot.queue), sorted(pilot.waiting), pilot.memory]
     newest = state.resource_version
     for at, resource in enumerate(kinds):
@@ -212,7 +264,13 @@ def _pilot_parts(state: State, pilot: Pilot, kinds: tuple[str, ...]) -> list[obj
             if pending:
                 parts.append(at)
                 parts += [
-                    (each.key, each.old.digest if each.old else b"", each.new.digest if each.new else b"")
+                    (
+                        each.key,
+                        digest(each.old) if each.old else b"",
+                        digest(each.new) if each.new else b"",
+                        # A generation that changed can be told, whatever it was.
+                        each.old is not None and each.new is not None and generation(each.old) != generation(each.new),
+                    )
                     for each in pending
                 ]
     if pilot.own:
