@@ -356,3 +356,15 @@ def test_depth_first_stories_of_what_never_settles_are_shrunk_too() -> None:
         for search in ("breadth", "depth")
     )
     assert len(shrunk.moves) <= len(shortest.moves) + 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"jobs": 0}, r"check\(jobs=0\): expected a whole number, at least 1"),
+        ({"jobs": 2, "search": "pct"}, r"jobs=2: only search='breadth' can be shared out, found 'pct'"),
+    ],
+)
+def test_jobs_that_cannot_be_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadScenario, match=message):
+        check(BLIND, **options)

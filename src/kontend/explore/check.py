@@ -56,9 +56,11 @@ def searching(
     """The same, not begun yet."""
     if search not in STRATEGIES:
         raise BadScenario(f"check: {not_among('search', str(search), STRATEGIES)}", caller())
-    for name, value, least in (("seed", seed, 0), ("walks", walks, 1)):
+    for name, value, least in (("seed", seed, 0), ("walks", walks, 1), ("jobs", jobs, 1)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise BadScenario(f"check({name}={value!r}): expected a whole number, at least {least}", caller())
+    if jobs > 1 and search != "breadth":
+        raise BadScenario(f"jobs={jobs}: only search='breadth' can be shared out, found {search!r}", caller())
     if search == "breadth":
         return Search(scenario, until_first=until_first, jobs=jobs, progress=progress)
     if search == "depth":

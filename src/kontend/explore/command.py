@@ -67,6 +67,8 @@ def run(argv: Sequence[str]) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     try:
+        if options.jobs > 1 and options.search != "breadth":
+            raise BadScenario(f"--jobs: only --search breadth can be shared out, found --search {options.search}")
         scenarios = scenarios_in(options.file)
         if options.scenario and options.scenario not in scenarios:
             raise BadScenario(f"--scenario: {not_among('scenario', options.scenario, scenarios)}")
