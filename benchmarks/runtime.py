@@ -27,14 +27,14 @@ from benchmarks.serve import serving
 from benchmarks.table import row
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import AlreadyExists, ApiError, NotFound
-from kontend.runtime.api import Api
-from kontend.runtime.children import sync_child
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.http_backend import HttpBackend
+from kontend.runtime.client.kubeconfig import Config
 from kontend.runtime.controller import Controller, Request, Result
-from kontend.runtime.http import HttpBackend
-from kontend.runtime.kubeconfig import Config
-from kontend.runtime.manager import Manager
-from kontend.runtime.manager_in_process import InProcessManager
-from kontend.runtime.scope import StatusScope
+from kontend.runtime.manager.in_process import InProcessManager
+from kontend.runtime.manager.process import Manager
+from kontend.runtime.writes.children import sync_child
+from kontend.runtime.writes.scope import StatusScope
 
 OBJECTS, WANTED_SECONDS = 1_000, 15
 RECONCILES, WANTED_GROWTH = 100_000, 5.0

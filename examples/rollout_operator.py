@@ -20,7 +20,7 @@ from kontend import (
     execute,
     sync_child,
 )
-from kontend.runtime.tasks import Run, TaskStatus
+from kontend.runtime.plans.tasks import Run, TaskStatus
 
 
 def deployment(name: str, image: str) -> dict[str, Any]:

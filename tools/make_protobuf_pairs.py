@@ -1,4 +1,4 @@
-"""Collect the published pairs of JSON and protobuf that the tests of ``kontend.serve.protobuf`` compare.
+"""Collect the published pairs of JSON and protobuf that the tests of ``kontend.serve.protobuf.requests`` compare.
 
 Kubernetes keeps, in its own modules, one object of each kind with every field set, in both encodings. This script packs
 those of the kinds that we read into ``tests/serve/data/protobuf_pairs.tar.xz``. Run it again for a new release, with a

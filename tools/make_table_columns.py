@@ -2,8 +2,8 @@
 
 The columns stand in the source of the server's printers; their descriptions mostly refer to the documentation of a
 field. This script resolves both and writes ``src/kontend/kube/data/table_columns.json``: for each kind that
-``kontend.kube.table_cells`` knows, its columns as name, type, format, description and priority, and under the empty
-name the two columns of every other kind. Run it again for a new release, with the modules downloaded:
+``kontend.kube.printing.kind_cells`` knows, its columns as name, type, format, description and priority, and under the
+empty name the two columns of every other kind. Run it again for a new release, with the modules downloaded:
 
     python tools/make_table_columns.py --release 1.35.0
 """
@@ -16,7 +16,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from kontend.kube.table_cells import CELLS
+from kontend.kube.printing.kind_cells import CELLS
 
 TARGET = Path(__file__).parent.parent / "src" / "kontend" / "kube" / "data" / "table_columns.json"
 

@@ -45,15 +45,19 @@ if TYPE_CHECKING:
         TooManyRequests,
         Unauthorized,
     )
-    from kontend.runtime.api import Api
-    from kontend.runtime.children import ChildOutcome, ForeignChild, remove_child, sync_child
-    from kontend.runtime.conditions import condition, get_condition, is_true, patch_conditions, set_condition
+    from kontend.runtime.client.api import Api
+    from kontend.runtime.client.patches import json_patch, merge_from, raw
     from kontend.runtime.controller import Controller, Request, Result
-    from kontend.runtime.execution import Progress, execute
-    from kontend.runtime.finalizers import add_finalizer, has_finalizer, remove_finalizer
     from kontend.runtime.guards import Guards
-    from kontend.runtime.manager import Manager
-    from kontend.runtime.owners import (
+    from kontend.runtime.manager.process import Manager
+    from kontend.runtime.plans.execution import Progress, execute
+    from kontend.runtime.plans.plan import Plan
+    from kontend.runtime.plans.tasks import Run, Task, TaskFailed, TaskStatus, TerminalError
+    from kontend.runtime.testing import settle
+    from kontend.runtime.writes.children import ChildOutcome, ForeignChild, remove_child, sync_child
+    from kontend.runtime.writes.conditions import condition, get_condition, is_true, patch_conditions, set_condition
+    from kontend.runtime.writes.finalizers import add_finalizer, has_finalizer, remove_finalizer
+    from kontend.runtime.writes.owners import (
         AlreadyOwned,
         controller_of,
         is_controlled_by,
@@ -62,14 +66,10 @@ if TYPE_CHECKING:
         set_controller_reference,
         set_owner_reference,
     )
-    from kontend.runtime.patches import json_patch, merge_from, raw
-    from kontend.runtime.plans import Plan
-    from kontend.runtime.scope import NotStored, StaleObject, StatusScope
-    from kontend.runtime.snapshot import WrongObject
-    from kontend.runtime.spec import mutate_spec
-    from kontend.runtime.status import mutate_status
-    from kontend.runtime.tasks import Run, Task, TaskFailed, TaskStatus, TerminalError
-    from kontend.runtime.testing import settle
+    from kontend.runtime.writes.scope import NotStored, StaleObject, StatusScope
+    from kontend.runtime.writes.snapshot import WrongObject
+    from kontend.runtime.writes.spec import mutate_spec
+    from kontend.runtime.writes.status import mutate_status
 
 _MODULES = {
     "cluster.admission": ("Denied", "Review"),
@@ -87,25 +87,25 @@ _MODULES = {
         "AlreadyExists", "ApiError", "BadRequest", "Conflict", "Forbidden", "Gone", "InternalError", "Invalid",
         "MethodNotAllowed", "NotFound", "Timeout", "TooManyRequests", "Unauthorized",
     ),
-    "runtime.api": ("Api",),
-    "runtime.children": ("ChildOutcome", "ForeignChild", "remove_child", "sync_child"),
-    "runtime.conditions": ("condition", "get_condition", "is_true", "patch_conditions", "set_condition"),
+    "runtime.client.api": ("Api",),
+    "runtime.writes.children": ("ChildOutcome", "ForeignChild", "remove_child", "sync_child"),
+    "runtime.writes.conditions": ("condition", "get_condition", "is_true", "patch_conditions", "set_condition"),
     "runtime.controller": ("Controller", "Request", "Result"),
-    "runtime.execution": ("Progress", "execute"),
-    "runtime.finalizers": ("add_finalizer", "has_finalizer", "remove_finalizer"),
+    "runtime.plans.execution": ("Progress", "execute"),
+    "runtime.writes.finalizers": ("add_finalizer", "has_finalizer", "remove_finalizer"),
     "runtime.guards": ("Guards",),
-    "runtime.manager": ("Manager",),
-    "runtime.owners": (
+    "runtime.manager.process": ("Manager",),
+    "runtime.writes.owners": (
         "AlreadyOwned", "controller_of", "is_controlled_by", "owner_reference", "remove_owner_reference",
         "set_controller_reference", "set_owner_reference",
     ),
-    "runtime.patches": ("json_patch", "merge_from", "raw"),
-    "runtime.plans": ("Plan",),
-    "runtime.scope": ("NotStored", "StaleObject", "StatusScope"),
-    "runtime.snapshot": ("WrongObject",),
-    "runtime.spec": ("mutate_spec",),
-    "runtime.status": ("mutate_status",),
-    "runtime.tasks": ("Run", "Task", "TaskFailed", "TaskStatus", "TerminalError"),
+    "runtime.client.patches": ("json_patch", "merge_from", "raw"),
+    "runtime.plans.plan": ("Plan",),
+    "runtime.writes.scope": ("NotStored", "StaleObject", "StatusScope"),
+    "runtime.writes.snapshot": ("WrongObject",),
+    "runtime.writes.spec": ("mutate_spec",),
+    "runtime.writes.status": ("mutate_status",),
+    "runtime.plans.tasks": ("Run", "Task", "TaskFailed", "TaskStatus", "TerminalError"),
     "runtime.testing": ("settle",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

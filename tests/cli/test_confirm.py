@@ -13,7 +13,7 @@ _OPERATOR = '''"""A controller with a status patch."""
 import copy
 
 from kontend.runtime.controller import Controller
-from kontend.runtime.patches import merge_from
+from kontend.runtime.client.patches import merge_from
 
 
 class Widgets(Controller):

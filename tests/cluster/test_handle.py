@@ -12,7 +12,7 @@ from cluster.objects import config_map, definition, deployment, widget
 from kontend import Cluster
 from kontend.cluster.handle import handle
 from kontend.cluster.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
-from kontend.kube.json_text import canonical
+from kontend.kube.encoding.json_text import canonical
 
 START = Cluster(
     crds=[definition()], objects=[widget(spec={"a": [1, {"b": None}]}), config_map(data={"k": "v"}), deployment()]

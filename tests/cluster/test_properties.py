@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cluster.objects import WIDGET, config_map, definition, deployment, widget
 from kontend import ApiError, Cluster
-from kontend.kube.merge_patch import merge_patch_diff
+from kontend.kube.patches.merge_patch import merge_patch_diff
 
 _VALUES = st.text("abc", max_size=2)
 _DATA = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), _VALUES, max_size=4)

@@ -7,7 +7,7 @@ import pytest
 from cluster.objects import config_map
 from kontend import Cluster
 from kontend.cluster import state as module
-from kontend.kube.names import Key
+from kontend.kube.meta.names import Key
 
 
 def test_a_version_reads_as_a_fresh_object_each_time() -> None:

@@ -9,7 +9,7 @@ import pytest
 from conformance.in_process import InProcess
 from conformance.replayer import Exchange, first_difference, load, play
 from kontend.controllers import controllers
-from kontend.runtime.manager_in_process import InProcessManager
+from kontend.runtime.manager.in_process import InProcessManager
 
 CASES = [pytest.param(case, id=case["id"]) for case in load("controllers")]
 

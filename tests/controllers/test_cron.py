@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from controllers.world import JOBS, PODS, World, job
-from kontend.controllers.cron_schedule import parse_cron
-from kontend.kube.builtin.validation.cron_schedule import ScheduleError
+from kontend.controllers.batch.cron_schedule import parse_cron
+from kontend.kube.builtin.validation.workloads.cron_schedule import ScheduleError
 
 CRON_JOBS = "CronJob.batch/v1"
 

@@ -11,9 +11,9 @@ from controllers.world import WIDGETS, World, config_map, reference_to
 from kontend import Cluster
 from kontend.controllers.garbage_collector import GarbageCollector, Identity
 from kontend.kube.errors import Conflict, NotFound
-from kontend.runtime.api import Api
-from kontend.runtime.call import Call
-from kontend.runtime.in_process import InProcess
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.call import Call
+from kontend.runtime.client.in_process import InProcess
 from kontend.runtime.testing import settle
 
 CONFIG_MAPS = "ConfigMap/v1"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from kontend import Cluster
-from kontend.controllers.revisions import revision_hash, template_patch
-from kontend.controllers.template_hash import printed, template_hash
+from kontend.controllers.workloads.revisions import revision_hash, template_patch
+from kontend.controllers.workloads.template_hash import printed, template_hash
 
 LARGE: dict[str, Any] = json.loads((Path(__file__).parent / "large_template.json").read_text())
 

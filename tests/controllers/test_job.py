@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controllers.world import JOBS, PODS, World, job
-from kontend.controllers.job_counting import TRACKING
+from kontend.controllers.batch.job_counting import TRACKING
 
 
 def _conditions(world: World, name: str = "work") -> list[tuple[str, str]]:

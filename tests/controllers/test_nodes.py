@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from controllers.world import PODS, World, template
-from kontend.controllers.node_fit import fits
+from kontend.controllers.nodes.node_fit import fits
 
 NODES = "Node/v1"
 

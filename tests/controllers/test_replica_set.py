@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from controllers.world import PODS, REPLICA_SETS, World, template, workload
-from kontend.controllers.pods import first_to_lose
-from kontend.runtime.manager_in_process import Unsettled
+from kontend.controllers.workloads.pods import first_to_lose
+from kontend.runtime.manager.in_process import Unsettled
 
 
 def _pod(name: str, **labels: str) -> dict[str, Any]:

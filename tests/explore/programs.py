@@ -24,12 +24,12 @@ from kontend.explore.scenario import (
     update,
 )
 from kontend.kube.errors import AlreadyExists, Conflict, NotFound
-from kontend.kube.names import Key
-from kontend.runtime.api import Api
-from kontend.runtime.cache import Cache
+from kontend.kube.meta.names import Key
+from kontend.runtime.cache.views import Cache
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request, Result
 from kontend.runtime.guards import Guards
-from kontend.runtime.patches import merge_from
 
 MAP = "ConfigMap/v1"
 SECRET = "Secret/v1"

@@ -11,7 +11,7 @@ from kontend.cluster.cluster import Cluster
 from kontend.cluster.state import Version
 from kontend.explore.authors import author_of, creator_of
 from kontend.explore.overwrites import Element, Path
-from kontend.kube.names import Key
+from kontend.kube.meta.names import Key
 
 SERVICE: dict[str, Any] = {
     "apiVersion": "v1",

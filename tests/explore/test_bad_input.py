@@ -31,8 +31,8 @@ from kontend.explore.scenario import (
     sometimes,
     update,
 )
-from kontend.kube.names import Key
-from kontend.runtime.api import Api
+from kontend.kube.meta.names import Key
+from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Mapper, Request
 
 FILE = Path(__file__)

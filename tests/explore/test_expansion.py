@@ -15,11 +15,11 @@ from kontend.cluster.cluster import Cluster
 from kontend.explore.check import check
 from kontend.explore.scenario import Action, Bounds, Scenario, never, update
 from kontend.kube.errors import AlreadyExists, Conflict, NotFound
-from kontend.kube.names import Key
-from kontend.runtime.api import Api
-from kontend.runtime.cache import Cache
+from kontend.kube.meta.names import Key
+from kontend.runtime.cache.views import Cache
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import merge_from, raw
 from kontend.runtime.controller import Controller, Request, Result
-from kontend.runtime.patches import merge_from, raw
 
 MAP, SECRET = "ConfigMap/v1", "Secret/v1"
 MERGE = "application/merge-patch+json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kontend.cluster.cluster import Cluster
 from kontend.explore.footprints import Footprints, Looked, reads_of
-from kontend.runtime.call import Call
+from kontend.runtime.client.call import Call
 
 
 def _looked() -> tuple[Looked, set[str]]:

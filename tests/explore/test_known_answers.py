@@ -8,10 +8,10 @@ import pytest
 
 from definitions import definition
 from kontend import Api, Bounds, Cluster, Controller, Request, Scenario, Verdict, check
-from kontend.controllers.deployment import Deployments
-from kontend.controllers.nodes import Nodes, PodLifecycle
-from kontend.controllers.replica_set import ReplicaSets
-from kontend.controllers.scheduler import Scheduler
+from kontend.controllers.nodes.node_agent import Nodes, PodLifecycle
+from kontend.controllers.nodes.scheduler import Scheduler
+from kontend.controllers.workloads.deployment import Deployments
+from kontend.controllers.workloads.replica_set import ReplicaSets
 from kontend.explore.scenario import Reductions
 
 FOO = "Foo.webapp.example.com/v1"

@@ -35,12 +35,12 @@ from kontend.explore.held_again import read, written
 from kontend.explore.outcome import NOWHERE, Done, Outcome, difference
 from kontend.explore.scenario import Bounds, Scenario
 from kontend.explore.verdict import Verdict
-from kontend.kube.names import Key
-from kontend.runtime.api import Api
-from kontend.runtime.call import Call
+from kontend.kube.meta.names import Key
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.call import Call
+from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import BadController, Controller, Request
 from kontend.runtime.guards import Guards
-from kontend.runtime.patches import merge_from
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "double_plan.py"
 HERE = Path(__file__).name

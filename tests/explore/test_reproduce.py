@@ -19,7 +19,7 @@ from kontend.explore.check import check
 from kontend.explore.scenario import Bounds, Scenario, eventually, update
 from kontend.explore.token import BadToken, read_token, token_of
 from kontend.explore.verdict import Verdict
-from kontend.runtime.api import Api
+from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Request
 
 BLIND = double_plan(Widgets(), lag=0, concurrent=2)

@@ -16,10 +16,10 @@ from kontend.explore.check import check
 from kontend.explore.engine import Engine, replay
 from kontend.explore.scenario import BadScenario, Bounds, Scenario, always, eventually, never, sometimes, update
 from kontend.kube.errors import AlreadyExists
-from kontend.runtime.api import Api
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request, Result
 from kontend.runtime.guards import Guards
-from kontend.runtime.patches import merge_from
 
 
 def test_two_blind_writers_make_two_plans() -> None:

@@ -13,10 +13,10 @@ from explore.test_search import Toggles
 from explore.test_walks import SIGNED
 from explore.widgets import CRD, UNGUARDED, WIDGET, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
-from kontend.controllers.deployment import Deployments
-from kontend.controllers.nodes import Nodes, PodLifecycle
-from kontend.controllers.replica_set import ReplicaSets
-from kontend.controllers.scheduler import Scheduler
+from kontend.controllers.nodes.node_agent import Nodes, PodLifecycle
+from kontend.controllers.nodes.scheduler import Scheduler
+from kontend.controllers.workloads.deployment import Deployments
+from kontend.controllers.workloads.replica_set import ReplicaSets
 from kontend.explore.check import check
 from kontend.explore.engine import Engine
 from kontend.explore.moves import Move

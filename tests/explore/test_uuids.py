@@ -16,10 +16,10 @@ from kontend.explore.determinism import Nondeterminism
 from kontend.explore.scenario import Bounds, Scenario, always, never
 from kontend.explore.uuids import Uuids
 from kontend.explore.world import Flight, Pilot, World
-from kontend.kube.names import Key
-from kontend.runtime.api import Api
+from kontend.kube.meta.names import Key
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request
-from kontend.runtime.patches import merge_from
 
 FIRST, SECOND = (f"{UUID_PREFIX}{number:012x}" for number in (1, 2))
 

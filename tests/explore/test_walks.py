@@ -18,16 +18,16 @@ from explore.test_known_answers import DEPLOYMENT
 from explore.test_search import Fails, Toggles
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
-from kontend.controllers.deployment import Deployments
-from kontend.controllers.replica_set import ReplicaSets
+from kontend.controllers.workloads.deployment import Deployments
+from kontend.controllers.workloads.replica_set import ReplicaSets
 from kontend.explore.check import check
 from kontend.explore.ends import end_key
 from kontend.explore.reference import Reference
 from kontend.explore.scenario import BadScenario, Bounds, Reductions, Scenario, always, eventually, patch, sometimes
 from kontend.explore.verdict import Verdict
-from kontend.runtime.api import Api
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request, Result
-from kontend.runtime.patches import merge_from
 
 BLIND = double_plan(Widgets(), lag=1, concurrent=2)
 LOCKED = double_plan(LockedWidgets(), lag=1, concurrent=2)

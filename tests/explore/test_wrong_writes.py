@@ -17,14 +17,14 @@ from kontend.explore.verdict import Verdict
 from kontend.explore.world import Flight, Met
 from kontend.explore.wrong_writes import wrong_writes
 from kontend.kube.errors import NotFound
-from kontend.kube.names import Key
-from kontend.runtime.api import Api
-from kontend.runtime.call import Call
-from kontend.runtime.conditions import condition, patch_conditions
+from kontend.kube.meta.names import Key
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.call import Call
+from kontend.runtime.client.patches import merge_from, merge_patch
 from kontend.runtime.controller import Controller, Request, Result
-from kontend.runtime.finalizers import add_finalizer
 from kontend.runtime.guards import Guards
-from kontend.runtime.patches import merge_from, merge_patch
+from kontend.runtime.writes.conditions import condition, patch_conditions
+from kontend.runtime.writes.finalizers import add_finalizer
 
 
 def _explored(*controllers: Controller, guards: Guards = UNGUARDED, lag: int = 1, **given: Any) -> Verdict:

@@ -8,10 +8,10 @@ from typing import Any
 from definitions import definition
 from kontend.cluster.cluster import Cluster
 from kontend.explore.scenario import Bounds, Scenario, always, eventually
-from kontend.runtime.api import Api
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request
 from kontend.runtime.guards import Guards
-from kontend.runtime.patches import merge_from
 
 KIND = "Widget.example.com/v1"
 WIDGET: dict[str, Any] = {

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from kontend.kube.schema import Schema
+from kontend.kube.schema.tree import Schema
 
 _OWN: Final[dict[str, list[Any]]] = {
     "Quantity": ["1", "0.5", "1024Mi", "100Mi", "0", "1.500", "0.0001", 5],

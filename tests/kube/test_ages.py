@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kontend.kube.ages import age, human_duration
+from kontend.kube.printing.ages import age, human_duration
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.apply import apply, track_update
+from kontend.kube.apply.field_set import FieldSet
+from kontend.kube.apply.managed_fields import ManagedFields
+from kontend.kube.apply.server_side import apply, track_update
 from kontend.kube.errors import ApiError, BadRequest, Conflict
-from kontend.kube.field_set import FieldSet
-from kontend.kube.managed_fields import ManagedFields
-from kontend.kube.schema import ANYTHING, Schema
+from kontend.kube.schema.tree import ANYTHING, Schema
 
 STRING, INTEGER = Schema("string"), Schema("integer")
 PORT = Schema("object", properties={"port": INTEGER, "protocol": Schema("string", default="TCP"), "name": STRING})

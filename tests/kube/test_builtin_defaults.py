@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.builtin_defaults import apply_defaults
-from kontend.kube.decode import decode
+from kontend.kube.builtin.defaults import apply_defaults
+from kontend.kube.encoding.decode import decode
 from kontend.kube.kinds import resources, schema_of
 
 CONTAINER: dict[str, Any] = {"name": "main", "image": "app:1"}

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from kontend.kube.correlation import same_json, unchanged
+from kontend.kube.schema.old_values import same_json, unchanged
 from kube.custom_objects import VALUES
 
 ANY: dict[str, Any] = {}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.crd import (
+from kontend.kube.crd.definition import (
     crd_status,
     default_crd,
     prepare_for_create,

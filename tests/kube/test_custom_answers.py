@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from kontend.kube.defaulting import apply_defaults
-from kontend.kube.openapi_validation import validate
-from kontend.kube.prune import prune
-from kontend.kube.schema import MISSING
-from kontend.kube.structural import structural_schema
+from kontend.kube.schema.defaulting import apply_defaults
+from kontend.kube.schema.openapi_validation import validate
+from kontend.kube.schema.pruning import prune
+from kontend.kube.schema.structural import structural_schema
+from kontend.kube.schema.tree import MISSING
 
 GROUPS = json.loads((Path(__file__).parent / "custom_answers.json").read_text())
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.decode import decode
-from kontend.kube.decode_place import DecodeError
+from kontend.kube.encoding.decode import decode
+from kontend.kube.encoding.decode_path import DecodeError
 from kontend.kube.kinds import resources, schema_of, type_schema
 
 CONTAINER = {"name": "main", "image": "app:1"}

@@ -7,10 +7,10 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from kontend.kube.defaulting import apply_defaults, fill_defaults
-from kontend.kube.openapi_validation import validate
-from kontend.kube.prune import prune
-from kontend.kube.structural import structural_schema
+from kontend.kube.schema.defaulting import apply_defaults, fill_defaults
+from kontend.kube.schema.openapi_validation import validate
+from kontend.kube.schema.pruning import prune
+from kontend.kube.schema.structural import structural_schema
 from kube.custom_objects import SCHEMAS, objects
 
 ONE = {"type": "integer", "default": 1}

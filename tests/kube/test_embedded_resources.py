@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kontend.kube.openapi_validation import validate
-from kontend.kube.structural import structural_schema
+from kontend.kube.schema.openapi_validation import validate
+from kontend.kube.schema.structural import structural_schema
 
 EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
 LIST = structural_schema({"type": "object", "properties": {"list": {"type": "array", "items": EMBEDDED}}})

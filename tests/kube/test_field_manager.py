@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from kontend.kube.apply import track_update
-from kontend.kube.field_set import FieldSet
-from kontend.kube.managed_fields import ManagedFields, decode, encode
-from kontend.kube.schema import MISSING, Schema
+from kontend.kube.apply.field_set import FieldSet
+from kontend.kube.apply.managed_fields import ManagedFields, decode, encode
+from kontend.kube.apply.server_side import track_update
+from kontend.kube.schema.tree import MISSING, Schema
 
 STRING, INTEGER = Schema("string"), Schema("integer")
 SPEC = Schema(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.field_selectors import (
+from kontend.kube.meta.field_selectors import (
     BadFieldSelector,
     FieldRequirement,
     FieldSelector,

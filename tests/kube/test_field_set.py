@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.field_set import (
+from kontend.kube.apply.field_set import (
     FieldSet,
     MalformedFields,
     Tree,

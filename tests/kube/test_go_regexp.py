@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.go_regexp import RegexpError, compile_regexp
+from kontend.kube.golang.regexp import RegexpError, compile_regexp
 
 
 @pytest.mark.parametrize(

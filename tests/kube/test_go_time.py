@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.go_time import format_duration, format_time, is_date, parse_duration, parse_time
+from kontend.kube.golang.time import format_duration, format_time, is_date, parse_duration, parse_time
 
 
 @given(st.integers(-(2**63), 2**63 - 1))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.go_url import UrlError, parse_request_uri
+from kontend.kube.golang.url import UrlError, parse_request_uri
 
 
 def test_a_url_falls_into_its_parts() -> None:

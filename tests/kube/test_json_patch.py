@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kontend.kube.errors import BadRequest, Invalid, RequestEntityTooLarge
-from kontend.kube.json_patch import apply_json_patch, json_patch_strict_errors, parse_json_patch
+from kontend.kube.patches.json_patch import apply_json_patch, json_patch_strict_errors, parse_json_patch
 
 BASE: dict[str, Any] = {"spec": {"size": 2, "args": ["a", "b"], "nested": {"a": "red"}, "gone": None}}
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.json_path import BadPath, find
+from kontend.kube.printing.json_path import BadPath, find
 
 DATA = {
     "a": {"b.c": 1, "d": [10, 20, 30], "e": [{"k": "x", "v": 1}, {"k": "y", "v": 2.5}, {"v": 3}]},

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.errors import BadRequest
-from kontend.kube.json_syntax import read
-from kontend.kube.json_text import (
+from kontend.kube.encoding.json_syntax import read
+from kontend.kube.encoding.json_text import (
     InvalidObject,
     MalformedJSON,
     MalformedYAML,
@@ -22,6 +21,7 @@ from kontend.kube.json_text import (
     parse_yaml,
     summary,
 )
+from kontend.kube.errors import BadRequest
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from kontend.kube.kinds import TABLE, ResourceInfo, resources, schema_of, type_schema
-from kontend.kube.schema import MISSING, Schema
+from kontend.kube.schema.tree import MISSING, Schema
 
 
 def served(plural: str, group: str = "") -> ResourceInfo:

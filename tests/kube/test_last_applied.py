@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from kontend.kube.apply import apply, track_update
+from kontend.kube.apply.last_applied import ANNOTATION
+from kontend.kube.apply.managed_fields import ManagedFields
+from kontend.kube.apply.server_side import apply, track_update
 from kontend.kube.errors import Conflict
-from kontend.kube.last_applied import ANNOTATION
-from kontend.kube.managed_fields import ManagedFields
-from kontend.kube.schema import Schema
+from kontend.kube.schema.tree import Schema
 
 SPEC = Schema("object", properties={"size": Schema("integer"), "color": Schema("string")})
 WIDGET = Schema("object", properties={"spec": SPEC})

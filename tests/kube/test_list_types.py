@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kontend.kube.field_errors import FieldError
-from kontend.kube.list_types import compile_list_types
-from kontend.kube.structural import structural_node
+from kontend.kube.schema.list_types import compile_list_types
+from kontend.kube.schema.structural import structural_node
 
 SET = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.field_set import FieldSet
-from kontend.kube.managed_fields import (
+from kontend.kube.apply.field_set import FieldSet
+from kontend.kube.apply.managed_fields import (
     InvalidManagedFields,
     ManagedEntry,
     ManagedFields,

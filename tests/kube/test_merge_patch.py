@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import BadRequest
-from kontend.kube.json_text import canonical
-from kontend.kube.merge_patch import apply_merge_patch, merge_patch_diff, parse_merge_patch
+from kontend.kube.patches.merge_patch import apply_merge_patch, merge_patch_diff, parse_merge_patch
 
 
 def test_null_removes_a_field_and_objects_are_merged() -> None:

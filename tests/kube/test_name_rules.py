@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kontend.kube import name_rules as rules
+from kontend.kube.meta import name_rules as rules
 
 
 @pytest.mark.parametrize(

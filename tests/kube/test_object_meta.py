@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kontend.kube.errors import BadRequest
-from kontend.kube.name_rules import dns1035_label, dns1123_subdomain, path_segment
-from kontend.kube.object_meta import (
+from kontend.kube.meta.name_rules import dns1035_label, dns1123_subdomain, path_segment
+from kontend.kube.meta.object_meta import (
     coerce_object_meta,
     dedup_owner_references,
     finalizer_warnings,

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from kontend.kube.prune import prune
-from kontend.kube.structural import structural_schema
+from kontend.kube.schema.pruning import prune
+from kontend.kube.schema.structural import structural_schema
 from kube.custom_objects import SCHEMAS, objects
 
 

@@ -1,8 +1,8 @@
 """Ownership of the replicas through the scale subresource."""
 
-from kontend.kube.field_set import FieldSet
-from kontend.kube.managed_fields import ManagedEntry, ManagedFields, Operation, encode
-from kontend.kube.scale_fields import SCALE_VERSION, to_parent, to_scale
+from kontend.kube.apply.field_set import FieldSet
+from kontend.kube.apply.managed_fields import ManagedEntry, ManagedFields, Operation, encode
+from kontend.kube.apply.scale_fields import SCALE_VERSION, to_parent, to_scale
 
 REPLICAS_AT = {"apps/v1": ("spec", "replicas"), "apps/v0": None}
 NOW = "2026-01-01T00:00:00Z"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.selectors import (
+from kontend.kube.meta.selectors import (
     EVERYTHING,
     NOTHING,
     BadSelector,

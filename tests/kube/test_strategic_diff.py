@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.json_text import canonical
-from kontend.kube.schema import Schema
-from kontend.kube.strategic_diff import strategic_patch_diff
-from kontend.kube.strategic_patch import apply_strategic_patch
+from kontend.kube.encoding.json_text import canonical
+from kontend.kube.patches.strategic_diff import strategic_patch_diff
+from kontend.kube.patches.strategic_patch import apply_strategic_patch
+from kontend.kube.schema.tree import Schema
 
 STRING = Schema("string")
 ITEM = Schema("object", properties={"name": STRING, "image": STRING, "args": Schema("array", items=STRING)})

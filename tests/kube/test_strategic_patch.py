@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kontend.kube.errors import ApiError, BadRequest, Invalid
-from kontend.kube.schema import Schema
-from kontend.kube.strategic_patch import apply_strategic_patch
+from kontend.kube.patches.strategic_patch import apply_strategic_patch
+from kontend.kube.schema.tree import Schema
 
 STRING = Schema("string")
 ENV = Schema("object", go_type="EnvVar", properties={"name": STRING, "value": STRING})

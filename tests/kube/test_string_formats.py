@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.string_formats import format_check, parse_lenient_duration
+from kontend.kube.schema.string_formats import format_check, parse_lenient_duration
 
 EXAMPLES = {
     "date-time": (["2024-01-01T00:00:00Z", "2024-01-01t00:00:00.5+01:00"], ["2024-01-01", "2024-13-01T00:00:00Z", "x"]),

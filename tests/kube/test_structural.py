@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kontend.kube.schema import MISSING
-from kontend.kube.structural import structural_schema
+from kontend.kube.schema.structural import structural_schema
+from kontend.kube.schema.tree import MISSING
 
 
 def test_what_every_object_has_is_implied_at_the_root_and_in_embedded_resources() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kontend.kube.errors import BadRequest
-from kontend.kube.table_cells import CELLS
-from kontend.kube.tables import partial_metadata, partial_metadata_list, table
+from kontend.kube.printing.kind_cells import CELLS
+from kontend.kube.printing.tables import partial_metadata, partial_metadata_list, table
 
 NOW = "2026-01-01T00:10:00Z"
 BORN = "2026-01-01T00:00:00Z"

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from kontend.kube.comparison import compare, same
-from kontend.kube.field_set import FieldSet
-from kontend.kube.field_type import ATOMIC, DEDUCED, FieldType, type_of
-from kontend.kube.merge import declared_only, merge, remove
-from kontend.kube.schema import ANYTHING, Schema
-from kontend.kube.typed import Violations, applied_fields, footprint, settle, validate, with_named_fields
+from kontend.kube.apply.comparison import compare, same
+from kontend.kube.apply.field_set import FieldSet
+from kontend.kube.apply.field_type import ATOMIC, DEDUCED, FieldType, type_of
+from kontend.kube.apply.merge import declared_only, merge, remove
+from kontend.kube.apply.typed_value import Violations, applied_fields, footprint, settle, validate, with_named_fields
+from kontend.kube.schema.tree import ANYTHING, Schema
 
 STRING, INTEGER = Schema("string"), Schema("integer")
 PORT = Schema("object", properties={"port": INTEGER, "protocol": Schema("string", default="TCP"), "name": STRING})

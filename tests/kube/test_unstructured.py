@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.decode import decode
-from kontend.kube.decode_place import DecodeError
+from kontend.kube.encoding.decode import decode
+from kontend.kube.encoding.decode_path import DecodeError
+from kontend.kube.encoding.unstructured import from_unstructured
 from kontend.kube.kinds import resources, schema_of
-from kontend.kube.unstructured import from_unstructured
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ import sys
 from typing import Any, Final
 
 from kontend.kube.errors import Conflict
-from kontend.kube.prune import copy_json
-from kontend.runtime.api import Api
+from kontend.kube.schema.pruning import copy_json
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.http_backend import HttpBackend
+from kontend.runtime.client.kubeconfig import Config
+from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Request
-from kontend.runtime.http import HttpBackend
-from kontend.runtime.kubeconfig import Config
-from kontend.runtime.patches import merge_from
 from runtime.samples import GADGET
 
 LOCKED: Final = "optimistic concurrency"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from definitions import definition
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import NotFound
-from kontend.runtime.api import Api
+from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Request, Result
 
 GADGET = "Gadget.example.com/v1"

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from kontend.cluster.cluster import Cluster
+from kontend.runtime.client.http_backend import HttpBackend
 from kontend.runtime.command import controllers_in, run
-from kontend.runtime.http import HttpBackend
 from kontend.runtime.user_file import load_file
 from kontend.serve.background import BackgroundServer
 from runtime.samples import GADGET, GADGETS, gadget
 
 OPERATOR = '''
 from kontend.runtime.controller import Controller
-from kontend.runtime.manager import Manager
+from kontend.runtime.manager.process import Manager
 
 class Base(Controller):
     """Has no kind: is not run."""

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from cluster.objects import WIDGET, definition, widget
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import Conflict, InternalError, NotFound
-from kontend.kube.prune import copy_json
-from kontend.runtime.conditions import (
+from kontend.kube.schema.pruning import copy_json
+from kontend.runtime.writes.conditions import (
     condition,
     get_condition,
     is_true,
@@ -20,7 +20,7 @@ from kontend.runtime.conditions import (
     remove_condition,
     set_condition,
 )
-from kontend.runtime.snapshot import WrongObject
+from kontend.runtime.writes.snapshot import WrongObject
 from runtime.wire import Fault, run, wired
 
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from kontend.kube.names import Key
-from kontend.runtime.api import Api
-from kontend.runtime.cache import Cache
+from kontend.kube.meta.names import Key
+from kontend.runtime.cache.views import Cache
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import Object
 from kontend.runtime.controller import BadController, Controller, Mapper, Request, Result, check, requests_for
-from kontend.runtime.patches import Object
 from kontend.runtime.predicates import Event, GenerationChanged, Predicate
 from runtime.samples import CONFIG_MAP, GADGET, Gadgets, config_map, gadget
 

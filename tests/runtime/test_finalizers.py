@@ -9,9 +9,9 @@ import pytest
 from cluster.objects import WIDGET, definition, widget
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import Conflict, NotFound
-from kontend.runtime.finalizers import add_finalizer, has_finalizer, remove_finalizer
-from kontend.runtime.scope import StatusScope
-from kontend.runtime.snapshot import WrongObject
+from kontend.runtime.writes.finalizers import add_finalizer, has_finalizer, remove_finalizer
+from kontend.runtime.writes.scope import StatusScope
+from kontend.runtime.writes.snapshot import WrongObject
 from runtime.wire import run, wired
 
 OURS, THEIRS = "example.com/ours", "example.com/theirs"

@@ -12,17 +12,17 @@ import pytest
 
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import Conflict, NotFound
-from kontend.kube.prune import copy_json
-from kontend.runtime.api import Api
-from kontend.runtime.cache_backend import CachedBackend
+from kontend.kube.schema.pruning import copy_json
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.cache_backend import CachedBackend
+from kontend.runtime.client.http_backend import HttpBackend
+from kontend.runtime.client.in_process import InProcess
+from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request, Result
 from kontend.runtime.guards import Guards
-from kontend.runtime.http import HttpBackend
-from kontend.runtime.in_process import InProcess
-from kontend.runtime.leases import Elector, Fence, LeaderElection, LostLease
-from kontend.runtime.manager_in_process import InProcessManager, drive
-from kontend.runtime.metrics import Metrics
-from kontend.runtime.patches import merge_from
+from kontend.runtime.manager.in_process import InProcessManager, drive
+from kontend.runtime.manager.leases import Elector, Fence, LeaderElection, LostLease
+from kontend.runtime.manager.metrics import Metrics
 from kontend.serve.background import BackgroundServer
 from runtime.samples import CONFIG_MAP, GADGET, cluster, config_map, gadget
 

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from kontend.runtime.health import BadAddress, HealthServer
-from kontend.runtime.metrics import Metrics
+from kontend.runtime.manager.health import BadAddress, HealthServer
+from kontend.runtime.manager.metrics import Metrics
 
 
 async def ask(port: int, request: bytes) -> bytes:

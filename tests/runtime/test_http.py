@@ -11,12 +11,12 @@ import pytest
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.seed import UnknownKind
 from kontend.kube.errors import ApiError, Conflict, Gone, InternalError, NotFound, ServiceUnavailable
-from kontend.runtime.api import Api
-from kontend.runtime.call import Call
-from kontend.runtime.http import AnswerLost, HttpBackend, Unreachable
-from kontend.runtime.informer import SilentWatch
-from kontend.runtime.kubeconfig import Config
-from kontend.runtime.patches import merge_from
+from kontend.runtime.cache.informer import SilentWatch
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.call import Call
+from kontend.runtime.client.http_backend import AnswerLost, HttpBackend, Unreachable
+from kontend.runtime.client.kubeconfig import Config
+from kontend.runtime.client.patches import merge_from
 from kontend.serve.background import BackgroundServer
 from runtime.samples import CONFIG_MAP, GADGET, GADGETS, config_map, gadget
 from runtime.stub_server import Reaction, StubServer, answer, status

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.runtime.http_connection import BrokenOff, Connection, NotConnected, Pool, Response
+from kontend.runtime.client.connection import BrokenOff, Connection, NotConnected, Pool, Response
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-A: 1\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n"
 SIZED = b"HTTP/1.1 404 Not Found\r\nContent-Length: 11\r\n\r\nhello world"

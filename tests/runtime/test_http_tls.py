@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from kontend.runtime.http import HttpBackend, Unreachable
-from kontend.runtime.kubeconfig import Config, load
+from kontend.runtime.client.http_backend import HttpBackend, Unreachable
+from kontend.runtime.client.kubeconfig import Config, load
 from runtime.samples import CONFIG_MAP
 from runtime.stub_server import StubServer
 from serve.wire import process

@@ -11,9 +11,9 @@ import pytest
 
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import Gone, ServiceUnavailable
-from kontend.runtime.cache import Cache
-from kontend.runtime.informer import Informer, SilentWatch, StaleCache
-from kontend.runtime.patches import Object
+from kontend.runtime.cache.informer import Informer, SilentWatch, StaleCache
+from kontend.runtime.cache.views import Cache
+from kontend.runtime.client.patches import Object
 from runtime.samples import CONFIG_MAP, config_map
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kontend.runtime.kubeconfig import BadKubeconfig, Config, ExecPlugin, from_files, in_cluster, load
-from kontend.runtime.kubeconfig_credentials import Credentials, run_plugin
+from kontend.runtime.client.credentials import Credentials, run_plugin
+from kontend.runtime.client.kubeconfig import BadKubeconfig, Config, ExecPlugin, from_files, in_cluster, load
 
 
 def written(path: Path, **changes: Any) -> Path:

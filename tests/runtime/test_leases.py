@@ -9,9 +9,9 @@ import pytest
 
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import ApiError, ServiceUnavailable
-from kontend.runtime.call import Call
-from kontend.runtime.in_process import InProcess
-from kontend.runtime.leases import Elector, Fence, LeaderElection, LostLease
+from kontend.runtime.client.call import Call
+from kontend.runtime.client.in_process import InProcess
+from kontend.runtime.manager.leases import Elector, Fence, LeaderElection, LostLease
 
 LEASE = "Lease.coordination.k8s.io/v1"
 WRITE = Call("patch", "ConfigMap/v1", "default", "c")

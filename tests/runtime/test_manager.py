@@ -11,10 +11,10 @@ import pytest
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.seed import UnknownKind
-from kontend.runtime.api import Api
+from kontend.runtime.client.api import Api
 from kontend.runtime.controller import BadController, Controller, Request, Result
-from kontend.runtime.leases import LeaderElection
-from kontend.runtime.manager import Manager
+from kontend.runtime.manager.leases import LeaderElection
+from kontend.runtime.manager.process import Manager
 from kontend.serve.background import BackgroundServer
 from runtime.samples import CONFIG_MAP, GADGET, Gadgets, cluster, config_map, gadget
 

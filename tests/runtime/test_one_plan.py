@@ -21,12 +21,12 @@ from typing import Any
 import pytest
 
 from kontend.kube.errors import AlreadyExists, ApiError
-from kontend.runtime.api import Api
-from kontend.runtime.call import Call
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.call import Call
+from kontend.runtime.client.http_backend import HttpBackend
+from kontend.runtime.client.in_process import InProcess
+from kontend.runtime.client.kubeconfig import Config
 from kontend.runtime.controller import Request
-from kontend.runtime.http import HttpBackend
-from kontend.runtime.in_process import InProcess
-from kontend.runtime.kubeconfig import Config
 from runtime import planner
 from runtime.planner import APPLY, LOCKED, MERGE
 from runtime.samples import GADGET, GADGETS, cluster, gadget

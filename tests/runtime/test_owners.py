@@ -9,7 +9,7 @@ import pytest
 from cluster.objects import WIDGET, config_map, definition, widget
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import Conflict
-from kontend.runtime.owners import (
+from kontend.runtime.writes.owners import (
     AlreadyOwned,
     controller_of,
     is_controlled_by,
@@ -19,7 +19,7 @@ from kontend.runtime.owners import (
     set_controller_reference,
     set_owner_reference,
 )
-from kontend.runtime.snapshot import WrongObject
+from kontend.runtime.writes.snapshot import WrongObject
 from runtime.wire import run, wired
 
 MAP = "ConfigMap/v1"

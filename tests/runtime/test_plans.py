@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kontend.runtime.plans import BadPlan, Plan, read_plan, task_id
-from kontend.runtime.snapshot import WrongObject
-from kontend.runtime.tasks import Task
+from kontend.runtime.plans.plan import BadPlan, Plan, read_plan, task_id
+from kontend.runtime.plans.tasks import Task
+from kontend.runtime.writes.snapshot import WrongObject
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kontend.runtime.controller import Request
-from kontend.runtime.queue import Queue, Rate, backoff
+from kontend.runtime.manager.queue import Queue, Rate, backoff
 
 A, B, C = (Request("default", name) for name in "abc")
 

@@ -9,10 +9,10 @@ import pytest
 from cluster.objects import WIDGET, definition, widget
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import Conflict
-from kontend.kube.prune import copy_json
-from kontend.runtime.scope import StatusScope
-from kontend.runtime.snapshot import WrongObject
-from kontend.runtime.spec import mutate_spec
+from kontend.kube.schema.pruning import copy_json
+from kontend.runtime.writes.scope import StatusScope
+from kontend.runtime.writes.snapshot import WrongObject
+from kontend.runtime.writes.spec import mutate_spec
 from runtime.wire import run, wired
 
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from cluster.objects import WIDGET, definition, widget
 from kontend.cluster.cluster import Cluster
+from kontend.kube.encoding.json_text import InvalidObject
 from kontend.kube.errors import Conflict, InternalError, NotFound
-from kontend.kube.json_text import InvalidObject
-from kontend.kube.merge_patch import without_nulls
-from kontend.kube.prune import copy_json
+from kontend.kube.patches.merge_patch import without_nulls
+from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.guards import Guards
-from kontend.runtime.snapshot import WrongObject
-from kontend.runtime.status import mutate_status
+from kontend.runtime.writes.snapshot import WrongObject
+from kontend.runtime.writes.status import mutate_status
 from runtime.wire import Fault, run, wired
 
 FOO = {"type": "Foo", "status": "True", "reason": "Yes"}

@@ -10,10 +10,10 @@ import pytest
 
 from cluster.objects import config_map
 from kontend.cluster.cluster import Cluster
-from kontend.kube.json_text import InvalidObject
-from kontend.runtime.scope import StatusScope
-from kontend.runtime.snapshot import WrongObject
-from kontend.runtime.tasks import Run, Task, TerminalError, make_task, task_types
+from kontend.kube.encoding.json_text import InvalidObject
+from kontend.runtime.plans.tasks import Run, Task, TerminalError, make_task, task_types
+from kontend.runtime.writes.scope import StatusScope
+from kontend.runtime.writes.snapshot import WrongObject
 from runtime.wire import wired
 
 

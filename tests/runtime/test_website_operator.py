@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from kontend.cluster.cluster import Cluster
+from kontend.runtime.client.http_backend import HttpBackend
 from kontend.runtime.command import controllers_in
-from kontend.runtime.http import HttpBackend
 from kontend.runtime.testing import InProcessManager
 from kontend.runtime.user_file import load_file
 from kontend.serve.background import BackgroundServer

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import ApiError
-from kontend.runtime.api import Api
-from kontend.runtime.call import Call
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.call import Call
+from kontend.runtime.client.in_process import InProcess
 from kontend.runtime.guards import Guards
-from kontend.runtime.in_process import InProcess
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ import struct
 from datetime import UTC, datetime
 from typing import Any
 
-from kontend.kube.go_time import parse_duration
-from kontend.kube.schema import Schema
+from kontend.kube.golang.time import parse_duration
+from kontend.kube.schema.tree import Schema
 
 
 def varint(value: int) -> bytes:

@@ -13,7 +13,7 @@ import pytest
 
 from kontend import Cluster
 from kontend.serve.background import BackgroundServer
-from kontend.serve.store import Store
+from kontend.serve.storage.store import Store
 from serve.wire import CONFIG_MAPS, Client, process, until, watching
 
 #: How often the server is killed; CI does it more often than a developer wants to wait for.

@@ -10,8 +10,8 @@ import pytest
 
 from kontend import Cluster
 from kontend.cluster.request import Request
-from kontend.serve.openapi import PROTOBUF_V2, Document, respond
-from kontend.serve.openapi_protobuf import encode_document
+from kontend.serve.openapi.documents import PROTOBUF_V2, Document, respond
+from kontend.serve.openapi.protobuf import encode_document
 
 GARDEN = {
     "apiVersion": "apiextensions.k8s.io/v1",

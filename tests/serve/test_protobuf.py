@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from kontend import Cluster
 from kontend.cluster.handle import handle
 from kontend.cluster.request import Request, Response
-from kontend.kube.decode import decode
+from kontend.kube.encoding.decode import decode
 from kontend.kube.errors import ApiError, BadRequest
 from kontend.kube.kinds import resources, schema_of, type_schema
-from kontend.kube.names import split_api_version
-from kontend.kube.schema import Schema
-from kontend.serve.protobuf import PROTOBUF, as_json, decode_request
+from kontend.kube.meta.names import split_api_version
+from kontend.kube.schema.tree import Schema
+from kontend.serve.protobuf.requests import PROTOBUF, as_json, decode_request
 from kube.conftest import random_object  # noqa: F401
 from serve.protobuf_encoder import delimited, number, request, struct_bytes
 

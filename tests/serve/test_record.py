@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from kontend import Cluster, NotFound, State
 from kontend.cluster.state import Version
-from kontend.serve import snapshot
-from kontend.serve.record import Counters, all_rows, rebuild
-from kontend.serve.snapshot import BadSnapshot
-from kontend.serve.store import Store, StoreError
+from kontend.serve.storage import snapshot
+from kontend.serve.storage.record import Counters, all_rows, rebuild
+from kontend.serve.storage.snapshot import BadSnapshot
+from kontend.serve.storage.store import Store, StoreError
 from serve.objects import widget, widgets
 from serve.wire import config_map
 

@@ -28,7 +28,7 @@ from kontend.serve import manifests
 from kontend.serve.identity import BadToken, Tokens
 from kontend.serve.kubeconfig import kubeconfig, write_private
 from kontend.serve.server import Server
-from kontend.serve.store import Store, StoreError
+from kontend.serve.storage.store import Store, StoreError
 
 _MANAGER = "kontend"
 
@@ -173,7 +173,7 @@ def _serve(options: argparse.Namespace, tokens: Tokens) -> int:
         gc.set_threshold(20_000, 20, 50)
         asyncio.run(_until_stopped(server, options, tokens, cleanup))
         if options.snapshot:
-            from kontend.serve import snapshot
+            from kontend.serve.storage import snapshot
 
             try:
                 snapshot.save(server.state, options.snapshot)
@@ -188,7 +188,7 @@ def _first_state(options: argparse.Namespace, store: Store | None) -> State:
     """What is served at first: what was kept, and what the files add to it."""
     kept = store.load() if store is not None else None
     if options.snapshot and options.snapshot.exists():
-        from kontend.serve import snapshot
+        from kontend.serve.storage import snapshot
 
         try:
             kept = snapshot.load(options.snapshot)

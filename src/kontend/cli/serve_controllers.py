@@ -9,7 +9,7 @@ import asyncio
 from typing import Any, Final
 
 from kontend.controllers import controllers, pod_controllers
-from kontend.controllers.node_fit import NODES
+from kontend.controllers.nodes.node_fit import NODES
 from kontend.controllers.process import ControllerProcess
 from kontend.serve.server import Server
 

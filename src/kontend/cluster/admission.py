@@ -16,8 +16,8 @@ import orjson
 from kontend.cluster.request import Target
 from kontend.cluster.state import State
 from kontend.kube.errors import ApiError, Forbidden, forbidden, not_found
-from kontend.kube.names import Key
-from kontend.kube.object_meta import dedup_owner_references
+from kontend.kube.meta.names import Key
+from kontend.kube.meta.object_meta import dedup_owner_references
 
 
 class Denied(Exception):

@@ -19,10 +19,10 @@ from kontend.cluster.seed import empty_state, resource_of, seed_all
 from kontend.cluster.state import State
 from kontend.cluster.storage import read_back
 from kontend.cluster.times import rfc3339
-from kontend.cluster.watch import Event
+from kontend.cluster.verbs.watch import Event
+from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import BadRequest, from_status, not_found
-from kontend.kube.json_text import canonical
-from kontend.kube.names import BadName, GroupVersionKind, Key, kind_of, parse_kind
+from kontend.kube.meta.names import BadName, GroupVersionKind, Key, kind_of, parse_kind
 
 Object = dict[str, Any]
 Objects = list[Object]

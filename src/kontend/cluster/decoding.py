@@ -7,11 +7,11 @@ from typing import Any, Final
 import orjson
 
 from kontend.cluster.request import BODY_LIMIT, JSON, YAML, Request, Target
+from kontend.kube.encoding.json_syntax import go_kind
+from kontend.kube.encoding.json_text import MalformedJSON, MalformedYAML, canonical, parse_json, parse_yaml, summary
 from kontend.kube.errors import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
 from kontend.kube.field_errors import go_quote
-from kontend.kube.json_syntax import go_kind
-from kontend.kube.json_text import MalformedJSON, MalformedYAML, canonical, parse_json, parse_yaml, summary
-from kontend.kube.names import GroupVersionKind, api_version, split_api_version
+from kontend.kube.meta.names import GroupVersionKind, api_version, split_api_version
 
 #: Versions that are no longer served, but that the server still knows how to read.
 _FORMER_VERSIONS: Final = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kontend.cluster.delete import CLEANUP, DEFINITIONS, delete
 from kontend.cluster.options import DeleteOptions, WriteOptions
 from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import Target
@@ -16,10 +15,11 @@ from kontend.cluster.resources import Registry, Resource, custom_resources
 from kontend.cluster.state import Change, State
 from kontend.cluster.storage import encoded
 from kontend.cluster.times import rfc3339
-from kontend.kube.crd import crd_status
+from kontend.cluster.verbs.delete import CLEANUP, DEFINITIONS, delete
+from kontend.kube.crd.definition import crd_status
+from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import ApiError
-from kontend.kube.json_text import canonical
-from kontend.kube.names import GroupVersionKind, Key
+from kontend.kube.meta.names import GroupVersionKind, Key
 
 _KIND: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 

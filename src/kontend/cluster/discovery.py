@@ -8,7 +8,7 @@ from typing import Any
 from kontend.cluster.request import Request, Response, not_allowed
 from kontend.cluster.resources import Registry, Resource
 from kontend.kube.errors import NotFound
-from kontend.kube.names import api_version
+from kontend.kube.meta.names import api_version
 
 VERSION = {
     "major": "1",

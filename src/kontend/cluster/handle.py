@@ -10,22 +10,22 @@ from __future__ import annotations
 from typing import Any
 
 from kontend.cluster import definitions, discovery, present
-from kontend.cluster.create import create
 from kontend.cluster.decoding import check_size, decode_object, parse_body
-from kontend.cluster.delete import delete, delete_collection
 from kontend.cluster.options import delete_options, list_options, write_options
-from kontend.cluster.patch import check_patch_type, patch
-from kontend.cluster.pods import CONNECTIONS, bind_named_pod, bind_pod, evict_pod, no_kubelet
-from kontend.cluster.read import get, list_objects
 from kontend.cluster.request import APPLY_PATCH, PageNotFound, Request, Response, Target, route
-from kontend.cluster.reviews import answer, is_review
-from kontend.cluster.scale import get_scale, patch_scale, update_scale
 from kontend.cluster.state import State
-from kontend.cluster.tokens import request_token
-from kontend.cluster.update import update
-from kontend.cluster.watch import watch
+from kontend.cluster.subresources.pods import CONNECTIONS, bind_named_pod, bind_pod, evict_pod, no_kubelet
+from kontend.cluster.subresources.reviews import answer, is_review
+from kontend.cluster.subresources.scale import get_scale, patch_scale, update_scale
+from kontend.cluster.subresources.tokens import request_token
+from kontend.cluster.verbs.create import create
+from kontend.cluster.verbs.delete import delete, delete_collection
+from kontend.cluster.verbs.patch import check_patch_type, patch
+from kontend.cluster.verbs.read import get, list_objects
+from kontend.cluster.verbs.update import update
+from kontend.cluster.verbs.watch import watch
+from kontend.kube.encoding.json_text import MalformedJSON, MalformedYAML
 from kontend.kube.errors import ApiError, BadRequest
-from kontend.kube.json_text import MalformedJSON, MalformedYAML
 
 Outcome = tuple[State, Any, int]
 

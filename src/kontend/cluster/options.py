@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kontend.kube.encoding.json_syntax import go_kind
 from kontend.kube.errors import BadRequest, invalid
 from kontend.kube.field_errors import FieldError, go_quote, not_supported, required
 from kontend.kube.field_errors import forbidden as forbidden_field
 from kontend.kube.field_errors import invalid as invalid_field
-from kontend.kube.json_syntax import go_kind
-from kontend.kube.object_meta import validate_field_manager
+from kontend.kube.meta.object_meta import validate_field_manager
 
 Query = Mapping[str, tuple[str, ...]]
 

@@ -7,9 +7,9 @@ from typing import Any
 from kontend.cluster.request import Target
 from kontend.cluster.state import State
 from kontend.cluster.times import rfc3339
-from kontend.kube import apply
-from kontend.kube.managed_fields import ManagedFields
-from kontend.kube.schema import MISSING
+from kontend.kube.apply import server_side as apply
+from kontend.kube.apply.managed_fields import ManagedFields
+from kontend.kube.schema.tree import MISSING
 
 
 def owners_after_update(

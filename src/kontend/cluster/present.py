@@ -11,9 +11,9 @@ from typing import Any, Final
 from kontend.cluster.request import Target
 from kontend.cluster.state import State
 from kontend.cluster.times import rfc3339
-from kontend.cluster.watch import Event, Watch
-from kontend.kube import tables
+from kontend.cluster.verbs.watch import Event, Watch
 from kontend.kube.errors import ApiError, NotAcceptable
+from kontend.kube.printing import tables
 
 _SERVED: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 

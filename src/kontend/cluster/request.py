@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from kontend.cluster.options import WriteOptions
 from kontend.cluster.resources import Registry, Resource
 from kontend.kube.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, method_not_allowed, not_found
-from kontend.kube.names import Key
+from kontend.kube.meta.names import Key
 
 if TYPE_CHECKING:
     from kontend.cluster.present import Stream

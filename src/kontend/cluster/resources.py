@@ -15,20 +15,22 @@ from functools import cache, cached_property
 from hashlib import sha256
 from typing import Any
 
-from kontend.kube import builtin_defaults, kinds, object_meta
+from kontend.kube import kinds
+from kontend.kube.apply.field_set import FieldSet
+from kontend.kube.builtin import defaults as builtin_defaults
 from kontend.kube.builtin import strategy_for
-from kontend.kube.custom import CustomDefinition, CustomStrategy
-from kontend.kube.decode import decode
-from kontend.kube.defaulting import apply_defaults, fill_defaults
-from kontend.kube.embedded_resources import coerce_embedded, has_embedded
+from kontend.kube.crd.custom_resource import CustomDefinition, CustomStrategy
+from kontend.kube.encoding.decode import decode
+from kontend.kube.encoding.unstructured import from_unstructured
 from kontend.kube.errors import ApiError, BadRequest
-from kontend.kube.field_set import FieldSet
 from kontend.kube.kinds import SubresourceInfo
-from kontend.kube.names import GroupVersionKind, api_version
-from kontend.kube.prune import prune
-from kontend.kube.schema import Schema
+from kontend.kube.meta import object_meta
+from kontend.kube.meta.names import GroupVersionKind, api_version
+from kontend.kube.schema.defaulting import apply_defaults, fill_defaults
+from kontend.kube.schema.embedded_resources import coerce_embedded, has_embedded
+from kontend.kube.schema.pruning import prune
+from kontend.kube.schema.tree import Schema
 from kontend.kube.strategy import Strategy
-from kontend.kube.unstructured import from_unstructured
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,6 @@ from typing import Any, Final
 from rpds import HashTrieMap
 
 from kontend.cluster.admission import Hooks
-from kontend.cluster.create import create
 from kontend.cluster.decoding import decode_object
 from kontend.cluster.definitions import follow
 from kontend.cluster.options import WriteOptions
@@ -22,9 +21,10 @@ from kontend.cluster.request import Request, Target
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.state import EPOCH, State
 from kontend.cluster.storage import encoded
+from kontend.cluster.verbs.create import create
+from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import BadRequest, NotFound
-from kontend.kube.json_text import canonical
-from kontend.kube.names import GroupVersionKind, Key, kind_of
+from kontend.kube.meta.names import GroupVersionKind, Key, kind_of
 
 _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _KEPT: Final = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")

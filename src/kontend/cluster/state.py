@@ -18,13 +18,13 @@ import orjson
 import xxhash
 from rpds import HashTrieMap
 
-from kontend.kube import managed_fields
-from kontend.kube.names import Key
+from kontend.kube.apply import managed_fields
+from kontend.kube.meta.names import Key
 
 if TYPE_CHECKING:
     from kontend.cluster.admission import Hooks
     from kontend.cluster.resources import Registry
-    from kontend.kube.managed_fields import ManagedFields
+    from kontend.kube.apply.managed_fields import ManagedFields
 
 #: How many changes are kept for watches and for lists in the past: at least this many, at most twice as many.
 HISTORY: Final = 10_000

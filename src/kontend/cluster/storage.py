@@ -9,10 +9,10 @@ import orjson
 from kontend.cluster.request import Target
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import State, Version
+from kontend.kube.apply.managed_fields import ManagedFields, encode_json, keep_times
+from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import ApiError, BadRequest
-from kontend.kube.json_text import canonical
-from kontend.kube.managed_fields import ManagedFields, encode_json, keep_times
-from kontend.kube.names import Key
+from kontend.kube.meta.names import Key
 
 #: etcd refuses larger values.
 _LARGEST_OBJECT = 1_572_864

@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kontend.controllers.batch.cron_job import CronJobs
+from kontend.controllers.batch.job import Jobs
+from kontend.controllers.batch.ttl_after_finished import FinishedJobs
 from kontend.controllers.built_in import custom_kinds
-from kontend.controllers.cron_job import CronJobs
-from kontend.controllers.daemon_set import DaemonSets
-from kontend.controllers.deployment import Deployments
-from kontend.controllers.endpoint_slice import EndpointSlices
-from kontend.controllers.endpoints import Endpoints
 from kontend.controllers.garbage_collector import GarbageCollector
-from kontend.controllers.job import Jobs
 from kontend.controllers.namespace import Namespaces
-from kontend.controllers.nodes import Nodes, PodLifecycle
-from kontend.controllers.replica_set import ReplicaSets
-from kontend.controllers.scheduler import Scheduler
-from kontend.controllers.stateful_set import StatefulSets
-from kontend.controllers.ttl_after_finished import FinishedJobs
-from kontend.controllers.volume_binding import VolumeClaims, Volumes
-from kontend.controllers.volume_protection import ClaimProtection, VolumeProtection
+from kontend.controllers.networking.endpoint_slice import EndpointSlices
+from kontend.controllers.networking.endpoints import Endpoints
+from kontend.controllers.nodes.node_agent import Nodes, PodLifecycle
+from kontend.controllers.nodes.scheduler import Scheduler
+from kontend.controllers.storage.volume_binding import VolumeClaims, Volumes
+from kontend.controllers.storage.volume_protection import ClaimProtection, VolumeProtection
+from kontend.controllers.workloads.daemon_set import DaemonSets
+from kontend.controllers.workloads.deployment import Deployments
+from kontend.controllers.workloads.replica_set import ReplicaSets
+from kontend.controllers.workloads.stateful_set import StatefulSets
 from kontend.runtime.controller import Controller
 
 

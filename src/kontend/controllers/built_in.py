@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from kontend.kube import kinds
-from kontend.kube.names import GroupVersionKind
-from kontend.runtime.api import Api
+from kontend.kube.meta.names import GroupVersionKind
+from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Request, Result
 
 DEFINITIONS: Final = "CustomResourceDefinition.apiextensions.k8s.io/v1"

@@ -14,11 +14,11 @@ from kontend.cluster.times import seconds
 from kontend.controllers.built_in import EveryKind, OfEveryKind
 from kontend.controllers.owners import finalizers_of, is_deleting
 from kontend.kube.errors import ApiError, MethodNotAllowed, NotFound
-from kontend.kube.names import Key, parse_kind
-from kontend.runtime.api import Api
-from kontend.runtime.cache import Cache
+from kontend.kube.meta.names import Key, parse_kind
+from kontend.runtime.cache.views import Cache
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import Object
 from kontend.runtime.controller import Mapper, Request, Result
-from kontend.runtime.patches import Object
 from kontend.runtime.predicates import Event, Predicate, Where
 
 NAMESPACE: Final = "Namespace/v1"

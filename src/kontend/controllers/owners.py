@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kontend.kube.errors import Invalid, NotFound
-from kontend.kube.selectors import LabelSelector
-from kontend.runtime.api import Api
-from kontend.runtime.patches import Object, strategic_merge_patch
+from kontend.kube.meta.selectors import LabelSelector
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import Object, strategic_merge_patch
 
 
 def uid_of(obj: Mapping[str, Any]) -> str:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.resources import Resource
 from kontend.controllers.built_in import OfEveryKind
-from kontend.kube.names import GroupVersionKind
+from kontend.kube.meta.names import GroupVersionKind
 from kontend.runtime.controller import Controller, requests_for
-from kontend.runtime.controller_loop import Outcome
 from kontend.runtime.guards import Guards
-from kontend.runtime.manager_in_process import InProcessManager
+from kontend.runtime.manager.controller_loop import Outcome
+from kontend.runtime.manager.in_process import InProcessManager
 from kontend.runtime.predicates import Event
 
 

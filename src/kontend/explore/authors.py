@@ -10,7 +10,7 @@ import orjson
 
 from kontend.cluster.state import Version
 from kontend.explore.overwrites import Element, Path
-from kontend.kube.field_set import Tree
+from kontend.kube.apply.field_set import Tree
 
 
 def author_of(version: Version, path: Path) -> str:

@@ -22,9 +22,9 @@ from kontend.explore.determinism import Determinism, Nondeterminism, Strayed
 from kontend.explore.outcome import NOWHERE, Done, Outcome, Place
 from kontend.explore.user_code import OURS
 from kontend.kube.errors import ApiError, from_status
-from kontend.kube.names import Key
-from kontend.runtime.api import Api
-from kontend.runtime.call import Call
+from kontend.kube.meta.names import Key
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.call import Call
 from kontend.runtime.controller import BadController, Controller, Request, Result
 from kontend.runtime.guards import Guards
 

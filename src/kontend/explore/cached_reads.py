@@ -15,9 +15,9 @@ from kontend.explore.behaviour import unbind, version_token
 from kontend.explore.reply import meet
 from kontend.explore.world import Flight, Met, Pilot, World
 from kontend.kube.errors import not_found
-from kontend.kube.names import Key, key_of
-from kontend.runtime.cache import Cache, Indexer, View
-from kontend.runtime.call import Call
+from kontend.kube.meta.names import Key, key_of
+from kontend.runtime.cache.views import Cache, Indexer, View
+from kontend.runtime.client.call import Call
 
 
 @dataclass(slots=True)

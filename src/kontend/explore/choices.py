@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from kontend.explore.moves import Move
-from kontend.kube.names import Key
+from kontend.kube.meta.names import Key
 
 #: The bounds that decide which moves there are.
 BOUNDS: Final = ("lag", "concurrent", "atomic")

@@ -13,7 +13,7 @@ from kontend.explore.impure_calls import ImpureCalls
 from kontend.explore.outcome import Outcome, difference
 from kontend.explore.undeclared import Undeclared
 from kontend.explore.user_code import UserCode
-from kontend.kube.names import Key
+from kontend.kube.meta.names import Key
 from kontend.runtime.controller import Controller
 
 #: Which runs are made twice: the first ones, in which most of the code is met, and then one in so many.

@@ -15,7 +15,7 @@ import xxhash
 
 from kontend.cluster.state import State, Version
 from kontend.explore.behaviour import DRAWN
-from kontend.kube.names import Key
+from kontend.kube.meta.names import Key
 
 _GENERATION = re.compile(rb'"generation":\d+')
 

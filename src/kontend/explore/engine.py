@@ -22,8 +22,8 @@ from kontend.explore.server import Server
 from kontend.explore.triggers import Triggers
 from kontend.explore.uuids import Uuids
 from kontend.explore.world import Flight, Met, Pilot, World, absolute_digest, key_of, relative_digest, sum_after, sum_of
-from kontend.kube.names import Key
-from kontend.runtime.call import Call
+from kontend.kube.meta.names import Key
+from kontend.runtime.client.call import Call
 from kontend.runtime.predicates import Event
 
 _STALE: Final = " (stale)"

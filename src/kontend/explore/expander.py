@@ -10,7 +10,7 @@ from kontend.explore.expansion import Expansion
 from kontend.explore.judge import Judge, Wrong
 from kontend.explore.moves import Move
 from kontend.explore.world import World
-from kontend.kube.names import Key
+from kontend.kube.meta.names import Key
 
 
 class Found(NamedTuple):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import State
-from kontend.runtime.call import Call
+from kontend.runtime.client.call import Call
 
 
 @dataclass(slots=True)

@@ -29,8 +29,8 @@ from kontend.explore.engine import Engine
 from kontend.explore.outcome import NOWHERE, Done, Outcome
 from kontend.explore.scenario import BadScenario
 from kontend.explore.source import scenarios_in
-from kontend.kube.names import Key
-from kontend.runtime.call import Call
+from kontend.kube.meta.names import Key
+from kontend.runtime.client.call import Call
 
 _PROCESSES: Final = 3
 #: How long such a process may take, in seconds. It imports a file and does a fraction of what the search did.

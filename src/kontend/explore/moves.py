@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kontend.cluster.state import Change
 from kontend.explore.world import Flight, World
-from kontend.kube.names import Key
+from kontend.kube.meta.names import Key
 
 
 class Move(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from kontend.runtime.call import Call
+from kontend.runtime.client.call import Call
 
 #: A file and a line in it.
 Place = tuple[str, int]

@@ -38,7 +38,7 @@ from kontend.kube.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-from kontend.kube.names import BadName, key_of, kind_of, parse_kind
+from kontend.kube.meta.names import BadName, key_of, kind_of, parse_kind
 from kontend.runtime.controller import BadController, Controller
 from kontend.runtime.controller import check as check_controller
 from kontend.runtime.guards import Guards

@@ -17,7 +17,7 @@ from kontend.cluster.resources import Resource
 from kontend.cluster.state import Change, State
 from kontend.explore.behaviour import unbind, version_token
 from kontend.explore.world import Flight, Met
-from kontend.kube.names import Key
+from kontend.kube.meta.names import Key
 
 
 @dataclass(frozen=True, slots=True)

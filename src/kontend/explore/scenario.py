@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from kontend.cluster.cluster import Cluster
 from kontend.explore.place import Place, caller, raised_at
-from kontend.kube.names import Key, kind_of
+from kontend.kube.meta.names import Key, kind_of
 from kontend.runtime.controller import Controller
 from kontend.runtime.guards import Guards
 

@@ -26,7 +26,7 @@ from kontend.explore.scenario import Scenario, never_taken
 from kontend.explore.story import violation_of
 from kontend.explore.verdict import Verdict, Violation
 from kontend.explore.workers import Workers
-from kontend.kube.names import Key
+from kontend.kube.meta.names import Key
 
 #: After how many worlds progress is told and the clock is looked at.
 _OFTEN: Final = 500

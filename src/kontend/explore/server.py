@@ -23,8 +23,8 @@ from kontend.explore.scenario import Action
 from kontend.explore.uuids import Uuids
 from kontend.explore.world import Flight, World, is_current
 from kontend.kube.errors import ApiError
-from kontend.kube.names import parse_kind
-from kontend.runtime.call import METHODS, Call, path_of
+from kontend.kube.meta.names import parse_kind
+from kontend.runtime.client.call import METHODS, Call, path_of
 
 
 class Server:

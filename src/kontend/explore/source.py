@@ -19,7 +19,7 @@ from kontend.cluster.seed import UnknownKind
 from kontend.explore.place import defined_at, raised_at
 from kontend.explore.preflight import check_written
 from kontend.explore.scenario import BadScenario, Bounds, Scenario, patch
-from kontend.kube.names import GroupVersionKind, parse_kind
+from kontend.kube.meta.names import GroupVersionKind, parse_kind
 from kontend.runtime.controller import Controller
 from kontend.runtime.user_file import BadFile, load_file
 

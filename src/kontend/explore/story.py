@@ -11,7 +11,7 @@ from kontend.explore.moves import Move, Step
 from kontend.explore.scenario import BUILT_IN
 from kontend.explore.token import token_of
 from kontend.explore.verdict import Violation
-from kontend.kube.names import Key
+from kontend.kube.meta.names import Key
 
 
 def violation_of(

@@ -9,8 +9,8 @@ from kontend.cluster.state import Change
 from kontend.cluster.storage import read_back
 from kontend.explore.cached_reads import seen
 from kontend.explore.world import Pilot, World
-from kontend.kube.names import Key
-from kontend.runtime.cache import Cache
+from kontend.kube.meta.names import Key
+from kontend.runtime.cache.views import Cache
 from kontend.runtime.controller import Controller, requests_for
 from kontend.runtime.predicates import Event
 

@@ -15,8 +15,8 @@ from rpds import HashTrieMap
 from kontend.cluster.state import Change, State, Version
 from kontend.explore.behaviour import Node
 from kontend.explore.ends import generation, without_counts
-from kontend.kube import managed_fields
-from kontend.kube.names import Key
+from kontend.kube.apply import managed_fields
+from kontend.kube.meta.names import Key
 
 #: A version that a conversation has met: resource, object, resourceVersion.
 Met = tuple[str, Key, int]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kontend.kube import errors
-from kontend.kube.names import Key
-from kontend.kube.selectors import selector_from_json
+from kontend.kube.meta.names import Key
+from kontend.kube.meta.selectors import selector_from_json
 
 Json = dict[str, Any]
 

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.kube import decode
-from kontend.kube.schema import Schema
+from kontend.kube.encoding import decode
+from kontend.kube.schema.tree import Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """``kontend run FILE``: run the controllers of a Python file against a cluster.
 
-The file either makes a :class:`~kontend.runtime.manager.Manager` and calls it ``manager``, or just defines controllers:
-every subclass of ``Controller`` that it defines (not those it imports) and that can be made without arguments is run.
+The file either makes a :class:`~kontend.runtime.manager.process.Manager` and calls it ``manager``, or just defines
+controllers: every subclass of ``Controller`` that it defines (not those it imports) and that can be made without
+arguments is run.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from types import ModuleType
 from urllib.parse import urlsplit
 
 from kontend.kube.errors import ApiError
+from kontend.runtime.client.kubeconfig import BadKubeconfig, Config, load
 from kontend.runtime.controller import BadController, Controller
 from kontend.runtime.guards import Guards
-from kontend.runtime.health import BadAddress
-from kontend.runtime.kubeconfig import BadKubeconfig, Config, load
-from kontend.runtime.logs import FORMATS, LOGGER, configure
-from kontend.runtime.manager import STATUS_ADDRESS, Manager
+from kontend.runtime.manager.health import BadAddress
+from kontend.runtime.manager.logs import FORMATS, LOGGER, configure
+from kontend.runtime.manager.process import STATUS_ADDRESS, Manager
 from kontend.runtime.user_file import BadFile, load_file
 
 

@@ -9,7 +9,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kontend.kube.names import Key
+from kontend.kube.meta.names import Key
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kontend.kube.names import Key, key_of
+from kontend.kube.meta.names import Key, key_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from kontend.cluster.cluster import Cluster
 from kontend.runtime.controller import Controller
 from kontend.runtime.guards import Guards
-from kontend.runtime.manager_in_process import InProcessManager, Unsettled
+from kontend.runtime.manager.in_process import InProcessManager, Unsettled
 
 __all__ = ["InProcessManager", "Unsettled", "settle"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from kontend.cluster.request import Request, Response
-from kontend.kube.json_text import MalformedJSON, parse_json
-from kontend.kube.yaml_text import MalformedYAML, parse_yaml
+from kontend.kube.encoding.json_text import MalformedJSON, parse_json
+from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
 from kontend.serve.exchange import Exchange
 from kontend.serve.media import JSON_TYPE, encode
 

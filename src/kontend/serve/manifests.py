@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from kontend.cluster.seed import resource_of, seed
 from kontend.cluster.state import State
+from kontend.kube.encoding.json_text import MalformedJSON, parse_json
+from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
 from kontend.kube.errors import ApiError
-from kontend.kube.json_text import MalformedJSON, parse_json
-from kontend.kube.names import Key, kind_of
-from kontend.kube.yaml_text import MalformedYAML, parse_yaml
+from kontend.kube.meta.names import Key, kind_of
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _SEPARATOR: Final = re.compile(rb"^---(?:[ \t].*)?$", re.MULTILINE)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from kontend.cluster.request import Request, Response
 from kontend.cluster.state import State
-from kontend.kube.names import api_version
+from kontend.kube.meta.names import api_version
 from kontend.serve.media import Document
 
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
@@ -42,7 +42,7 @@ def _index(state: State) -> dict[str, Any]:
 
 
 def _openapi(state: State, request: Request) -> Response | None:
-    from kontend.serve import openapi  # large, and only some clients ask
+    from kontend.serve.openapi import documents as openapi  # large, and only some clients ask
 
     document = openapi.respond(state.registry, request)
     if document is None or document.code == 404:

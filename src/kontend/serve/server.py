@@ -21,12 +21,12 @@ from kontend.cluster.request import PageNotFound, Request, Response, not_allowed
 from kontend.cluster.state import State
 from kontend.kube.errors import ApiError, Forbidden, NotAcceptable, Unauthorized, internal_error
 from kontend.serve import pages
-from kontend.serve.committing import Commits
 from kontend.serve.connection import Connection, Incoming
 from kontend.serve.exchange import Exchange
 from kontend.serve.identity import NOBODY, PUBLIC, Tokens, User
 from kontend.serve.media import YAML_TYPE, answer_type
-from kontend.serve.store import Store
+from kontend.serve.storage.committing import Commits
+from kontend.serve.storage.store import Store
 from kontend.serve.watching import Hub
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class Server:
         if self._read_only and request.first("dryRun") != "All":
             raise Forbidden("this server is read-only: it was started with --read-only")
         if exchange.is_protobuf:
-            from kontend.serve.protobuf import as_json  # large, and only some clients send it
+            from kontend.serve.protobuf.requests import as_json  # large, and only some clients send it
 
             request = exchange.request = as_json(self._commits.newest.registry, request)
         state, response = handle(self._commits.newest, request)

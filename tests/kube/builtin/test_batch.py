@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kontend.kube.builtin import strategy_for
-from kontend.kube.builtin.validation.cron_schedule import ScheduleError, check_schedule
-from kontend.kube.builtin.validation.index_intervals import IntervalError, count_indexes, overlap
+from kontend.kube.builtin.validation.workloads.cron_schedule import ScheduleError, check_schedule
+from kontend.kube.builtin.validation.workloads.index_intervals import IntervalError, count_indexes, overlap
 
 JOBS = strategy_for("batch", "Job")
 

@@ -14,11 +14,11 @@ from typing import Any, Final
 import pytest
 
 from kontend.kube.builtin import strategy_for
-from kontend.kube.builtin_defaults import apply_defaults
-from kontend.kube.decode import decode
+from kontend.kube.builtin.defaults import apply_defaults
+from kontend.kube.encoding.decode import decode
 from kontend.kube.kinds import schema_of
-from kontend.kube.names import GroupVersionKind, kind_of
-from kontend.kube.object_meta import validate_object_meta, validate_object_meta_update
+from kontend.kube.meta.names import GroupVersionKind, kind_of
+from kontend.kube.meta.object_meta import validate_object_meta, validate_object_meta_update
 
 Object = dict[str, Any]
 

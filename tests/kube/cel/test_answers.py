@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from kontend.kube.cel.cost import expression_cost
+from kontend.kube.cel.cost.estimate import expression_cost
 from kontend.kube.cel.expression import compile_expression
 from kontend.kube.cel.issues import CompileError, ProgramError
-from kontend.kube.cel.library_conversions import to_string
-from kontend.kube.cel.library_network import CidrValue, IpValue
+from kontend.kube.cel.library.conversions import to_string
+from kontend.kube.cel.library.network import CidrValue, IpValue
 from kontend.kube.cel.schema_types import declare
 from kontend.kube.cel.values import Duration, EvalError, Optional, Timestamp, TypeValue, UInt
 

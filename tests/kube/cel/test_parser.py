@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kontend.kube.cel.ast import Call, Comprehension, Literal
 from kontend.kube.cel.issues import CompileError
-from kontend.kube.cel.parser import parse
+from kontend.kube.cel.syntax.ast import Call, Comprehension, Literal
+from kontend.kube.cel.syntax.parser import parse
 
 PIECES = [
     "self",

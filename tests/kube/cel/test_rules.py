@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kontend.kube.cel.rules import rule_errors, rule_tree
-from kontend.kube.schema import MISSING
+from kontend.kube.schema.tree import MISSING
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4),

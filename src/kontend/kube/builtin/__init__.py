@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kontend.kube.builtin import (
+from kontend.kube.builtin.strategies import (
     access,
     autoscaling,
     batch,

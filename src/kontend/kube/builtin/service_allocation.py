@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kontend.kube import errors
 from kontend.kube.builtin.service_shape import has_cluster_ip, needs_health_check_port, needs_node_ports
-from kontend.kube.builtin.validation.service import validate_cluster_ips
+from kontend.kube.builtin.validation.networking.service import validate_cluster_ips
 from kontend.kube.field_errors import FieldError, invalid
 from kontend.kube.strategy import Json
 

@@ -6,7 +6,7 @@ addresses, quantities, formats). On a dict, a simple rule takes them 360, 47 and
 Python values, as here, it takes about 1 µs. None of them types ``self`` by a schema, so none could refuse a bad rule
 in the server's words, which is half of what is needed.
 
-An expression goes through :mod:`~kontend.kube.cel.parser`, :mod:`~kontend.kube.cel.checker` and
+An expression goes through :mod:`~kontend.kube.cel.syntax.parser`, :mod:`~kontend.kube.cel.checker` and
 :mod:`~kontend.kube.cel.program`; :mod:`~kontend.kube.cel.rules` applies it to objects, and
-:mod:`~kontend.kube.cel.cost` estimates what it may cost.
+:mod:`~kontend.kube.cel.cost.estimate` estimates what it may cost.
 """

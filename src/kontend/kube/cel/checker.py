@@ -6,10 +6,20 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kontend.kube.cel import types
-from kontend.kube.cel.ast import Call, Comprehension, Ident, ListLiteral, Literal, MapLiteral, Message, Node, Select
 from kontend.kube.cel.declarations import TYPE_NAMES, Overload, functions
 from kontend.kube.cel.issues import Issues
-from kontend.kube.cel.literals import check_literals
+from kontend.kube.cel.syntax.ast import (
+    Call,
+    Comprehension,
+    Ident,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Message,
+    Node,
+    Select,
+)
+from kontend.kube.cel.syntax.literals import check_literals
 from kontend.kube.cel.types import Type, substitute
 
 

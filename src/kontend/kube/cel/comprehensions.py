@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from kontend.kube.cel.schema_types import converter
 from kontend.kube.cel.values import EvalError, NoOverload, go_type_name
-from kontend.kube.structural import as_mapping
+from kontend.kube.schema.structural import as_mapping
 
 if TYPE_CHECKING:
-    from kontend.kube.cel.ast import Comprehension
     from kontend.kube.cel.operations import Frame, Run
     from kontend.kube.cel.program import Compiler
+    from kontend.kube.cel.syntax.ast import Comprehension
 
 
 def compile_comprehension(compiler: Compiler, node: Comprehension) -> Run:

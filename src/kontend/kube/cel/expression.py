@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kontend.kube.cel import types
-from kontend.kube.cel.ast import Node
 from kontend.kube.cel.checker import Environment, check
 from kontend.kube.cel.operations import Run
-from kontend.kube.cel.parser import parse
 from kontend.kube.cel.program import Compiler
 from kontend.kube.cel.schema_types import Declaration, converter
+from kontend.kube.cel.syntax.ast import Node
+from kontend.kube.cel.syntax.parser import parse
 from kontend.kube.cel.types import Type
 from kontend.kube.cel.values import EvalError, NoOverload, Optional
 

@@ -10,16 +10,16 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kontend.kube.cel import library_conversions, library_kubernetes, library_text  # noqa: F401  (they register functions)
-from kontend.kube.cel.ast import Call, Literal
 from kontend.kube.cel.issues import ProgramError
-from kontend.kube.cel.library import FUNCTIONS, checked, index
-from kontend.kube.cel.library_collections import ZEROS, sum_from
-from kontend.kube.cel.library_text import search
+from kontend.kube.cel.library import conversions as library_conversions  # noqa: F401  (they register functions)
+from kontend.kube.cel.library.collections import ZEROS, sum_from
+from kontend.kube.cel.library.functions import FUNCTIONS, checked, index
+from kontend.kube.cel.library.text import search
 from kontend.kube.cel.schema_types import Declaration, converter
+from kontend.kube.cel.syntax.ast import Call, Literal
 from kontend.kube.cel.types import Type
 from kontend.kube.cel.values import EvalError, NoOverload, Optional, equal, type_name
-from kontend.kube.schema import MISSING
+from kontend.kube.schema.tree import MISSING
 
 Frame = list[Any]
 Run = Callable[[Frame], Any]

@@ -3,8 +3,8 @@
 Rules are compiled once, into a tree that only has the places where there are rules. A rule that speaks of ``oldSelf``
 is a transition rule: it runs when there is an old value at the same place (or always, with ``optionalOldSelf``). Any
 other rule that fails is tolerated on an update where nothing changed at its place. What rules may cost is estimated
-when a definition is made (:mod:`kontend.kube.cel.cost`); the budget that the server also keeps while it runs them is
-not.
+when a definition is made (:mod:`kontend.kube.cel.cost.estimate`); the budget that the server also keeps while it runs
+them is not.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from kontend.kube.cel.field_paths import FieldPathError, parse_field_path
 from kontend.kube.cel.issues import CompileError, ProgramError
 from kontend.kube.cel.schema_types import Declaration, data_problem, declare
 from kontend.kube.cel.values import EvalError, NoOverload
-from kontend.kube.correlation import item_key, old_items, unchanged
 from kontend.kube.field_errors import OMITTED, FieldError
-from kontend.kube.list_types import Path, field_path
-from kontend.kube.schema import MISSING, Schema
-from kontend.kube.structural import additional_schema, as_mapping
+from kontend.kube.schema.list_types import Path, field_path
+from kontend.kube.schema.old_values import item_key, old_items, unchanged
+from kontend.kube.schema.structural import additional_schema, as_mapping
+from kontend.kube.schema.tree import MISSING, Schema
 
 _LONGEST_MESSAGE: Final = 5 * 1024
 #: The nearest place around a value that has an old value: new, old and schema.

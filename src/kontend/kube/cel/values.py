@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kontend.kube.go_time import format_time
+from kontend.kube.golang.time import format_time
 
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1

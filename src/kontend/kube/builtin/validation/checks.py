@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any, Final
 
-from kontend.kube import name_rules
 from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
-from kontend.kube.name_rules import dns1123_label, dns1123_subdomain, label_value, qualified_name
-from kontend.kube.object_meta import validate_labels
+from kontend.kube.meta import name_rules
+from kontend.kube.meta.name_rules import dns1123_label, dns1123_subdomain, label_value, qualified_name
+from kontend.kube.meta.object_meta import validate_labels
 from kontend.kube.strategy import Json
 
 IMMUTABLE: Final = "field is immutable"

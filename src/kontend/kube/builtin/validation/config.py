@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kontend.kube.builtin.validation.checks import bad, immutable
+from kontend.kube.encoding.json_syntax import MalformedJSON, go_kind, read
 from kontend.kube.field_errors import FieldError, forbidden, invalid, required, too_long
-from kontend.kube.json_syntax import MalformedJSON, go_kind, read
-from kontend.kube.name_rules import config_map_key
+from kontend.kube.meta.name_rules import config_map_key
 from kontend.kube.strategy import Json
 
 MAX_SIZE: Final = 1024 * 1024

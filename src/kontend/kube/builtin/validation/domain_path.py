@@ -7,7 +7,7 @@ from typing import Final
 
 from kontend.kube.builtin.validation.checks import bad
 from kontend.kube.field_errors import FieldError, invalid, required
-from kontend.kube.name_rules import dns1123_subdomain, regex_message
+from kontend.kube.meta.name_rules import dns1123_subdomain, regex_message
 
 _PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from kontend.kube.builtin.validation.checks import bad, immutable, label_name
 from kontend.kube.field_errors import FieldError, invalid, required
-from kontend.kube.name_rules import dns1123_subdomain
+from kontend.kube.meta.name_rules import dns1123_subdomain
 from kontend.kube.strategy import Json
 
 _NAMESPACE: Final = "involvedObject.namespace"

@@ -7,8 +7,8 @@ from typing import Any
 
 from kontend.kube.builtin.internal_form import shown_as
 from kontend.kube.builtin.validation.checks import bad, immutable, label_name, labels, parse_cidr, path_of, valid_cidr
+from kontend.kube.builtin.validation.pods.scheduling import TAINT_EFFECTS, tolerations
 from kontend.kube.builtin.validation.resources import quantity_value, resource_requirements
-from kontend.kube.builtin.validation.scheduling import TAINT_EFFECTS, tolerations
 from kontend.kube.field_errors import (
     DUPLICATE,
     FieldError,
@@ -20,7 +20,7 @@ from kontend.kube.field_errors import (
     not_supported,
     required,
 )
-from kontend.kube.name_rules import dns1123_label, label_value
+from kontend.kube.meta.name_rules import dns1123_label, label_value
 from kontend.kube.strategy import Json
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from kontend.kube.builtin.validation.amounts import amount, is_whole
 from kontend.kube.builtin.validation.checks import NEGATIVE, bad, dns_label
 from kontend.kube.field_errors import NOT_FOUND, FieldError, duplicate, forbidden, invalid, not_supported, required
-from kontend.kube.name_rules import qualified_name
+from kontend.kube.meta.name_rules import qualified_name
 
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
 _COUNTED: Final = (

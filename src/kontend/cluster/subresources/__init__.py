@@ -1,0 +1,1 @@
+"""Subresources and requests with their own logic: scale, binding, eviction, tokens, reviews."""

@@ -1,0 +1,1 @@
+"""The verbs of the API server: create, update, patch, delete, get, list, watch."""

@@ -1,0 +1,113 @@
+"""Creating objects, as the registry does it.
+
+The order matters and is kube-apiserver's: system fields are wiped, ownership is recorded, admission runs, the name is
+generated, the strategy prepares and validates, and only then is it asked whether an object of that name exists.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kontend.cluster import admission
+from kontend.cluster.ownership import owners_after_update
+from kontend.cluster.request import Target
+from kontend.cluster.state import State, Version
+from kontend.cluster.storage import check_namespace_matches, encoded, read_back, served, store, with_managed_fields
+from kontend.cluster.subresources import services
+from kontend.cluster.times import rfc3339
+from kontend.kube.apply.managed_fields import ManagedFields
+from kontend.kube.errors import AlreadyExists, ApiError, already_exists, invalid
+from kontend.kube.meta.name_rules import path_segment
+from kontend.kube.meta.names import Key, kind_of
+from kontend.kube.meta.object_meta import dedup_owner_references, unqualified_finalizers, validate_object_meta
+from kontend.kube.schema.tree import MISSING
+
+_GENERATED_NAME_ATTEMPTS: Final = 8
+_GENERATED_NAME_LIMIT: Final = 63
+_SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+
+
+def create(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, dict[str, Any]]:
+    """Create ``obj`` (decoded and defaulted; changed in place). Returns the object as stored."""
+    metadata = obj["metadata"]
+    for name in _SYSTEM_FIELDS:
+        metadata.pop(name, None)
+    if not target.name:
+        target.name = metadata.get("name") or ""
+    check_namespace_matches(target, metadata)
+    for warning in dedup_owner_references(metadata):
+        target.warn(warning)
+    requested = metadata.pop("managedFields", MISSING)
+    managed = owners_after_update(state, target, None, obj, (), requested)
+    admission.admit(state, target, obj, None)
+    return insert(state, target, obj, managed)
+
+
+def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFields) -> tuple[State, dict[str, Any]]:
+    """The registry's half of a create: everything after admission."""
+    resource = target.resource
+    before = state
+    metadata = obj["metadata"]
+    generated = bool(metadata.get("generateName")) and not metadata.get("name")
+    if generated:
+        state, metadata["name"] = _generate_name(state, target, metadata["generateName"])
+    key = Key(target.namespace if resource.namespaced else "", metadata.get("name") or "")
+    state, metadata["uid"] = state.next_uid()
+    metadata["creationTimestamp"] = rfc3339(state.now)
+    if resource.key == "services":
+        services.allocate_addresses(state, obj, None)
+    _prepare_and_validate(target, obj)
+    admission.validate(state, target, obj, None)
+    # A create refuses a version; an update or apply that turned into one does not look.
+    if metadata.get("resourceVersion") and target.verb == "create":
+        raise ApiError("resourceVersion should not be set on objects to be created", code=500)
+    existing = state.find(resource.key, key)
+    if existing is not None:
+        raise _exists(target, key, existing, generated)
+    if target.options.dry_run:
+        encoded(resource, obj)
+        # A rehearsal writes nothing, but the uid and name it showed are not handed out again.
+        return before.replace(serial=state.serial), served(resource, with_managed_fields(obj, managed))
+    state, version = store(state, target, key, obj, managed)
+    return state, read_back(resource, version)
+
+
+def _generate_name(state: State, target: Target, prefix: str) -> tuple[State, str]:
+    name = prefix
+    for _ in range(_GENERATED_NAME_ATTEMPTS):
+        state, suffix = state.next_suffix()
+        name = prefix[: _GENERATED_NAME_LIMIT - len(suffix)] + suffix
+        if state.find(target.resource.key, Key(target.namespace, name)) is None:
+            break
+    return state, name
+
+
+def _prepare_and_validate(target: Target, obj: dict[str, Any]) -> None:
+    resource = target.resource
+    strategy = resource.strategy
+    metadata = obj["metadata"]
+    strategy.prepare_for_create(obj)
+    errors = []
+    if strategy.checks_metadata:
+        errors += validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=strategy.name_rule)
+        errors += unqualified_finalizers(metadata)
+    errors += strategy.validate(obj)
+    if not errors:
+        errors += validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=path_segment)
+    if errors:
+        kind = kind_of(obj)  # of the object: a custom resource may say that it is something else
+        raise invalid(kind.group, kind.kind, metadata.get("name") or "", errors)
+    for warning in strategy.warnings(obj, None):
+        target.warn(warning)
+    strategy.canonicalize(obj)
+
+
+def _exists(target: Target, key: Key, existing: Version, generated: bool) -> AlreadyExists:
+    resource = target.resource
+    deleting = "deletionTimestamp" in existing.content()["metadata"]
+    prefix = "object is being deleted: " if deleting else ""
+    error = already_exists(resource.group, resource.plural, key.name, prefix=prefix)
+    if generated:
+        message = error.message + ", the server was not able to generate a unique name for the object"
+        error = AlreadyExists(message, details={**(error.details or {}), "retryAfterSeconds": 1})
+    return error

@@ -1,0 +1,176 @@
+"""Patches: JSON patch, merge patch, strategic merge patch and server-side apply.
+
+Each is a transform from the stored object to the new one; the rest is an update. A patch works on the object as clients
+see it, with its resourceVersion and managedFields, which is how a patch can carry a lock or reset the owners.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kontend.cluster.ownership import applied, owners_after_update
+from kontend.cluster.request import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    Target,
+)
+from kontend.cluster.state import State, Version
+from kontend.cluster.storage import check_name_matches, check_namespace_matches, read_back, served
+from kontend.cluster.verbs.update import update_object
+from kontend.kube.apply.managed_fields import ManagedFields
+from kontend.kube.encoding.json_syntax import go_kind
+from kontend.kube.encoding.json_text import MalformedJSON, MalformedYAML, parse_json, parse_yaml
+from kontend.kube.errors import (
+    BadRequest,
+    Invalid,
+    UnsupportedMediaType,
+    conflict,
+    invalid,
+    not_found,
+    rejected,
+)
+from kontend.kube.field_errors import go_json, go_quote
+from kontend.kube.field_errors import invalid as invalid_field
+from kontend.kube.patches.json_patch import apply_json_patch, json_patch_strict_errors, parse_json_patch
+from kontend.kube.patches.merge_patch import apply_merge_patch, parse_merge_patch
+from kontend.kube.patches.strategic_patch import apply_strategic_patch
+from kontend.kube.patches.strategic_rules import go_print
+from kontend.kube.schema.tree import MISSING
+
+_BUILTIN_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+_CUSTOM_TYPES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+
+
+def check_patch_type(target: Target, content_type: str) -> str:
+    """The patch type, if the resource takes it."""
+    patch_type = content_type.partition(";")[0]
+    types = _BUILTIN_TYPES if target.resource.custom is None else _CUSTOM_TYPES
+    if patch_type not in types and target.resource.custom is None:
+        raise UnsupportedMediaType("415: Unsupported Media Type", details={})
+    if patch_type not in types:
+        raise UnsupportedMediaType(
+            f"the body of the request was in an unknown format - accepted media types include: {', '.join(types)}"
+        )
+    return patch_type
+
+
+def patch(state: State, target: Target, patch_type: str, body: bytes) -> tuple[State, dict[str, Any], bool]:
+    """Patch an object. Returns it as stored and whether it was created."""
+
+    def transform(old: Version | None) -> tuple[dict[str, Any], ManagedFields]:
+        obj, managed = patched(state, target, patch_type, body, old)
+        metadata = obj["metadata"]
+        if old is None and metadata.get("uid"):
+            why = f"uid mismatch: the provided object specified uid {metadata['uid']}, and no existing object was found"
+            raise conflict(target.resource.group, target.resource.plural, target.name, why)
+        check_namespace_matches(target, metadata)
+        check_name_matches(target, metadata)
+        return obj, managed
+
+    allow_create = patch_type == APPLY_PATCH and not target.subresource
+    return update_object(state, target, transform, allow_create=allow_create)
+
+
+def patched(
+    state: State, target: Target, patch_type: str, body: bytes, old: Version | None
+) -> tuple[dict[str, Any], ManagedFields]:
+    """What a patch makes of an object, with its new managed fields."""
+    resource = target.resource
+    if patch_type == APPLY_PATCH:
+        live = None if old is None else served(resource, old.versioned())
+        obj, managed = applied(state, target, live, apply_body(target, body), () if old is None else old.managed)
+        return resource.completed(obj), managed
+    if old is None:
+        raise not_found(resource.group, resource.plural, target.name)
+    live = served(resource, old.versioned())
+    current = read_back(resource, old)
+    if patch_type == STRATEGIC_MERGE_PATCH:
+        change, problems = _strategic_body(target, body)
+        shown = go_print(change)
+        obj = _normalize(target, apply_strategic_patch(current, change, resource.schema), problems, shown)
+    else:
+        obj = _normalize(target, *_changed(target, patch_type, body, current))
+    requested = obj["metadata"].pop("managedFields", MISSING)
+    return obj, owners_after_update(state, target, live, obj, old.managed, requested)
+
+
+def _changed(target: Target, patch_type: str, body: bytes, current: dict[str, Any]) -> tuple[Any, list[str]]:
+    """The object after a JSON or merge patch, and what strict validation finds in the text of the patch."""
+    validation = target.options.field_validation
+    if patch_type == JSON_PATCH:
+        operations = parse_json_patch(body, field_validation=validation)
+        problems = [] if validation == "Ignore" else json_patch_strict_errors(body)
+        return apply_json_patch(current, operations), problems
+    change, problems = parse_merge_patch(body, field_validation=validation)
+    return apply_merge_patch(current, change), problems
+
+
+def _strategic_body(target: Target, body: bytes) -> tuple[dict[str, Any], list[str]]:
+    strict = target.options.field_validation != "Ignore"
+    try:
+        change, duplicates = parse_json(body, find_duplicates=strict)
+    except MalformedJSON as error:
+        raise BadRequest(error.message) from None
+    if change is None:
+        change = {}
+    if not isinstance(change, dict):
+        raise BadRequest(f"json: cannot unmarshal {go_kind(change)} into Go value of type map[string]interface {{}}")
+    return change, [f"duplicate field {go_quote(path)}" for path in duplicates]
+
+
+def _normalize(target: Target, obj: Any, problems: list[str], strategic: str = "") -> dict[str, Any]:
+    """Decode what came out of a patch; what cannot be decoded is the patch's fault.
+
+    ``strategic`` is the text of a strategic merge patch, which has another decoder and is shown instead of the object.
+    """
+    validation = target.options.field_validation
+    resource = target.resource
+    if not isinstance(obj, dict):
+        raise rejected("the patch makes something else of the object")
+    if resource.custom is not None and not obj.get("kind"):
+        raise _bad_patch(go_json(obj), f"Object 'Kind' is missing in '{go_json(obj)}'")
+    fields: dict[str, Any] = obj
+    shown = strategic or (go_json(fields) if validation == "Strict" else "")
+    fields["apiVersion"] = fields.get("apiVersion") or resource.api_version
+    fields["kind"] = fields.get("kind") or resource.kind
+    if resource.custom is None and (fields["apiVersion"], fields["kind"]) != (resource.api_version, resource.kind):
+        ours = f"{(resource.group or 'core').partition('.')[0]}.{resource.kind}"
+        theirs = f"{str(fields['apiVersion']).rpartition('/')[2]}.{fields['kind']}"
+        raise _bad_patch(shown or go_json(obj), f"converting ({theirs}) to ({ours}): unknown conversion")
+    try:
+        fields, unknown = resource.normalized(fields, from_maps=bool(strategic))
+    except BadRequest as error:
+        raise _bad_patch(shown or go_json(obj), error.message) from None
+    problems = problems + [f"unknown field {go_quote(path)}" for path in unknown]
+    if problems and validation == "Strict":
+        raise _bad_patch(shown, "strict decoding error: " + ", ".join(problems))
+    if validation == "Warn":
+        for problem in problems:
+            target.warn(problem)
+    return fields
+
+
+def _bad_patch(obj: str, why: str) -> Invalid:
+    return invalid("", "", "", [invalid_field("patch", obj, why)])
+
+
+def apply_body(target: Target, body: bytes) -> dict[str, Any]:
+    """The object in the body of an apply."""
+    validation = target.options.field_validation
+    try:
+        obj, problems = parse_yaml(body, find_duplicates=validation != "Ignore")
+    except MalformedYAML as error:
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {error.message}") from None
+    if obj is None:
+        obj = {}
+    if not isinstance(obj, dict):
+        why = f"json: cannot unmarshal {go_kind(obj)} into Go value of type map[string]interface {{}}"
+        raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
+    for problem in problems:
+        problem = f"error converting YAML to JSON: {problem}"
+        if validation == "Strict":
+            raise BadRequest(f"error strict decoding YAML: {problem}")
+        target.warn(problem)
+    return obj

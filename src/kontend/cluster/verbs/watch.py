@@ -1,0 +1,119 @@
+"""Watching, as a pure read of the history.
+
+A :class:`Watch` knows what it is about and how far it has got. ``watch.since(state)`` gives the events that happened up
+to ``state`` and the watch that goes on from there. Nothing blocks and nothing runs: whoever holds the connection asks
+again when the state has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kontend.cluster.options import ListOptions
+from kontend.cluster.request import Target
+from kontend.cluster.resources import Resource
+from kontend.cluster.state import Change, State, Version
+from kontend.cluster.storage import read_back
+from kontend.cluster.verbs.read import Predicate, expired, parse_version, predicate_of, select
+from kontend.kube.errors import ApiError
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """One watch: which objects, and the last version it has seen."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    predicate: Predicate | None
+    version: int
+    bookmarks: bool
+
+    def since(self, state: State) -> tuple[list[Event], Watch]:
+        """The events between the last version seen and ``state``, and the watch that goes on from there."""
+        if state.resource_version <= self.version:
+            return [], self
+        if self.version < state.floor:
+            return [_error(expired(self.version, state.floor))], replace(self, version=state.resource_version)
+        events = []
+        for change in state.changes_since(self.version):
+            event = self.event(change)
+            if event is not None:
+                events.append(event)
+        return events, replace(self, version=state.resource_version)
+
+    def event(self, change: Change) -> Event | None:
+        """What this watch says about one change, if anything."""
+        if change.resource != self.resource.key:
+            return None
+        if self.name and change.key.name != self.name:
+            return None
+        if self.namespace and self.resource.namespaced and change.key.namespace != self.namespace:
+            return None
+        now = self._read(change.new)
+        before = self._read(change.old) if now is None or self.predicate is not None else None
+        if now is not None:
+            had = change.old is not None if self.predicate is None else before is not None
+            return {"type": "MODIFIED" if had else "ADDED", "object": now}
+        if before is None:
+            return None
+        # What goes out of sight is shown as it last was, at the version that took it away.
+        before["metadata"]["resourceVersion"] = str(change.resource_version)
+        return {"type": "DELETED", "object": before}
+
+    def bookmark(self, version: int, *, initial_events_end: bool = False) -> Event:
+        """Tells the client how far the watch has got, without an object."""
+        metadata: dict[str, Any] = {"resourceVersion": str(version)}
+        if initial_events_end:
+            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+        if self.resource.custom is None:
+            metadata["creationTimestamp"] = None
+        body = {"kind": self.resource.kind, "apiVersion": self.resource.api_version, "metadata": metadata}
+        return {"type": "BOOKMARK", "object": body}
+
+    def _read(self, version: Version | None) -> dict[str, Any] | None:
+        if version is None:
+            return None
+        obj = read_back(self.resource, version)
+        return obj if self.predicate is None or self.predicate(obj) else None
+
+
+def watch(state: State, target: Target, options: ListOptions) -> tuple[list[Event], Watch]:
+    """Begin a watch: the events to send at once, and the watch that goes on from there."""
+    wanted = parse_version(options.resource_version, ApiError)
+    legacy = options.send_initial_events is None and not wanted
+    initial = legacy or bool(options.send_initial_events)
+    begun = Watch(
+        target.resource,
+        target.namespace,
+        target.name,
+        predicate_of(target, options),
+        state.resource_version,
+        options.allow_bookmarks,
+    )
+    if initial:
+        return _initial_events(state, target, options, begun), begun
+    if not wanted:
+        return [], begun
+    if wanted > state.resource_version:
+        return [], replace(begun, version=wanted)
+    return replace(begun, version=wanted).since(state)
+
+
+def _initial_events(state: State, target: Target, options: ListOptions, begun: Watch) -> list[Event]:
+    plain = replace(options, resource_version="", resource_version_match="", limit=0, continue_token="")
+    events: list[Event] = [
+        {"type": "ADDED", "object": read_back(target.resource, version)} for version in select(state, target, plain)
+    ]
+    if options.allow_bookmarks:
+        events.append(begun.bookmark(state.resource_version, initial_events_end=True))
+    return events
+
+
+def _error(error: ApiError) -> Event:
+    status: Mapping[str, Any] = error.status()
+    return {"type": "ERROR", "object": status}

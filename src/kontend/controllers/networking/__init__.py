@@ -1,0 +1,1 @@
+"""Controllers of Endpoints and EndpointSlices."""

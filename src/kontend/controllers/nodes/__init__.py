@@ -1,0 +1,1 @@
+"""The scheduler and the agents on the nodes."""

@@ -1,0 +1,186 @@
+"""What the agents on the nodes do: nodes become ready, pods run, and pods that are deleted stop.
+
+Containers are not run. A pod on a node starts at once and becomes ready; one whose containers end by themselves is told
+so by the test or the user. These controllers write under the name of the kubelet.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import xxhash
+
+from kontend.controllers.built_in import BuiltIn
+from kontend.controllers.nodes.node_fit import NODES
+from kontend.controllers.owners import is_deleting
+from kontend.controllers.workloads.pods import PODS, condition, is_finished, is_ready, phase_of
+from kontend.kube.errors import NotFound
+from kontend.kube.meta.names import Key
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import Object, merge_patch, strategic_merge_patch
+from kontend.runtime.controller import Request, Result
+
+_NOT_READY: Final = "node.kubernetes.io/not-ready"
+_ROOM: Final = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+_HEALTHY: Final = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
+
+
+class Nodes(BuiltIn):
+    """Makes declared nodes ready."""
+
+    name = "node"
+    manager = "kubelet"
+    kind = NODES
+
+    async def sync(self, request: Request, api: Api) -> Result | None:
+        """Report a new node as ready, and let pods onto it. A node that says how it is, is left alone."""
+        try:
+            node = await api.get(NODES, request)
+        except NotFound:
+            return None
+        if condition(node, "Ready") is None:
+            now = api.now()
+            status = node.get("status") or {}
+            conditions = [
+                {
+                    "type": kind,
+                    "status": value,
+                    "reason": reason,
+                    "message": message,
+                    "lastHeartbeatTime": now,
+                    "lastTransitionTime": now,
+                }
+                for kind, value, reason, message in _HEALTHY
+            ]
+            room = status.get("capacity") or status.get("allocatable") or _ROOM
+            new: dict[str, Any] = {"conditions": conditions, "capacity": room}
+            new["allocatable"] = status.get("allocatable") or room
+            if not status.get("addresses"):
+                address = _address("10.0", request.name)
+                new["addresses"] = [
+                    {"type": "InternalIP", "address": address},
+                    {"type": "Hostname", "address": request.name},
+                ]
+            await api.status.patch(node, strategic_merge_patch({"status": new}))
+        elif is_ready(node):
+            taints = (node.get("spec") or {}).get("taints") or []
+            left = [taint for taint in taints if taint.get("key") != _NOT_READY]
+            if len(left) != len(taints):
+                # This is the node controller's part: a node that is ready is open.
+                version = node["metadata"]["resourceVersion"]
+                patch = merge_patch({"metadata": {"resourceVersion": version}, "spec": {"taints": left or None}})
+                await api.acting_as("kube-controller-manager").patch(node, patch)
+        return None
+
+
+class PodLifecycle(BuiltIn):
+    """Makes pods on nodes run, and lets them go when they are deleted."""
+
+    name = "kubelet"
+    manager = "kubelet"
+    kind = PODS
+
+    async def sync(self, request: Request, api: Api) -> Result | None:
+        """Take a pod to its next phase."""
+        try:
+            pod = await api.get(PODS, request)
+        except NotFound:
+            return None
+        if not (pod.get("spec") or {}).get("nodeName"):
+            return None
+        if is_deleting(pod):
+            await self._stop(api, pod)
+        elif phase_of(pod) in ("", "Pending"):
+            await self._start(api, pod)
+        elif phase_of(pod) == "Running" and pod["spec"].get("readinessGates") and is_ready(pod) != _gates_open(pod):
+            now = api.now()
+            ready = [_condition("Ready", "True" if _gates_open(pod) else "False", now)]
+            await api.status.patch(pod, strategic_merge_patch({"status": {"conditions": ready}}))
+        return None
+
+    async def _start(self, api: Api, pod: Object) -> None:
+        try:
+            node = await api.get(NODES, Key("", pod["spec"]["nodeName"]))
+        except NotFound:
+            return  # there is nobody to run it
+        host = next((each["address"] for each in (node.get("status") or {}).get("addresses") or ()), "")
+        await api.status.patch(pod, strategic_merge_patch({"status": _running(pod, host, api.now())}))
+
+    async def _stop(self, api: Api, pod: Object) -> None:
+        """The grace period is not waited for: containers that do not run stop at once."""
+        if not is_finished(pod):
+            now = api.now()
+            ended = {"exitCode": 143, "reason": "Error", "startedAt": now, "finishedAt": now}  # 128 and SIGTERM
+            status = {
+                "phase": "Failed",
+                "conditions": [_condition("Ready", "False", now), _condition("ContainersReady", "False", now)],
+                "containerStatuses": [_container(each, {"terminated": ended}) for each in pod["spec"]["containers"]],
+            }
+            await api.status.patch(pod, strategic_merge_patch({"status": status}))
+        try:
+            await api.delete(pod, resource_version="", grace_period=0)
+        except NotFound:
+            return
+
+
+def _condition(kind: str, status: str, now: str) -> dict[str, Any]:
+    return {"type": kind, "status": status, "lastProbeTime": None, "lastTransitionTime": now}
+
+
+def _container(container: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+    running = "running" in state
+    return {
+        "name": container["name"],
+        "image": container.get("image") or "",
+        "imageID": f"kontend://{container.get('image') or ''}",
+        "ready": running,
+        "started": running,
+        "restartCount": 0,
+        "state": state,
+    }
+
+
+def _running(pod: Object, host: str, now: str) -> dict[str, Any]:
+    """The status of a pod that has just started."""
+    spec = pod["spec"]
+    address = host if spec.get("hostNetwork") and host else _address("10.244", pod["metadata"]["uid"])
+    ready = "True" if _gates_open(pod) else "False"
+    conditions = [
+        _condition(kind, status, now)
+        for kind, status in (
+            ("PodReadyToStartContainers", "True"),
+            ("Initialized", "True"),
+            ("Ready", ready),
+            ("ContainersReady", "True"),
+        )
+    ]
+    status: dict[str, Any] = {
+        "phase": "Running",
+        "conditions": conditions,
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "startTime": now,
+        "containerStatuses": [_container(each, {"running": {"startedAt": now}}) for each in spec["containers"]],
+    }
+    if host:
+        status["hostIP"] = host
+        status["hostIPs"] = [{"ip": host}]
+    return status
+
+
+def _gates_open(pod: Object) -> bool:
+    """Whether all that must be true for a pod to be ready is true."""
+    gates = {gate["conditionType"] for gate in pod["spec"].get("readinessGates") or ()}
+    met = {each["type"] for each in (pod.get("status") or {}).get("conditions") or () if each["status"] == "True"}
+    return gates <= met
+
+
+def _address(network: str, of: str) -> str:
+    """An address that is always the same for the same thing; two things share one hardly ever."""
+    number = xxhash.xxh3_64_intdigest(of.encode())
+    return f"{network}.{number % 254 + 1}.{number // 254 % 254 + 1}"

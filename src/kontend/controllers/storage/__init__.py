@@ -1,0 +1,1 @@
+"""Controllers that bind and protect volumes and claims."""

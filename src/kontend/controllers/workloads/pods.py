@@ -1,0 +1,204 @@
+"""What the controllers of pods know about a pod: how far it is, what it came from, and which one to lose first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from functools import cmp_to_key
+from typing import Any, Final
+
+from kontend.cluster.times import seconds
+from kontend.controllers.owners import controller_of, controller_reference, is_deleting, uid_of
+from kontend.kube.errors import ApiError
+from kontend.kube.meta.names import Key, key_of
+from kontend.kube.meta.selectors import selector_from_json
+from kontend.runtime.cache.views import Cache
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import Object
+from kontend.runtime.controller import Mapper
+
+PODS: Final = "Pod/v1"
+#: The index of what an object's controller is: its uid, or nothing for an orphan.
+CONTROLLER: Final = "controller"
+_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+
+def by_controller(obj: Object) -> Iterator[str]:
+    """The value of the index ``controller``."""
+    yield str((controller_of(obj) or {}).get("uid") or "")
+
+
+def phase_of(pod: Mapping[str, Any]) -> str:
+    """The phase of a pod; empty for one that is not stored yet."""
+    return str((pod.get("status") or {}).get("phase") or "")
+
+
+def is_finished(pod: Mapping[str, Any]) -> bool:
+    """Whether all containers have stopped for good."""
+    return phase_of(pod) in ("Succeeded", "Failed")
+
+
+def is_active(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod runs or will run."""
+    return not is_finished(pod) and not is_deleting(pod)
+
+
+def is_terminating(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod still runs but was told to stop."""
+    return not is_finished(pod) and is_deleting(pod)
+
+
+def condition(obj: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
+    """A condition of an object by its type."""
+    return next((each for each in (obj.get("status") or {}).get("conditions") or () if each.get("type") == kind), None)
+
+
+def is_ready(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod is ready.
+
+    >>> is_ready({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    True
+    """
+    return (condition(pod, "Ready") or {}).get("status") == "True"
+
+
+def ready_since(pod: Mapping[str, Any]) -> int | None:
+    """When a pod became ready, in seconds since 1970."""
+    found = condition(pod, "Ready") or {}
+    time = found.get("lastTransitionTime")
+    return seconds(time) if found.get("status") == "True" and time else None
+
+
+def is_available(pod: Mapping[str, Any], min_ready: int, now: str) -> bool:
+    """Whether a pod has been ready for at least so many seconds."""
+    if not is_ready(pod):
+        return False
+    since = ready_since(pod)
+    return min_ready == 0 or (since is not None and since + min_ready <= seconds(now))
+
+
+def next_available(pods: Iterable[Mapping[str, Any]], min_ready: int, now: str) -> float | None:
+    """How many seconds until the next ready pod becomes available."""
+    waits = [
+        since + min_ready - seconds(now)
+        for pod in pods
+        if is_ready(pod) and (since := ready_since(pod)) is not None and since + min_ready > seconds(now)
+    ]
+    return float(min(waits)) if waits else None
+
+
+def labels_of(obj: Mapping[str, Any]) -> dict[str, str]:
+    """The labels of an object."""
+    return dict((obj.get("metadata") or {}).get("labels") or {})
+
+
+def pod_from(template: Mapping[str, Any], owner: Mapping[str, Any]) -> Object:
+    """A new pod from a template, controlled by ``owner`` and named by the server after it."""
+    metadata = template.get("metadata") or {}
+    name = owner["metadata"]["name"]
+    made: dict[str, Any] = {
+        "generateName": f"{name}-",
+        "namespace": owner["metadata"]["namespace"],
+        "ownerReferences": [controller_reference(owner)],
+    }
+    for part in ("labels", "annotations", "finalizers"):
+        if metadata.get(part):
+            made[part] = deepcopy(metadata[part])
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": made, "spec": deepcopy(template.get("spec") or {})}
+
+
+async def pods_of(api: Api, owner: Object) -> list[Object]:
+    """The pods that an object controls, and those that nobody does."""
+    namespace = owner["metadata"]["namespace"]
+    controlled = await api.list(PODS, namespace=namespace, index=(CONTROLLER, uid_of(owner)))
+    orphans = await api.list(PODS, namespace=namespace, index=(CONTROLLER, ""))
+    return controlled + orphans
+
+
+def selecting(kind: str) -> Mapper:
+    """A mapping from a pod that nobody controls to the objects of a kind whose selector matches it."""
+
+    def requests(pod: Object, cache: Cache) -> Iterator[Key]:
+        if controller_of(pod) is not None:
+            return
+        for candidate in cache.list(kind, namespace=pod["metadata"]["namespace"]):
+            selector = (candidate.get("spec") or {}).get("selector")
+            if selector and selector_from_json(selector).matches(labels_of(pod)):
+                yield key_of(candidate)
+
+    return requests
+
+
+def is_namespace_terminating(error: ApiError) -> bool:
+    """Whether something could not be created because its namespace is on its way out."""
+    return any(cause.get("reason") == "NamespaceTerminating" for cause in error.causes)
+
+
+def first_to_lose(pods: Sequence[Object], related: Iterable[Object], count: int, now: str) -> list[Object]:
+    """The pods that are missed least, as a ReplicaSet chooses them when it has too many.
+
+    Not assigned before assigned, pending before running, not ready before ready, cheap before costly, crowded before
+    alone on a node, young before old. Ages count on a logarithmic scale; within a step of it the uid decides.
+    """
+    if count >= len(pods):
+        return list(pods)
+    on_node: dict[str, int] = {}
+    for pod in related:
+        if is_active(pod):
+            on_node[_node(pod)] = on_node.get(_node(pod), 0) + 1
+
+    def compare(one: Object, other: Object) -> int:
+        left, right = _standing(one, on_node), _standing(other, on_node)
+        if left != right:
+            return -1 if left < right else 1
+        ready = _compare_ages(ready_since(one), ready_since(other), one, other, now) if is_ready(one) else 0
+        if ready:
+            return ready
+        if _restarts(one) != _restarts(other):
+            return -1 if _restarts(one) > _restarts(other) else 1
+        return _compare_ages(_created(one), _created(other), one, other, now)
+
+    return sorted(pods, key=cmp_to_key(compare))[:count]
+
+
+def _node(pod: Mapping[str, Any]) -> str:
+    return str((pod.get("spec") or {}).get("nodeName") or "")
+
+
+def _standing(pod: Mapping[str, Any], on_node: Mapping[str, int]) -> tuple[bool, int, bool, int, int]:
+    cost = (pod["metadata"].get("annotations") or {}).get(_DELETION_COST, "0")
+    try:
+        price = int(cost)
+    except ValueError:
+        price = 0
+    return bool(_node(pod)), _PHASES.get(phase_of(pod), 0), is_ready(pod), price, -on_node.get(_node(pod), 0)
+
+
+def _created(pod: Mapping[str, Any]) -> int | None:
+    time = pod["metadata"].get("creationTimestamp")
+    return seconds(time) if time else None
+
+
+def _restarts(pod: Mapping[str, Any]) -> tuple[int, int]:
+    status, spec = pod.get("status") or {}, pod.get("spec") or {}
+    sidecars = {each["name"] for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
+    regular = [each.get("restartCount", 0) for each in status.get("containerStatuses") or ()]
+    aside = [e.get("restartCount", 0) for e in status.get("initContainerStatuses") or () if e.get("name") in sidecars]
+    return max(regular, default=0), max(aside, default=0)
+
+
+def _compare_ages(left: int | None, right: int | None, one: Object, other: Object, now: str) -> int:
+    if left == right:
+        return 0
+    if left is None or right is None:
+        return -1 if left is None else 1
+    difference = _age_rank(seconds(now) - left) - _age_rank(seconds(now) - right)
+    if difference:
+        return -1 if difference < 0 else 1
+    return -1 if uid_of(one) < uid_of(other) else 1
+
+
+def _age_rank(age: int) -> int:
+    return int(math.log2(age * 1_000_000_000)) if age > 0 else -1

@@ -1,0 +1,1 @@
+"""Server-side apply: field ownership, managed fields, and merging along a schema."""

@@ -1,0 +1,40 @@
+"""Horizontal pod autoscalers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kontend.kube.builtin.validation.workloads import autoscaler
+from kontend.kube.field_errors import FieldError
+from kontend.kube.strategy import Json, Strategy, WithSpecAndStatus
+
+
+class HorizontalPodAutoscalers(WithSpecAndStatus):
+    """Horizontal pod autoscalers."""
+
+    generation_fields = ()
+
+    def prepare_for_create(self, obj: Json) -> None:
+        """Start without a status; which of its fields are always written depends on the version."""
+        if str(obj.get("apiVersion", "")).endswith("/v1"):
+            obj["status"] = {"currentReplicas": 0, "desiredReplicas": 0}
+        else:
+            obj["status"] = {"desiredReplicas": 0, "currentMetrics": None}
+
+    def validate(self, obj: Json) -> list[FieldError]:
+        """What is wrong with a new autoscaler."""
+        return autoscaler.validate_autoscaler(obj)
+
+    def validate_update(self, new: Json, old: Json) -> list[FieldError]:
+        """What is wrong with a changed autoscaler."""
+        return autoscaler.validate_autoscaler(new, old)
+
+    def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
+        """What is wrong with a changed status."""
+        return autoscaler.validate_autoscaler_status(new)
+
+
+STRATEGIES: Final[Mapping[tuple[str, str], Strategy]] = {
+    ("autoscaling", "HorizontalPodAutoscaler"): HorizontalPodAutoscalers(),
+}

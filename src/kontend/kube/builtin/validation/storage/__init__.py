@@ -1,0 +1,1 @@
+"""Validation of volumes, claims and storage classes."""

@@ -1,0 +1,1 @@
+"""Validation of workload controllers, jobs, autoscalers and disruption budgets."""

@@ -1,0 +1,1 @@
+"""Static cost estimates of CEL expressions."""

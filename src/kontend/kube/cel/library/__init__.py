@@ -1,0 +1,1 @@
+"""The functions of CEL: the standard library and the Kubernetes extensions."""

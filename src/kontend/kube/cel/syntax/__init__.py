@@ -1,0 +1,1 @@
+"""The syntax of CEL: lexer, parser, macros and syntax tree."""

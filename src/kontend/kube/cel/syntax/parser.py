@@ -1,0 +1,397 @@
+"""From text to a syntax tree, with the server's syntax errors.
+
+A recursive descent over CEL's grammar. Its errors follow ANTLR's strategy for single tokens: one that is too much is
+skipped ("extraneous input"), one that is missing is made up ("missing ')'"), and anything else ends the parse
+("mismatched input"), where ANTLR would go on but seldom finds more to say.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn
+
+from kontend.kube.cel.issues import Issues
+from kontend.kube.cel.syntax import macros
+from kontend.kube.cel.syntax.ast import Call, Entry, Ident, ListLiteral, Literal, MapLiteral, Message, Node, Select
+from kontend.kube.cel.syntax.lexer import TOKEN_ORDER, Token, escape_space, tokenize, unquote
+from kontend.kube.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT
+from kontend.kube.cel.values import UInt
+
+_START: Final = frozenset(
+    {"[", "{", "(", ".", "-", "!", "true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES",
+     "IDENTIFIER"}
+)  # fmt: skip
+_AFTER_MEMBER: Final = frozenset(
+    {"==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "[", "]", "}", ")", ".", ",", "-", "?", ":", "+", "*", "/",
+     "%", "<EOF>"}
+)  # fmt: skip
+_RESERVED: Final = frozenset(
+    {"as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
+     "package", "namespace", "null", "return", "true", "var", "void", "while"}
+)  # fmt: skip
+_RELATIONS: Final = frozenset({"<", "<=", ">=", ">", "==", "!=", "in"})
+_CALC: Final = ({"+", "-"}, {"*", "/", "%"})
+_DEEPEST: Final = 250
+
+
+class _Stop(Exception):
+    """The rest cannot be parsed."""
+
+
+def parse(source: str) -> Node:
+    """The tree of an expression; a ``CompileError`` with all that is wrong otherwise."""
+    issues = Issues(source)
+    parser = _Parser(source, issues)
+    tree: Node | None = None
+    try:
+        tree = parser.start()
+    except _Stop:
+        pass
+    except RecursionError:
+        issues.add(0, f"expression recursion limit exceeded: {_DEEPEST}")
+    issues.raise_any()
+    assert tree is not None
+    return tree
+
+
+def _expecting(kinds: frozenset[str] | set[str]) -> str:
+    names = [kind if kind.isupper() or kind == "<EOF>" else f"'{kind}'" for kind in TOKEN_ORDER if kind in kinds]
+    if kinds == {"<EOF>"}:
+        return "<EOF>"
+    return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
+
+
+class _Parser:
+    def __init__(self, source: str, issues: Issues) -> None:
+        self.source = source
+        self.issues = issues
+        self.tokens = tokenize(source, issues)
+        self.index = 0
+        self.depth = 0
+
+    # Tokens.
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.index]
+
+    def _ahead(self) -> str:
+        return self.tokens[min(self.index + 1, len(self.tokens) - 1)].kind
+
+    def _next(self) -> Token:
+        token = self.token
+        if token.kind != "<EOF>":
+            self.index += 1
+        return token
+
+    def _error(self, message: str) -> None:
+        self.issues.add(self.token.at, f"Syntax error: {message}")
+
+    def _stop(self, message: str) -> NoReturn:
+        self._error(message)
+        raise _Stop
+
+    def _want(self, kinds: frozenset[str] | set[str]) -> None:
+        """Make sure that one of these tokens comes next, if need be by skipping one that should not be there."""
+        if self.token.kind in kinds:
+            return
+        expected = _expecting(kinds)
+        if self._ahead() in kinds and self.token.kind != "<EOF>":
+            self._error(f"extraneous input {self.token.shown} expecting {expected}")
+            self._next()
+            return
+        self._stop(f"mismatched input {self.token.shown} expecting {expected}")
+
+    def _match(self, kind: str, follow: frozenset[str] = _AFTER_MEMBER) -> None:
+        """Take one token, or recover as ANTLR does when it is another one."""
+        if self.token.kind == kind:
+            self._next()
+        elif self._ahead() == kind and self.token.kind != "<EOF>":
+            self._error(f"extraneous input {self.token.shown} expecting '{kind}'")
+            self._next()
+            self._next()
+        elif self.token.kind in follow:
+            self._error(f"missing '{kind}' at {self.token.shown}")
+        else:
+            self._stop(f"mismatched input {self.token.shown} expecting '{kind}'")
+
+    # Grammar, from the outside in.
+
+    def start(self) -> Node:
+        tree = self._expr()
+        self._want({"<EOF>"})
+        return tree
+
+    def _expr(self) -> Node:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            self.issues.add(0, f"expression recursion limit exceeded: {_DEEPEST}")
+            raise _Stop
+        condition = self._logic("||")
+        if self.token.kind == "?":
+            at = self._next().at
+            yes = self._logic("||")
+            self._match(":", _START)
+            condition = Call("_?_:_", [condition, yes, self._expr()], at=at)
+        self.depth -= 1
+        return condition
+
+    def _logic(self, operator: str) -> Node:
+        first = self._logic("&&") if operator == "||" else self._relation()
+        terms = [first]
+        at = self.token.at
+        while self.token.kind == operator:
+            self._next()
+            terms.append(self._logic("&&") if operator == "||" else self._relation())
+        return Call(f"_{operator}_", terms, at=at) if len(terms) > 1 else first
+
+    def _relation(self) -> Node:
+        left = self._calc(0)
+        while self.token.kind in _RELATIONS:
+            operator = self._next()
+            name = "@in" if operator.kind == "in" else f"_{operator.kind}_"
+            left = Call(name, [left, self._calc(0)], at=operator.at)
+        return left
+
+    def _calc(self, level: int) -> Node:
+        if level == 2:
+            return self._unary()
+        left = self._calc(level + 1)
+        while self.token.kind in _CALC[level]:
+            operator = self._next()
+            left = Call(f"_{operator.kind}_", [left, self._calc(level + 1)], at=operator.at)
+        return left
+
+    def _unary(self) -> Node:
+        self._want(_START)
+        token = self.token
+        if token.kind not in ("!", "-"):
+            return self._member()
+        if token.kind == "-" and self._ahead() in ("NUM_INT", "NUM_FLOAT"):
+            return self._member()
+        count = 0
+        while self.token.kind == token.kind:
+            self._next()
+            count += 1
+        if self.token.kind not in _START:
+            if token.kind == "-":
+                self._error(f"no viable alternative at input '{self._text_from(token)}'")
+                self._stop(f"mismatched input {self.token.shown} expecting {_expecting(_START)}")
+            self._stop(f"extraneous input {self.token.shown} expecting {_expecting(_START)}")
+        # Signs of the other kind cannot follow, except the minus of a number.
+        if token.kind == "-" and self.token.kind == "!":
+            self._stop(f"no viable alternative at input '{self._text_from(token)}'")
+        if self.token.kind == "-" and self._ahead() not in ("NUM_INT", "NUM_FLOAT"):
+            minus = self._next()
+            self._error(f"no viable alternative at input '{self._text_from(minus)}'")
+            if self.token.kind in _START:
+                raise _Stop
+            self._stop(f"mismatched input {self.token.shown} expecting {_expecting(_START)}")
+        inner = self._member()
+        return Call("!_" if token.kind == "!" else "-_", [inner], at=token.at) if count % 2 else inner
+
+    def _text_from(self, first: Token) -> str:
+        """The tokens from one to the current one, with the white space between them."""
+        out, end = "", first.at
+        for token in self.tokens[self.tokens.index(first) : self.index + 1]:
+            gap = self.source[end : token.at]
+            text = "" if token.kind == "<EOF>" else token.text
+            out += (gap if text and gap.isspace() else "") + text
+            end = token.at + len(text)
+        return escape_space(out)
+
+    def _member(self) -> Node:
+        node = self._primary()
+        while True:
+            token = self.token
+            if token.kind == ".":
+                node = self._dot(node)
+            elif token.kind == "[":
+                self._next()
+                optional = self.token.kind == "?"
+                if optional:
+                    self._next()
+                else:
+                    self._want(_START | {"?"})
+                    optional = self.token.kind == "?"
+                    if optional:
+                        self._next()
+                index = self._expr()
+                self._match("]")
+                node = Call("_[?_]" if optional else "_[_]", [node, index], at=token.at)
+            elif token.kind == "{" and _qualified(node):
+                node = self._message(_qualified(node))
+            else:
+                return node
+
+    def _dot(self, operand: Node) -> Node:
+        dot = self._next()
+        optional = self.token.kind == "?"
+        if optional:
+            self._next()
+        name = self.token
+        if name.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
+            if name.kind in ("true", "false", "null") and name.at == dot.at + 1:
+                self._stop(f"mismatched input {name.shown} expecting IDENTIFIER")
+            self._stop(f"no viable alternative at input '{self._text_from(dot)}'")
+        self._next()
+        field = name.text
+        if name.kind == "ESC_IDENTIFIER":
+            self.issues.add(name.at, "unsupported syntax: '`'")
+            field = field[1:-1]
+        if optional:
+            return Call("_?._", [operand, Literal(value=field, type=STRING, at=name.at)], at=dot.at)
+        if self.token.kind == "(" and name.kind == "IDENTIFIER":
+            at = self._next().at
+            return macros.method(field, operand, self._arguments(), at, self.issues)
+        return Select(operand, field, at=dot.at)
+
+    def _arguments(self) -> list[Node]:
+        self._want(_START | {")"})
+        args: list[Node] = []
+        if self.token.kind != ")":
+            args.append(self._expr())
+            while self.token.kind == ",":
+                self._next()
+                args.append(self._expr())
+        self._match(")")
+        return args
+
+    def _primary(self) -> Node:
+        self._want(_START)
+        token = self.token
+        if token.kind == "(":
+            self._next()
+            inner = self._expr()
+            self._match(")")
+            return inner
+        if token.kind == "[":
+            return self._list()
+        if token.kind == "{":
+            return self._map()
+        if token.kind in (".", "IDENTIFIER"):
+            return self._name()
+        return self._literal()
+
+    def _name(self) -> Node:
+        first = self.token
+        leading = ""
+        if first.kind == ".":
+            self._next()
+            leading = "."
+            if self.token.kind != "IDENTIFIER":
+                self._stop(f"no viable alternative at input '{self._text_from(first)}'")
+        token = self._next()
+        name = leading + token.text
+        if self.token.kind == "(":
+            at = self._next().at
+            args = self._arguments()
+            if token.text in _RESERVED:
+                self.issues.add(first.at, f"reserved identifier: {token.text}")
+            return macros.function(name, args, at, self.issues)
+        if token.text in _RESERVED:
+            self.issues.add(first.at, f"reserved identifier: {token.text}")
+        return Ident(name=name, at=token.at)
+
+    def _list(self) -> Node:
+        at = self._next().at
+        self._want(_START | {"]", ",", "?"})
+        elements: list[Node] = []
+        optional: set[int] = set()
+        if self.token.kind not in ("]", ","):
+            while True:
+                if self.token.kind == "?":
+                    self._next()
+                    optional.add(len(elements))
+                elements.append(self._expr())
+                if self.token.kind != "," or self._ahead() not in _START | {"?"}:
+                    break
+                self._next()
+        self._close("]")
+        return ListLiteral(elements, frozenset(optional), at=at)
+
+    def _close(self, kind: str) -> None:
+        """The end of a list or a map: an optional comma and a bracket."""
+        self._want({kind, ","})
+        if self.token.kind == ",":
+            self._next()
+        self._match(kind)
+
+    def _map(self) -> Node:
+        at = self._next().at
+        self._want(_START | {"}", ",", "?"})
+        entries: list[Entry] = []
+        if self.token.kind not in ("}", ","):
+            while True:
+                optional = self.token.kind == "?"
+                if optional:
+                    self._next()
+                key = self._expr()
+                colon = self.token.at
+                self._match(":", _START)
+                entries.append(Entry(colon, key, self._expr(), optional))
+                if self.token.kind != "," or self._ahead() not in _START | {"?"}:
+                    break
+                self._next()
+        self._close("}")
+        return MapLiteral(entries, at=at)
+
+    def _message(self, name: str) -> Node:
+        at = self._next().at
+        entries: list[Entry] = []
+        self._want({"}", ",", "?", "IDENTIFIER", "ESC_IDENTIFIER"})
+        if self.token.kind not in ("}", ","):
+            while True:
+                optional = self.token.kind == "?"
+                if optional:
+                    self._next()
+                self._want({"IDENTIFIER", "ESC_IDENTIFIER"})
+                field = self._next().text.strip("`")
+                colon = self.token.at
+                self._match(":", _START)
+                entries.append(Entry(colon, field, self._expr(), optional))
+                if self.token.kind != "," or self._ahead() not in ("IDENTIFIER", "ESC_IDENTIFIER", "?"):
+                    break
+                self._next()
+        self._close("}")
+        return Message(name, entries, at=at)
+
+    def _literal(self) -> Node:
+        first = self._next()
+        at, text, kind = first.at, first.text, first.kind
+        sign = ""
+        if kind == "-":
+            sign = "-"
+            token = self._next()
+            text, kind = token.text, token.kind
+        if kind == "true" or kind == "false":
+            return Literal(value=kind == "true", type=BOOL, at=at)
+        if kind == "null":
+            return Literal(value=None, type=NULL, at=at)
+        if kind == "STRING":
+            return Literal(value=unquote(text), type=STRING, at=at)
+        if kind == "BYTES":
+            return Literal(value=unquote(text[1:], as_bytes=True), type=BYTES, at=at)
+        if kind == "NUM_FLOAT":
+            number = float(sign + text)
+            if number in (float("inf"), float("-inf")):
+                self.issues.add(at, "invalid double literal")
+            return Literal(value=number, type=DOUBLE, at=at)
+        digits = text.rstrip("uU") if kind == "NUM_UINT" else text
+        value = int(sign + digits, 16 if digits.startswith("0x") else 10)
+        if kind == "NUM_UINT":
+            if value >= 2**64:
+                self.issues.add(at, "invalid uint literal")
+            return Literal(value=UInt(value), type=UINT, at=at)
+        if not -(2**63) <= value < 2**63:
+            self.issues.add(at, "invalid int literal")
+        return Literal(value=value, type=INT, at=at)
+
+
+def _qualified(node: Node) -> str:
+    """The dotted name that a chain of names spells, or nothing."""
+    if isinstance(node, Ident):
+        return node.name
+    if isinstance(node, Select) and not node.test:
+        prefix = _qualified(node.operand)
+        return f"{prefix}.{node.field}" if prefix else ""
+    return ""

@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions: their validation, defaults and status, and the strategy of the resources they define."""

@@ -1,0 +1,151 @@
+"""The text of requests and of stored objects: JSON and YAML in, canonical JSON out.
+
+A fast parser reads the bodies; only what it refuses, and what Go would read differently, goes through the slow reader
+in :mod:`kontend.kube.encoding.json_syntax`, which knows Go's error texts. In the other direction, :func:`canonical`
+writes an object so that equal objects have equal bytes, and says where an object holds something that JSON cannot.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from kontend.kube.encoding.json_syntax import MAX_DEPTH, MalformedJSON, read
+from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
+from kontend.kube.errors import BadRequest
+from kontend.kube.field_errors import go_quote
+
+__all__ = ["InvalidObject", "MalformedJSON", "MalformedYAML", "canonical", "parse_json", "parse_yaml", "summary"]
+
+_LONG_INTEGER: Final = re.compile(rb"[0-9]{19}")
+_KEY_END: Final = re.compile(rb'"[ \t\r\n]*:')
+_OPTIONS: Final = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+
+
+class InvalidObject(BadRequest):
+    """An object made in Python that cannot be written as JSON; the message names the place."""
+
+
+def parse_json(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[str]]:
+    """The value in ``raw`` and, when asked for, the paths of keys that stand in it twice (the last one counts).
+
+    Raises :class:`MalformedJSON` with Go's message, which callers put into a sentence of their own.
+
+    >>> parse_json(b'{"a": [1, {"b": 1, "b": 2}]}', find_duplicates=True)
+    ({'a': [1, {'b': 2}]}, ['a[1].b'])
+    >>> parse_json(b"{oops")
+    Traceback (most recent call last):
+    kontend.kube.encoding.json_syntax.MalformedJSON: invalid character 'o' looking for beginning of object key string
+    """
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return read(raw)
+    # Go reads whole numbers as int64 and what does not fit as float64.
+    if _LONG_INTEGER.search(raw):
+        return read(raw)
+    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH:
+        try:
+            orjson.dumps(value)
+        except TypeError:
+            return read(raw)
+    if find_duplicates and _may_repeat_keys(raw, value):
+        return read(raw)
+    return value, []
+
+
+def _may_repeat_keys(raw: bytes, value: Any) -> bool:
+    """Whether the text has more keys than the value, which has each only once. Escapes may hide quotes: then maybe."""
+    if b"\\u" in raw:
+        return True
+    return len(_KEY_END.findall(raw)) != len(_KEY_END.findall(orjson.dumps(value)))
+
+
+def summary(raw: bytes, most: int = 30) -> str:
+    """The beginning of a body, as the server quotes one that it does not recognise.
+
+    >>> summary(b"{oops"), summary(b""), summary(b"ab")
+    ('{oops', '<empty>', '6162')
+    """
+    if not raw:
+        return "<empty>"
+    if raw[:1] == b"{":
+        if len(raw) > most:
+            return raw[:most].decode("utf-8", "replace") + " ..."
+        return raw.decode("utf-8", "replace")
+    return raw[:most].hex() + (" ..." if len(raw) > most else "")
+
+
+def canonical(obj: Any) -> bytes:
+    """``obj`` as JSON with sorted keys; equal objects have equal bytes.
+
+    Raises :class:`InvalidObject` for what JSON cannot hold: NaN, keys that are not strings, cycles, other types.
+
+    >>> canonical({"b": [1, 2.0], "a": None})
+    b'{"a":null,"b":[1,2]}'
+    >>> canonical({"spec": {"replicas": float("nan")}})
+    Traceback (most recent call last):
+    kontend.kube.encoding.json_text.InvalidObject: spec.replicas: NaN and Infinity cannot be written as JSON
+    """
+    try:
+        data = orjson.dumps(obj, option=_OPTIONS)
+    except TypeError as error:
+        _check(obj, "", set())
+        raise InvalidObject(f"the object cannot be written as JSON: {error}") from error
+    # The encoder writes NaN as null: a null is the only sign of one.
+    if b"null" in data:
+        _check(obj, "", set())
+    # Go writes 2.0 as 2.
+    if b".0" in data:
+        data = orjson.dumps(_with_whole_numbers(obj), option=_OPTIONS)
+    return data
+
+
+def _check(value: Any, path: str, parents: set[int]) -> None:
+    """Raise for the first thing below ``value`` that JSON cannot hold."""
+    where = path or "the object"
+    if value is None or isinstance(value, bool):
+        return
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise InvalidObject(f"{where}: half of a surrogate pair is not text: {go_quote(value)}") from None
+    elif isinstance(value, int):
+        if not -(2**63) <= value < 2**64:
+            raise InvalidObject(f"{where}: {value} does not fit into 64 bits")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidObject(f"{where}: NaN and Infinity cannot be written as JSON")
+    elif isinstance(value, (dict, list, tuple)):
+        if id(value) in parents:
+            raise InvalidObject(f"{where}: the object contains itself")
+        if len(parents) >= MAX_DEPTH:
+            raise InvalidObject(f"{where}: nested more than {MAX_DEPTH} levels deep")
+        parents.add(id(value))
+        if isinstance(value, dict):
+            for key, each in value.items():
+                if not isinstance(key, str):
+                    raise InvalidObject(f"{where}: keys must be strings, found {key!r} of type {type(key).__name__}")
+                _check(each, f"{path}.{key}" if path else key, parents)
+        else:
+            for index, each in enumerate(value):
+                _check(each, f"{path}[{index}]", parents)
+        parents.discard(id(value))
+    else:
+        expected = "a dict, list, str, int, float, bool or None"
+        raise InvalidObject(f"{where}: expected {expected}, found {type(value).__name__}")
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and -(2.0**63) <= value < 2.0**63 else value
+    if isinstance(value, Mapping):
+        return {key: _with_whole_numbers(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_whole_numbers(each) for each in value]
+    return value

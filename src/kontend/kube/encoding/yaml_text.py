@@ -1,0 +1,245 @@
+"""YAML request bodies, read as the server's YAML library reads them.
+
+That library speaks YAML 1.1 with rules of its own: ``y`` and ``on`` are booleans, ``0755`` is octal, base 60 is not
+known, dates stay strings, and only the first document of a text counts. The grammar is PyYAML's; which value a plain
+word stands for is decided here.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from typing import Any, Final
+
+import yaml
+
+from kontend.kube.encoding.json_syntax import MAX_DEPTH
+from kontend.kube.errors import BadRequest
+from kontend.kube.field_errors import go_float, go_quote
+
+_PLAIN: Final = "!plain"
+_MERGE: Final = "<<"
+_TAG: Final = "tag:yaml.org,2002:"
+_MAX_NODES: Final = 1_000_000
+_ALIAS: Final = re.compile(r"\*([0-9A-Za-z_-]+)")
+_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+_INTEGER: Final = re.compile(
+    r"(?P<sign>[-+]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0[bB](?P<bin>[01]+)|0[oO]?(?P<oct>[0-7]+)|(?P<dec>0|[1-9][0-9]*))\Z"
+)
+_WORDS: Final[dict[str, Any]] = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+}
+
+
+#: How deep the server reads.
+_DEEPEST: Final = 10_000
+
+
+class MalformedYAML(BadRequest):
+    """A text that is not YAML, or YAML that cannot become JSON; the message is the server's."""
+
+
+# The C parser has the messages that the server has; the other one is the fallback where it was not built.
+class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[misc]
+    """Leaves every plain word undecided."""
+
+
+_Loader.add_implicit_resolver(_PLAIN, re.compile(""), None)
+
+
+def parse_yaml(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[str]]:
+    """The value of the first document in ``raw``, and the server's strict complaint (at most one) about repeated keys.
+
+    >>> parse_yaml(b"a: y\\nb: [0x10, 1_000, '1', 2024-01-01]\\n")[0]
+    {'a': True, 'b': [16, 1000, '1', '2024-01-01']}
+    >>> parse_yaml(b"a: 1\\na: 2\\n", find_duplicates=True)
+    ({'a': 2}, ['yaml: unmarshal errors:\\n  line 2: key "a" already set in map'])
+    """
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise MalformedYAML("yaml: invalid leading UTF-8 octet") from None
+    if _is_too_deep(text):
+        raise MalformedYAML(f"yaml: exceeded max depth of {_DEEPEST}")
+    loader: Any = None
+    try:
+        loader = _Loader(text)
+        node = loader.get_node() if loader.check_node() else None
+    except yaml.composer.ComposerError as error:
+        alias = _ALIAS.match(text, error.problem_mark.index if error.problem_mark is not None else 0)
+        why = f"unknown anchor '{alias[1]}' referenced" if alias else error.problem
+        raise MalformedYAML(f"yaml: {why}") from None
+    except yaml.MarkedYAMLError as error:
+        raise MalformedYAML(f"yaml: {_place(error)}{error.problem or error.context}") from None
+    except yaml.YAMLError as error:
+        reason = getattr(error, "reason", None) or "unknown problem parsing YAML content"
+        raise MalformedYAML(f"yaml: {reason}") from None
+    except (RecursionError, ValueError):
+        raise MalformedYAML("yaml: exceeded max depth") from None
+    finally:
+        if loader is not None:
+            loader.dispose()
+    reader = _Reader()
+    value = reader.value(node, 0)
+    if find_duplicates and reader.duplicates:
+        return value, ["yaml: unmarshal errors:\n  " + "\n  ".join(reader.duplicates)]
+    return value, []
+
+
+def _is_too_deep(text: str) -> bool:
+    """Whether a text is nested deeper than the server reads; the C parser would overflow the stack."""
+    if sum(text.count(mark) for mark in "[{-?:") <= _DEEPEST:
+        return False
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=_Loader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > _DEEPEST:
+                    return True
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    except yaml.YAMLError:  # it will be found again, and told in the server's words
+        pass
+    return False
+
+
+def _place(error: yaml.MarkedYAMLError) -> str:
+    scanner = isinstance(error, yaml.scanner.ScannerError)
+    if error.problem_mark is not None and error.problem_mark.line:
+        line = error.problem_mark.line + (1 if scanner else 0)
+    else:
+        line = error.context_mark.line if error.context_mark is not None else 0
+    return f"line {line}: " if line else ""
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.duplicates: list[str] = []
+        self.count = 0
+        self.open: set[int] = set()
+
+    def value(self, node: Any, depth: int) -> Any:
+        if node is None:
+            return None
+        self.count += 1
+        if self.count > _MAX_NODES:
+            raise MalformedYAML("yaml: document contains excessive aliasing")
+        if depth > MAX_DEPTH:
+            raise MalformedYAML("yaml: exceeded max depth")
+        if isinstance(node, yaml.ScalarNode):
+            value = _scalar(node)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise MalformedYAML(
+                    f"json: unsupported value: {'NaN' if math.isnan(value) else f'{value:+}'[:4].title()}"
+                )
+            return value
+        if id(node) in self.open:
+            raise MalformedYAML("yaml: anchor value contains itself")
+        self.open.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            result: Any = [self.value(each, depth + 1) for each in node.value]
+        else:
+            result = {}
+            self.mapping(node, result, depth + 1)
+        self.open.discard(id(node))
+        return result
+
+    def mapping(self, node: Any, into: dict[str, Any], depth: int) -> None:
+        for key_node, value_node in node.value:
+            if (
+                isinstance(key_node, yaml.ScalarNode)
+                and key_node.value == _MERGE
+                and key_node.tag in (_PLAIN, _TAG + "merge")
+            ):
+                self.merge(value_node, into, depth)
+                continue
+            key, shown = _key(key_node)
+            value = self.value(value_node, depth)
+            if key in into:
+                self.duplicates.append(f"line {value_node.start_mark.line + 1}: key {shown} already set in map")
+            into[key] = value
+
+    def merge(self, node: Any, into: dict[str, Any], depth: int) -> None:
+        parents = list(reversed(node.value)) if isinstance(node, yaml.SequenceNode) else [node]
+        for parent in parents:
+            if not isinstance(parent, yaml.MappingNode):
+                raise MalformedYAML("yaml: map merge requires map or sequence of maps as the value")
+            if id(parent) in self.open:
+                raise MalformedYAML("yaml: anchor value contains itself")
+            into.update(self.value(parent, depth))
+
+
+def _key(node: Any) -> tuple[str, str]:
+    """A key as JSON has it, and as the complaint about a repeated one shows it."""
+    if not isinstance(node, yaml.ScalarNode):
+        raise MalformedYAML("yaml: invalid map key")
+    value = _scalar(node)
+    if isinstance(value, str):
+        return value, go_quote(value)
+    if value is None:
+        raise MalformedYAML("unsupported map key of type: %!s(<nil>), key: <nil>, value: <nil>")
+    if isinstance(value, bool):
+        text = "true" if value else "false"
+    elif isinstance(value, float) and not math.isfinite(value):
+        text = ".nan" if math.isnan(value) else f"{value:+}".replace("+", "").replace("inf", ".inf")
+    else:
+        text = go_float(value) if isinstance(value, float) else str(value)
+    return text, text
+
+
+def _scalar(node: Any) -> Any:
+    text: str = node.value
+    tag: str = node.tag
+    if tag == _PLAIN:
+        return _plain(text)
+    if tag in (_TAG + "int", _TAG + "float", _TAG + "bool", _TAG + "null"):
+        value = _plain(text)
+        wanted = tag.removeprefix(_TAG)
+        found = _short_tag(value)
+        if wanted == "float" and found == "int":
+            return float(value)
+        if found != wanted:
+            raise MalformedYAML(f"yaml: cannot decode !!{found} `{text}` as a !!{wanted}")
+        return value
+    if tag == _TAG + "binary":
+        try:
+            return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
+        except ValueError:
+            raise MalformedYAML("yaml: !!binary value contains invalid base64 data") from None
+    return text
+
+
+def _short_tag(value: Any) -> str:
+    if value is None:
+        return "null"
+    return {bool: "bool", int: "int", float: "float"}.get(type(value), "str")
+
+
+def _plain(text: str) -> Any:
+    """The value of a word without quotes."""
+    if text in _WORDS:
+        return _WORDS[text]
+    first = text[0]
+    if first not in "0123456789+-.":
+        return text
+    digits = text.replace("_", "") if first != "." else text
+    match = _INTEGER.match(digits)
+    if match:
+        base = next(
+            (size, match[name]) for name, size in (("hex", 16), ("bin", 2), ("oct", 8), ("dec", 10)) if match[name]
+        )
+        number = int(base[1], base[0]) * (-1 if match["sign"] == "-" else 1)
+        if -(2**63) <= number < 2**64:
+            return number if number < 2**63 else float(number)
+    if _FLOAT.match(digits):
+        number_ = float(digits)
+        if math.isfinite(number_):
+            return number_
+    return text

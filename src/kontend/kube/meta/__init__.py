@@ -1,0 +1,1 @@
+"""Names, object metadata, times, label selectors and field selectors."""

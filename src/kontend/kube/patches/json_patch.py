@@ -1,0 +1,328 @@
+"""JSON Patch (RFC 6902) with the habits of the library inside kube-apiserver.
+
+The server follows the standard with a few habits of its own, all kept here: ``replace`` and ``copy`` take a key that is
+not there for ``null``, a negative index counts from the end, the text before the first ``/`` of a pointer is ignored,
+and ``test`` compares numbers and strings as they are written, so that ``2.0`` is not ``2``. Whatever does not apply is
+answered with one and the same sentence; a note on the exception says which operation it was.
+
+Objects are never changed in place: an operation copies the containers on its path and shares everything else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from kontend.kube.encoding.json_syntax import MalformedJSON, go_kind, read
+from kontend.kube.encoding.json_text import parse_json
+from kontend.kube.errors import BadRequest, RequestEntityTooLarge, rejected
+from kontend.kube.field_errors import go_json, go_quote
+from kontend.kube.schema.tree import MISSING
+
+MAX_OPERATIONS: Final = 10_000
+#: All ``copy`` operations of a patch together may not add more bytes than this.
+MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
+
+_FIELDS: Final = frozenset({"op", "path", "from", "value"})
+#: Texts in which a value may be written in another way than the server writes it.
+_UNUSUAL_SPELLING: Final = re.compile(rb"\\|[<>&]|[0-9][.eE]|-0|\xe2\x80[\xa8\xa9]")
+_INDEX: Final = re.compile(r"[+-]?[0-9]{1,18}\Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One step of a patch, with what was left out of it as :data:`~kontend.kube.schema.tree.MISSING`."""
+
+    op: Any
+    path: Any
+    source: Any
+    value: Any
+    #: The value with every scalar as its source text, where the spelling may matter to ``test``.
+    spelled: Any = MISSING
+
+
+class _DoesNotApply(Exception):
+    """Why an operation cannot be carried out."""
+
+
+def parse_json_patch(raw: bytes | Sequence[Any], *, field_validation: str = "Warn") -> list[Operation]:
+    """The operations of a patch, given as text or as parsed JSON.
+
+    Raises :class:`BadRequest` for what is no patch at all. An operation that is merely impossible is refused when it is
+    applied. The server decodes twice unless ``field_validation`` is ``Ignore``, and the first decoder has other words.
+    """
+    ignore = field_validation == "Ignore"
+    prefix, whole, each = (
+        ("", "jsonpatch.Patch", "jsonpatch.Operation")
+        if ignore
+        else ("error decoding patch: ", "[]handlers.jsonPatchOp", "handlers.jsonPatchOp")
+    )
+    if isinstance(raw, bytes):
+        try:
+            patch = parse_json(raw)[0]
+        except MalformedJSON as error:
+            raise BadRequest(prefix + error.message) from error
+    else:
+        patch = raw
+    if patch is None:
+        return []
+    if not isinstance(patch, (list, tuple)):
+        raise BadRequest(f"{prefix}json: cannot unmarshal {go_kind(patch)} into Go value of type {whole}")
+    operations: list[Operation] = []
+    for step in patch:
+        if step is None:
+            step = {}
+        if not isinstance(step, Mapping):
+            raise BadRequest(f"{prefix}json: cannot unmarshal {go_kind(step)} into Go value of type {each}")
+        if not ignore:
+            _check_types(step)
+        get = step.get
+        operations.append(Operation(get("op"), get("path"), get("from"), get("value", MISSING)))
+    if len(operations) > MAX_OPERATIONS:
+        raise RequestEntityTooLarge(
+            "Request entity too large: The allowed maximum operations in a JSON patch is "
+            f"{MAX_OPERATIONS}, got {len(operations)}"
+        )
+    if isinstance(raw, bytes) and _UNUSUAL_SPELLING.search(raw):
+        return _with_spelling(raw, operations)
+    return operations
+
+
+def _check_types(step: Mapping[Any, Any]) -> None:
+    for field in step:
+        if field in ("op", "path", "from") and not isinstance(step[field], (str, type(None))):
+            raise BadRequest(
+                f"error decoding patch: json: cannot unmarshal {go_kind(step[field])} "
+                f"into Go struct field jsonPatchOp.{field} of type string"
+            )
+
+
+def _with_spelling(raw: bytes, operations: list[Operation]) -> list[Operation]:
+    if all(operation.op != "test" for operation in operations):
+        return operations
+    return [
+        Operation(it.op, it.path, it.source, it.value, (spelled or {}).get("value", MISSING))
+        for it, spelled in zip(operations, read(raw, literals=True)[0], strict=True)
+    ]
+
+
+def json_patch_strict_errors(raw: bytes) -> list[str]:
+    """What strict field validation finds in the text of a patch: unknown and repeated fields.
+
+    >>> json_patch_strict_errors(b'[{"op": "remove", "path": "/a", "why": 1}]')
+    ['json patch unknown field "[0].why"']
+    """
+    patch, duplicates = parse_json(raw, find_duplicates=True)
+    unknown = [
+        f"json patch unknown field {go_quote(f'[{index}].{field}')}"
+        for index, step in enumerate(patch or ())
+        for field in step or ()
+        if field not in _FIELDS
+    ]
+    return unknown + [f"json patch duplicate field {go_quote(path)}" for path in duplicates]
+
+
+def apply_json_patch(obj: Any, operations: Iterable[Operation]) -> Any:
+    """``obj`` after all ``operations``, or ``Invalid`` and no change when one of them does not apply.
+
+    >>> append = parse_json_patch([{"op": "add", "path": "/spec/args/-", "value": "b"}])
+    >>> apply_json_patch({"spec": {"args": ["a"]}}, append)
+    {'spec': {'args': ['a', 'b']}}
+    """
+    copied = 0
+    for number, step in enumerate(operations):
+        try:
+            apply = _OPERATIONS.get(step.op) if isinstance(step.op, str) else None
+            if apply is None:
+                raise _DoesNotApply(f"unknown operation {step.op!r}")
+            if apply is _op_copy:
+                copied += len(orjson.dumps(_get(obj, _pointer(step.source, "from"))))
+                if copied > MAX_COPIED_BYTES:
+                    raise _DoesNotApply(f"copies more than {MAX_COPIED_BYTES} bytes")
+            obj = apply(obj, step)
+        except _DoesNotApply as why:
+            raise rejected(f"operation {number} ({step.op} {step.path!r}): {why}") from why
+    return obj
+
+
+def _pointer(text: Any, field: str = "path") -> list[str]:
+    if not isinstance(text, str):
+        raise _DoesNotApply(f"it has no {field}")
+    parts = text.split("/")[1:]
+    if not parts:
+        raise _DoesNotApply(f"the pointer {text!r} names no field")
+    return [part.replace("~1", "/").replace("~0", "~") for part in parts] if "~" in text else parts
+
+
+def _index(text: str, size: int) -> int:
+    """The position that a reference token names in a list of ``size`` items."""
+    if not _INDEX.match(text):
+        raise _DoesNotApply(f"{text!r} is not an index")
+    index = int(text)
+    if index < 0:
+        index += size
+    if not 0 <= index < size:
+        raise _DoesNotApply(f"index {text} is outside the list")
+    return index
+
+
+def _child(at: Any, key: str) -> Any:
+    """What stands at ``key``; a key that an object does not have is null."""
+    if isinstance(at, dict):
+        return at.get(key)
+    if isinstance(at, list):
+        return at[_index(key, len(at))]
+    raise _DoesNotApply(f"there is no object or list around {key!r}")
+
+
+def _get(obj: Any, pointer: list[str]) -> Any:
+    for part in pointer:
+        obj = _child(obj, part)
+    return obj
+
+
+def _changed(obj: Any, pointer: list[str], change: Callable[[Any, str], Any]) -> Any:
+    """``obj`` with ``change`` made in the container that the pointer leads to; the others on the way are copied."""
+    way: list[Any] = [obj]
+    for part in pointer[:-1]:
+        obj = _child(obj, part)
+        way.append(obj)
+    new = change(obj, pointer[-1])
+    for part, at in zip(reversed(pointer[:-1]), reversed(way[:-1]), strict=True):
+        copy = at.copy()
+        if isinstance(at, list):
+            copy[_index(part, len(at))] = new
+        else:
+            copy[part] = new
+        new = copy
+    return new
+
+
+def _add(at: Any, key: str, value: Any) -> Any:
+    if isinstance(at, dict):
+        return {**at, key: value}
+    if isinstance(at, list):
+        index = len(at) if key == "-" else _index(key, len(at) + 1)
+        return [*at[:index], value, *at[index:]]
+    raise _DoesNotApply(f"there is no object or list around {key!r}")
+
+
+def _remove(at: Any, key: str) -> Any:
+    if isinstance(at, dict):
+        if key not in at:
+            raise _DoesNotApply(f"there is no {key!r} to remove")
+        return {each: at[each] for each in at if each != key}
+    if isinstance(at, list):
+        index = _index(key, len(at))
+        return [*at[:index], *at[index + 1 :]]
+    raise _DoesNotApply(f"there is no object or list around {key!r}")
+
+
+def _replace(at: Any, key: str, value: Any) -> Any:
+    if isinstance(at, list):
+        copy = at.copy()
+        copy[_index(key, len(at))] = value
+        return copy
+    return _add(at, key, value)
+
+
+def _value(step: Operation) -> Any:
+    return None if step.value is MISSING else step.value
+
+
+def _op_add(obj: Any, step: Operation) -> Any:
+    return _changed(obj, _pointer(step.path), lambda at, key: _add(at, key, _value(step)))
+
+
+def _op_remove(obj: Any, step: Operation) -> Any:
+    return _changed(obj, _pointer(step.path), _remove)
+
+
+def _op_replace(obj: Any, step: Operation) -> Any:
+    if step.path == "":
+        if not isinstance(step.value, (dict, list)):
+            raise _DoesNotApply("the whole document can only become an object or a list")
+        return step.value
+    return _changed(obj, _pointer(step.path), lambda at, key: _replace(at, key, _value(step)))
+
+
+def _op_move(obj: Any, step: Operation) -> Any:
+    source = _pointer(step.source, "from")
+    value = _get(obj, source)
+    obj = _changed(obj, source, _remove)
+    return _changed(obj, _pointer(step.path), lambda at, key: _add(at, key, value))
+
+
+def _op_copy(obj: Any, step: Operation) -> Any:
+    value = _get(obj, _pointer(step.source, "from"))
+    return _changed(obj, _pointer(step.path), lambda at, key: _add(at, key, value))
+
+
+def _op_test(obj: Any, step: Operation) -> Any:
+    found = obj if step.path == "" else _get(obj, _pointer(step.path))
+    if found is None:
+        same = _value(step) is None
+    elif step.spelled is MISSING:
+        same = _equal(found, step.value)
+    else:
+        same = _equal_as_written(found, step.spelled)
+    if not same:
+        raise _DoesNotApply(f"found {go_json(found)}")
+    return obj
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Equality in which 1, 1.0 and true are three different things."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return len(one) == len(other) and all(key in other and _equal(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return bool(one == other)
+
+
+def _equal_as_written(value: Any, spelled: Any) -> bool:
+    """Whether the server would write ``value`` as it was spelled in the patch (white space and order aside)."""
+    if isinstance(value, dict):
+        return (
+            isinstance(spelled, dict)
+            and len(value) == len(spelled)
+            and all(key in spelled and _equal_as_written(value[key], spelled[key]) for key in value)
+        )
+    if isinstance(value, list):
+        return isinstance(spelled, list) and len(value) == len(spelled) and all(map(_equal_as_written, value, spelled))
+    if value is None or spelled is None:
+        return value is spelled
+    return isinstance(spelled, bytes) and _written(value).encode() == spelled
+
+
+def _written(value: Any) -> str:
+    """A scalar as Go's encoder writes it.
+
+    >>> _written(2.0), _written(1e-7), _written(1e21), _written("a<b")
+    ('2', '1e-7', '1e+21', '"a\\\\u003cb"')
+    """
+    if isinstance(value, float):
+        if value.is_integer() and abs(value) < 1e21:
+            return str(int(value))
+        text = repr(value)
+        if "e" in text and 1e-6 <= abs(value) < 1e21:
+            text = f"{value:.20f}".rstrip("0")
+        mantissa, e, exponent = text.partition("e")
+        return f"{mantissa}{e}{exponent[:1]}{exponent[1:].lstrip('0')}" if e else text
+    return go_json(value).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+_OPERATIONS: Final[dict[str, Callable[[Any, Operation], Any]]] = {
+    "add": _op_add,
+    "remove": _op_remove,
+    "replace": _op_replace,
+    "move": _op_move,
+    "copy": _op_copy,
+    "test": _op_test,
+}

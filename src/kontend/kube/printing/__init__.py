@@ -1,0 +1,1 @@
+"""Server-side printing: the Table of `kubectl get`, its columns and cells."""

@@ -1,0 +1,70 @@
+"""Pieces of table cells that many kinds share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kontend.kube.errors import BadRequest
+from kontend.kube.meta.selectors import selector_from_json
+from kontend.kube.printing.ages import age
+
+Json = Mapping[str, Any]
+NONE: Final = "<none>"
+UNSET: Final = "<unset>"
+
+
+def meta_of(obj: Json) -> Json:
+    """The metadata."""
+    return obj.get("metadata") or {}
+
+
+def name_of(obj: Json) -> str:
+    """The name."""
+    return str(meta_of(obj).get("name", ""))
+
+
+def age_of(obj: Json, now: str) -> str:
+    """How long ago the object was created."""
+    return age(meta_of(obj).get("creationTimestamp"), now)
+
+
+def spec_of(obj: Json) -> Json:
+    """The spec."""
+    return obj.get("spec") or {}
+
+
+def status_of(obj: Json) -> Json:
+    """The status."""
+    return obj.get("status") or {}
+
+
+def containers_of(template: Json | None) -> list[str]:
+    """The names and the images of a pod template's containers."""
+    containers = spec_of(template or {}).get("containers") or []
+    return [",".join(each.get(key, "") for each in containers) for key in ("name", "image")]
+
+
+def selector_text(selector: Json | None, *, empty: str = NONE, bad: str = "<error>") -> str:
+    """A label selector as text."""
+    try:
+        return str(selector_from_json(selector)) or empty
+    except BadRequest:
+        return bad
+
+
+def labels_text(labels: Json | None) -> str:
+    """Labels as text."""
+    return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
+
+
+def first_few(items: list[str], count: int, most: int = 3, empty: str = "") -> str:
+    """The first few items, and how many more there are."""
+    shown = ",".join(items[:most])
+    return f"{shown} + {count - most} more..." if len(items) > most else shown or empty
+
+
+def has_condition(obj: Json, wanted: str) -> bool:
+    """Whether a condition of that type is true."""
+    conditions = status_of(obj).get("conditions") or ()
+    return next((each.get("status") == "True" for each in conditions if each.get("type") == wanted), False)

@@ -1,0 +1,1 @@
+"""OpenAPI schemas: the shared schema tree, pruning, defaulting and validation of custom resources."""

@@ -1,0 +1,1 @@
+"""Caches: views of each kind, and the informers that keep them up to date."""

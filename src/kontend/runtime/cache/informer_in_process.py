@@ -1,0 +1,90 @@
+"""Feeds a cache from a cluster in this process: the list and the watch of every kind, without waiting.
+
+Nothing runs here by itself. ``pump`` asks the cluster's history what happened since the last time and delivers that; a
+kind that is held back stays as it was, which is how a test makes a cache lag.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kontend.cluster.cluster import Cluster
+from kontend.cluster.present import Stream
+from kontend.cluster.request import Request
+from kontend.cluster.seed import resource_of
+from kontend.kube.meta.names import parse_kind
+from kontend.runtime.cache.views import Cache
+from kontend.runtime.client.call import Call, path_of
+from kontend.runtime.client.in_process import InProcess
+
+
+class ClusterFeed:
+    """Keeps the views of a cache up with a cluster."""
+
+    def __init__(self, cluster: Cluster, cache: Cache) -> None:
+        self.cluster = cluster
+        self.cache = cache
+        self._streams: dict[str, Stream] = {}
+        #: Kinds that do not get events for now.
+        self.held: set[str] = set()
+
+    def pump(self, *kinds: str) -> None:
+        """Deliver what happened, of the given kinds or of all that are known and not held back."""
+        for kind in kinds or [each for each in self.cache.views if each not in self.held]:
+            self._pump(kind)
+
+    def forget(self, kind: str) -> None:
+        """A kind is no longer served: whoever asks hears that its objects are gone."""
+        self._streams.pop(kind, None)
+        view = self.cache.views.pop(kind, None)
+        if view is not None:
+            self.cache.deliver(view.replace([], view.version))
+
+    def _pump(self, kind: str) -> None:
+        stream = self._streams.get(kind)
+        if stream is None:
+            self._list(kind)
+            return
+        state = self.cluster.state
+        if state.resource_version <= stream.watch.version:
+            return
+        events, self._streams[kind] = stream.since(state)
+        if any(event["type"] == "ERROR" for event in events):  # the history does not go back so far
+            self._list(kind)
+            return
+        view = self.cache.view(kind)
+        for event in events:
+            changed = view.apply(event["type"], event["object"])
+            if changed is not None:
+                self.cache.deliver([changed])
+        # The history was read to its end: that is as good as a bookmark.
+        view.version = max(view.version, state.resource_version)
+
+    def _list(self, kind: str) -> None:
+        state = self.cluster.state
+        resource = resource_of(state.registry, parse_kind(kind))
+        view = self.cache.view(kind, plural=resource.plural)
+        path = path_of(Call("list", kind), resource.plural, namespaced=resource.namespaced)
+        query = {"watch": ("1",), "resourceVersion": (str(state.resource_version),)}
+        stream = self.cluster.request(Request("GET", path, query)).watch
+        assert stream is not None  # a kind that can be listed can be watched
+        self._streams[kind] = stream
+        self.cache.deliver(view.replace(self.cluster.list(kind), state.resource_version))
+
+
+class CachedInProcess(InProcess):
+    """Answers cached reads from a cache, and all else from the cluster."""
+
+    def __init__(self, cluster: Cluster, feed: ClusterFeed, *, agent: str = "kontend") -> None:
+        super().__init__(cluster, agent=agent)
+        self.feed = feed
+
+    def answer(self, call: Call) -> Any:
+        """The answer to a call. A read that must have seen a version makes the cache catch up first."""
+        if not call.cached or call.subresource:
+            return super().answer(call)
+        cache = self.feed.cache
+        view = cache.view(call.kind)
+        if not view.synced or view.version < call.at_least:
+            self.feed.pump(call.kind)
+        return cache.answer(call)

@@ -1,0 +1,92 @@
+"""A backend for unit tests: a cluster in this process, and caches that have always seen everything.
+
+Nothing waits here. A test that wants a stale read keeps an older state and reads that (:meth:`InProcess.lag`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kontend.cluster.cluster import Cluster
+from kontend.cluster.request import Request
+from kontend.cluster.seed import resource_of
+from kontend.cluster.state import State
+from kontend.kube.errors import BadRequest, from_status
+from kontend.kube.meta.names import parse_kind
+from kontend.runtime.cache.views import OWNER, Indexer, owner_uids
+from kontend.runtime.client.call import METHODS, Call, path_of
+from kontend.runtime.client.patches import Object
+
+
+class InProcess:
+    """Carries calls out on a :class:`Cluster`."""
+
+    def __init__(self, cluster: Cluster, *, agent: str = "kontend") -> None:
+        self.cluster = cluster
+        self.agent = agent
+        #: What the cache has seen, by kind, where it lags; kinds that are not here are read as they are.
+        self.views: dict[str, State] = {}
+        #: Functions from an object to the values it is found under, by kind and by the name of the index.
+        self.indexes: dict[str, dict[str, Indexer]] = {}
+
+    async def call(self, call: Call) -> Any:
+        """Answer at once."""
+        return self.answer(call)
+
+    def answer(self, call: Call) -> Any:
+        """The answer to a call, without an event loop."""
+        resource = resource_of(self.cluster.state.registry, parse_kind(call.kind))
+        cluster = self.cluster
+        if call.cached:
+            view = self.views.get(call.kind)
+            if view is not None and view.resource_version < call.at_least:
+                view = self.views[call.kind] = cluster.state
+            if view is not None:
+                cluster = Cluster(state=view)
+        response = cluster.request(
+            Request(
+                METHODS[call.verb],
+                path_of(call, resource.plural, namespaced=resource.namespaced),
+                {name: (value,) for name, value in call.query if name != "index"},
+                call.body,
+                content_type=call.content_type,
+                user_agent=self.agent,
+            )
+        )
+        if response.code >= 400:
+            raise from_status(response.body) if isinstance(response.body, dict) else BadRequest(str(response.body))
+        index = dict(call.query).get("index")
+        if index is not None:
+            response.body["items"] = self._indexed(call.kind, index, response.body["items"])
+        return response.body
+
+    def _indexed(self, kind: str, index: str, items: list[Object]) -> list[Object]:
+        name, _, value = index.partition("=")
+        indexers = {OWNER: owner_uids} | self.indexes.get(kind, {})
+        if name not in indexers:
+            raise BadRequest(f"{kind} has no index {name!r}; there are: {', '.join(sorted(indexers))}")
+        return [item for item in items if value in indexers[name](item)]
+
+    def lag(self, kind: str, state: State | None = None) -> None:
+        """Let the cache of a kind stay at a state (now, unless given) until it is told to catch up."""
+        self.views[kind] = self.cluster.state if state is None else state
+
+    def catch_up(self, kind: str = "") -> None:
+        """Let the cache of a kind, or all caches, see everything again."""
+        if kind:
+            self.views.pop(kind, None)
+        else:
+            self.views.clear()
+
+    def is_namespaced(self, kind: str) -> bool:
+        """Whether objects of a kind live in namespaces."""
+        return resource_of(self.cluster.state.registry, parse_kind(kind)).namespaced
+
+    def now(self) -> str:
+        """The cluster's time."""
+        return self.cluster.now
+
+    def uuid(self) -> str:
+        """A uuid that nobody on this cluster has had, and always the same one after the same history."""
+        self.cluster.state, uuid = self.cluster.state.next_uid()
+        return uuid

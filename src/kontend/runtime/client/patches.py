@@ -1,0 +1,82 @@
+"""Patches as controllers make them: the difference between an object and a copy of it taken before it was changed.
+
+``merge_from(base)`` is controller-runtime's ``client.MergeFrom(base)``: a JSON merge patch with what changed since
+``base``, lists replaced whole. With ``lock=True`` it carries the resourceVersion of ``base`` as well
+(``MergeFromWithOptimisticLock``), so that it is refused when anybody else wrote in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kontend.cluster.request import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from kontend.kube.encoding.json_text import canonical
+from kontend.kube.errors import BadRequest
+from kontend.kube.patches.merge_patch import merge_patch_diff
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """How to get from an object to a patch of it."""
+
+    content_type: str
+    #: The object before it was changed, for patches that are a difference.
+    base: Mapping[str, Any] | None = None
+    #: Whether the patch carries the base's resourceVersion. None leaves it to the manager's guard for status writes.
+    lock: bool | None = None
+    #: The patch itself, for those that are given.
+    given: bytes = b""
+
+    def data(self, obj: Mapping[str, Any], *, lock_by_default: bool = False) -> bytes:
+        """The bytes to send for ``obj``."""
+        if self.base is None:
+            return self.given
+        diff = merge_patch_diff(self.base, obj)
+        if self.lock or (self.lock is None and lock_by_default):
+            version = (self.base.get("metadata") or {}).get("resourceVersion")
+            if not version:
+                raise BadRequest(
+                    "merge_from: cannot use optimistic lock, the base has no resourceVersion; "
+                    "take the base from an object that was read"
+                )
+            diff.setdefault("metadata", {})["resourceVersion"] = version
+        return canonical(diff)
+
+
+def merge_from(base: Mapping[str, Any], *, lock: bool | None = None) -> Patch:
+    """A merge patch of what changed since ``base``, a copy taken before the changes.
+
+    >>> base = {"metadata": {"name": "w", "resourceVersion": "7"}, "status": {"phase": "Pending"}}
+    >>> changed = {"metadata": {"name": "w", "resourceVersion": "7"}, "status": {"phase": "Ready"}}
+    >>> merge_from(base).data(changed)
+    b'{"status":{"phase":"Ready"}}'
+    >>> merge_from(base, lock=True).data(changed)
+    b'{"metadata":{"resourceVersion":"7"},"status":{"phase":"Ready"}}'
+    """
+    if not isinstance(base, Mapping):
+        raise BadRequest(f"merge_from: the base must be an object that was read, found {base!r}")
+    return Patch(MERGE_PATCH, base=base, lock=lock)
+
+
+def json_patch(operations: Sequence[Mapping[str, Any]]) -> Patch:
+    """A JSON patch (RFC 6902)."""
+    return Patch(JSON_PATCH, given=canonical(list(operations)))
+
+
+def merge_patch(patch: Mapping[str, Any]) -> Patch:
+    """A merge patch (RFC 7396) given as it is."""
+    return Patch(MERGE_PATCH, given=canonical(patch))
+
+
+def strategic_merge_patch(patch: Mapping[str, Any]) -> Patch:
+    """A strategic merge patch, for built-in kinds."""
+    return Patch(STRATEGIC_MERGE_PATCH, given=canonical(patch))
+
+
+def raw(content_type: str, data: bytes) -> Patch:
+    """Any bytes of any type (``client.RawPatch``)."""
+    return Patch(content_type, given=data)

@@ -1,0 +1,1 @@
+"""Managers: run controllers with queues, leader election, health checks and metrics."""

@@ -1,0 +1,162 @@
+"""Runs controllers against a cluster in this process, one reconcile at a time, in an order that never changes.
+
+Events are delivered between reconciles, not during them, so a reconcile that reads its own write back from the cache
+meets the same staleness as on a real cluster (and the same guard). Time is virtual: it moves to the next timer when
+nothing else is left to do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from kontend.cluster.cluster import Cluster
+from kontend.runtime.cache.informer_in_process import CachedInProcess, ClusterFeed
+from kontend.runtime.cache.views import Cache
+from kontend.runtime.client.api import Api
+from kontend.runtime.controller import Controller, Request, check
+from kontend.runtime.guards import Guards, OwnWrites
+from kontend.runtime.manager.controller_loop import Loop, Outcome
+from kontend.runtime.manager.metrics import Metrics
+from kontend.runtime.predicates import Event
+
+
+class Unsettled(AssertionError):
+    """Controllers that did not come to rest; the message says what they kept doing."""
+
+
+class InProcessManager:
+    """Controllers, their queues and one cache, on a :class:`Cluster`."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        controllers: Iterable[Controller],
+        *,
+        guards: Guards | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        """Manage ``controllers``. With a ``clock`` time is what it says, and :meth:`settle` cannot move it."""
+        self.cluster = cluster
+        self.guards = guards or Guards()
+        self.cache = Cache(monotonic=self.guards.monotonic_views)
+        self.feed = ClusterFeed(cluster, self.cache)
+        self.metrics = Metrics()
+        self.writes = OwnWrites(followed=self.cache.views)
+        self._elapsed = 0.0
+        self._began = cluster.state.now
+        self._virtual = clock is None
+        self.clock = clock or (lambda: self._elapsed)
+        #: The errors of requests whose last reconcile failed.
+        self.failing: dict[tuple[str, Request], Exception] = {}
+        #: The last reconciles, for messages.
+        self.recent: deque[Outcome] = deque(maxlen=20)
+        self.reconciles = 0
+        self.loops = [self._loop(controller) for controller in controllers]
+        for loop in self.loops:
+            for kind in loop.controller.kinds:
+                self.cache.view(kind)
+        self.cache.on_event("", self._forget)
+
+    def _loop(self, controller: Controller) -> Loop:
+        check(controller)
+        backend = CachedInProcess(self.cluster, self.feed, agent=controller.name)
+        api = Api(backend, manager=controller.name, guards=self.guards, writes=self.writes)
+        loop = Loop(controller, api, self.clock, self.metrics)
+        for kind, indexers in controller.indexes.items():
+            for name, indexer in indexers.items():
+                self.cache.view(kind).add_index(name, indexer)
+        loop.listen(self.cache, namespaced=backend.is_namespaced(controller.kind), strict=True)
+        return loop
+
+    def _forget(self, event: Event) -> None:
+        """What the cache has seen need not be remembered."""
+        if event.new is None and event.old is not None:
+            self.writes.forget_delete(event.old["metadata"].get("uid", ""))
+
+    def poll(self) -> None:
+        """Deliver what happened in the cluster to the cache and the queues."""
+        self.feed.pump()
+        for kind, view in self.cache.views.items():
+            self.writes.forget_before(kind, view.version)
+
+    def step(self) -> Outcome | None:
+        """Deliver events and run one reconcile, if one is ready. The controllers take turns."""
+        self.poll()
+        for _ in range(len(self.loops)):
+            loop = self.loops[0]
+            self.loops.append(self.loops.pop(0))
+            request = loop.queue.take()
+            if request is not None:
+                return self._run(loop, request)
+        return None
+
+    def _run(self, loop: Loop, request: Request) -> Outcome:
+        outcome = drive(loop.run(request))
+        self.reconciles += 1
+        self.recent.append(outcome)
+        where = (outcome.controller, request)
+        if outcome.error is not None:
+            self.failing[where] = outcome.error
+        else:
+            self.failing.pop(where, None)
+        return outcome
+
+    def next_due(self) -> float | None:
+        """When the next timer is due, on the clock."""
+        return min((due for loop in self.loops if (due := loop.queue.next_due()) is not None), default=None)
+
+    def advance(self, seconds: float) -> None:
+        """Let virtual time pass, for the timers and for the cluster."""
+        self._elapsed += seconds
+        now = self._began + int(self._elapsed)
+        if now > self.cluster.state.now:
+            self.cluster.state = self.cluster.state.replace(now=now)
+
+    def settle(self, *, seconds: float = 60, limit: int = 10_000) -> int:
+        """Run until nothing is ready and no timer is due within ``seconds``; returns the number of reconciles.
+
+        Raises :class:`Unsettled` when a reconcile still fails then, or after ``limit`` reconciles.
+        """
+        begun, until = self.reconciles, self.clock() + seconds
+        counts: Counter[str] = Counter()
+        while True:
+            outcome = self.step()
+            if outcome is not None:
+                counts[f"{outcome.controller} {outcome.request}"] += 1
+                if self.reconciles - begun >= limit:
+                    raise Unsettled(self._livelock(limit, counts))
+                continue
+            due = self.next_due()
+            if due is None or due > until or not self._virtual:
+                break
+            self.advance(due - self.clock())
+        if self.failing:
+            (controller, request), error = next(iter(self.failing.items()))
+            more = f" (and {len(self.failing) - 1} more)" if len(self.failing) > 1 else ""
+            text = f"{controller} still fails for {request} after {seconds:g} s{more}: {error}"
+            raise Unsettled(text) from error
+        return self.reconciles - begun
+
+    def _livelock(self, limit: int, counts: Counter[str]) -> str:
+        busiest = ", ".join(f"{what} {times} times" for what, times in counts.most_common(3))
+        last = "; ".join(str(outcome) for outcome in list(self.recent)[-4:])
+        return (
+            f"not settled after {limit} reconciles: {busiest}. The last ones: {last}. "
+            "A reconcile that writes the same thing again, or a second controller that undoes it, never ends."
+        )
+
+
+def drive(coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """Run a reconcile whose calls are all answered at once, without an event loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        outcome: Outcome = stop.value
+        return outcome
+    coroutine.close()
+    raise TypeError(
+        "the reconcile waits for something that is not the api; in process only calls of the api can be awaited "
+        "(use Result(requeue_after=...) instead of sleeping)"
+    )

@@ -1,0 +1,1 @@
+"""Plans: steps that each happen once, in order, across crashes."""

@@ -1,0 +1,1 @@
+"""Safe writes: status, conditions, spec, finalizers, owner references, tracked children."""

@@ -1,0 +1,280 @@
+"""One child of a parent, tracked by name and uid in the parent's status.
+
+The name says where the child is, the uid says which one it is. What goes wrong without care: a child that was just made
+is deleted because the parent's status, or a cache, still names the one before; a delete by name hits another object; a
+stranger of the same name is taken over. :func:`sync_child` has four rules against that.
+
+- It never reads a cache. The steady state is one server-side apply that carries the tracked uid: it can neither create
+  nor touch another object than the tracked one.
+- What the parent controls (by uid) is the parent's, whatever the status says: it is tracked again, never deleted.
+- Before it creates, takes over or deletes, it reads the parent from the server. If that is not the version in hand, the
+  parent is stale and nothing is done. Deletes and takeovers carry uid and version of what was read.
+- What has happened is stored in the parent's status, locked, before anything else is done.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kontend.kube.errors import ApiError, Conflict, Invalid, NotFound
+from kontend.kube.meta.names import key_of, kind_of
+from kontend.kube.schema.pruning import copy_json
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import Object
+from kontend.runtime.controller import Result
+from kontend.runtime.writes.owners import controller_of, is_controlled_by, with_owner
+from kontend.runtime.writes.scope import StatusScope, scope_of
+from kontend.runtime.writes.snapshot import WrongObject
+
+Impostor = Literal["replace", "adopt", "refuse"]
+Action = Literal[
+    "created",  # there was none
+    "recreated",  # the tracked one was gone
+    "adopted",  # it was there, and nobody controlled it
+    "tracked",  # it was there and the parent's own, but the status did not say so
+    "applied",  # the tracked one is there and has what was desired
+    "replacing",  # an impostor was deleted: call again
+    "removing",  # the child was deleted: call again
+    "terminating",  # the child is on its way out: call again
+    "removed",  # the child is gone
+    "released",  # the child is there, but the parent does not control it any more
+    "skipped",  # the parent is being deleted: nothing is made for it
+]
+
+_IN_A_MOMENT = 1.0
+_LATER = 5.0
+
+
+class ForeignChild(Exception):
+    """An object of the child's name is there and is not the parent's to take."""
+
+    def __init__(self, child: Object) -> None:
+        #: The object that is in the way.
+        self.child = child
+        #: The reference to its controller, if it has one.
+        self.controller = controller_of(child)
+        by = self.controller
+        whose = "not the tracked one"
+        if by is not None:
+            whose = f"controlled by {by.get('kind')} {by.get('name')!r} (uid {by.get('uid')})"
+        super().__init__(f"{kind_of(child)} {key_of(child)} is {whose} and was not touched")
+
+
+@dataclass(frozen=True, slots=True)
+class ChildOutcome:
+    """What became of a child."""
+
+    action: Action
+    #: The child as the server has just answered it, where there is one.
+    child: Object | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether the child is as desired; if not, sync again after ``result`` says so."""
+        return self.action in ("created", "recreated", "adopted", "tracked", "applied")
+
+    @property
+    def observed(self) -> bool:
+        """Whether the child's own controller has seen what was last applied, so that its status is about that."""
+        if not self.settled or self.child is None:
+            return False
+        seen = (self.child.get("status") or {}).get("observedGeneration")
+        return isinstance(seen, int) and seen >= self.child["metadata"].get("generation", 0)
+
+    @property
+    def result(self) -> Result | None:
+        """What a reconcile may return: to come back when there is something left to do."""
+        if self.action in ("replacing", "removing"):
+            return Result(requeue_after=_IN_A_MOMENT)
+        return Result(requeue_after=_LATER) if self.action == "terminating" else None
+
+
+async def sync_child(
+    api: Api,
+    parent: Object | StatusScope,
+    desired: Object,
+    *,
+    field: str = "child",
+    paused: bool = False,
+    impostor: Impostor = "replace",
+) -> ChildOutcome:
+    """Make the child of ``parent`` what ``desired`` says, and keep its name and uid at ``field`` of its status.
+
+    ``desired`` holds only what the parent wants; defaults and what others set stay. ``paused`` asks for no replicas,
+    and back for those of ``desired``. An ``impostor`` has the child's name, another uid than the tracked one and no
+    controller: it is replaced (deleted now, made anew by the next call), adopted or refused. Raises
+    :class:`ForeignChild` for what somebody else controls and :class:`StaleObject` when the parent was not fresh.
+    """
+    scope = scope_of(api, parent)
+    wanted = _wanted(api, scope.obj, desired, paused)
+    if impostor not in ("replace", "adopt", "refuse"):
+        raise WrongObject(f"sync_child: impostor: expected 'replace', 'adopt' or 'refuse', found {impostor!r}")
+    if scope.obj["metadata"].get("deletionTimestamp"):
+        return ChildOutcome("skipped")
+    tracked = _tracked(scope, field)
+    if tracked is not None and tracked.name != wanted["metadata"]["name"]:
+        former = await _remove(api, scope, _named(wanted, tracked.name), field, tracked, None)
+        if former.action not in ("removed", "released"):
+            return former
+        tracked = None
+    if tracked is None:
+        live = await _find(api, wanted)
+    else:
+        try:
+            return _applied("applied", await _apply(api, wanted, uid=tracked.uid))
+        except (Conflict, Invalid) as refused:
+            # No object of that uid, or a reason of its own: only the server can tell.
+            live = await _find(api, wanted)
+            if live is not None and live["metadata"]["uid"] == tracked.uid:
+                raise _reason(live, scope.obj, refused) from refused
+    if live is None:
+        await scope.check_fresh()
+        child = await _apply(api, wanted)
+        await _track(scope, field, child)
+        return ChildOutcome("created" if tracked is None else "recreated", child)
+    if live["metadata"].get("deletionTimestamp"):
+        return ChildOutcome("terminating", live)
+    if is_controlled_by(live, scope.obj):
+        # With the version, too: another instance may have applied what it wants since.
+        child = await _apply(api, wanted, uid=live["metadata"]["uid"], version=live["metadata"]["resourceVersion"])
+        await _track(scope, field, child)
+        return _applied("tracked", child)
+    if controller_of(live) is not None or (tracked is not None and impostor == "refuse"):
+        raise ForeignChild(live)
+    await scope.check_fresh()
+    if tracked is not None and impostor == "replace":
+        await _delete(api, live, None)
+        await scope.store(field, None)
+        return ChildOutcome("replacing")
+    child = await _apply(api, wanted, uid=live["metadata"]["uid"], version=live["metadata"]["resourceVersion"])
+    await _track(scope, field, child)
+    return _applied("adopted", child)
+
+
+async def remove_child(
+    api: Api,
+    parent: Object | StatusScope,
+    child: Object,
+    *,
+    field: str = "child",
+    propagation: str | None = None,
+) -> ChildOutcome:
+    """Delete the child of ``parent`` and forget it once it is gone; ``child`` needs apiVersion, kind and name.
+
+    Only what the parent controls is deleted, tracked or not, with uid and version of what was read. What it does not
+    control any more is released: forgotten and left alone.
+    """
+    scope = scope_of(api, parent)
+    tracked = _tracked(scope, field)
+    named = _named(_addressed(api, scope.obj, child, "remove_child"), tracked.name if tracked else None)
+    return await _remove(api, scope, named, field, tracked, propagation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tracked:
+    name: str
+    uid: str
+
+
+async def _remove(
+    api: Api, scope: StatusScope, named: Object, field: str, tracked: _Tracked | None, propagation: str | None
+) -> ChildOutcome:
+    live = await _find(api, named)
+    if live is None or not is_controlled_by(live, scope.obj):
+        if tracked is not None:
+            await scope.store(field, None)
+        return ChildOutcome("removed") if live is None else ChildOutcome("released", live)
+    if live["metadata"].get("deletionTimestamp"):
+        return ChildOutcome("terminating", live)
+    await scope.check_fresh()
+    await _delete(api, live, propagation)
+    return ChildOutcome("removing")
+
+
+async def _delete(api: Api, live: Object, propagation: str | None) -> None:
+    uid, version = live["metadata"]["uid"], live["metadata"]["resourceVersion"]
+    with suppress(NotFound):  # somebody was faster
+        await api.delete(live, uid=uid, resource_version=version, propagation=propagation)
+
+
+async def _apply(api: Api, wanted: Object, *, uid: str = "", version: str = "") -> Object:
+    child: Object = {**wanted, "metadata": dict(wanted["metadata"])}
+    if uid:
+        child["metadata"]["uid"] = uid
+    if version:
+        child["metadata"]["resourceVersion"] = version
+    await api.apply(child)
+    return child
+
+
+def _applied(action: Action, child: Object) -> ChildOutcome:
+    return ChildOutcome("terminating" if child["metadata"].get("deletionTimestamp") else action, child)
+
+
+async def _find(api: Api, wanted: Object) -> Object | None:
+    try:
+        return await api.live.get(str(kind_of(wanted)), key_of(wanted))
+    except NotFound:
+        return None
+
+
+async def _track(scope: StatusScope, field: str, child: Object) -> None:
+    metadata = child["metadata"]
+    await scope.store(field, {"name": metadata["name"], "uid": metadata["uid"]})
+
+
+def _tracked(scope: StatusScope, field: str) -> _Tracked | None:
+    if not isinstance(field, str) or not all(field.split(".")):
+        raise WrongObject(f"field: expected a path below the status such as 'child' or 'children.web', found {field!r}")
+    found = scope.get(field)
+    if found is None:
+        return None
+    if not isinstance(found, dict) or not all(isinstance(found.get(key), str) for key in ("name", "uid")):
+        raise WrongObject(f"status.{field}: expected the name and uid of a child, found {found!r}")
+    return _Tracked(found["name"], found["uid"]) if found["uid"] else None
+
+
+def _reason(live: Object, parent: Object, refused: ApiError) -> Exception:
+    """Why the tracked child could not be applied: taken by another controller, or what the server says."""
+    if controller_of(live) is not None and not is_controlled_by(live, parent):
+        return ForeignChild(live)
+    return refused
+
+
+def _wanted(api: Api, parent: Object, desired: Any, paused: bool) -> Object:
+    """What is applied: ``desired``, controlled by the parent, without replicas when paused."""
+    wanted = _addressed(api, parent, desired, "sync_child")
+    for key in ("uid", "resourceVersion", "managedFields"):
+        if key in wanted["metadata"]:
+            raise WrongObject(
+                f"sync_child: desired has metadata.{key}; say only what the child should be, not what was read"
+            )
+    wanted["metadata"]["ownerReferences"] = with_owner(wanted, parent, controller=True)
+    if paused:
+        if not isinstance(wanted.get("spec"), dict) or "replicas" not in wanted["spec"]:
+            raise WrongObject("sync_child: to be paused and to come back, desired must have spec.replicas")
+        wanted["spec"]["replicas"] = 0
+    return wanted
+
+
+def _addressed(api: Api, parent: Object, child: Any, caller: str) -> Object:
+    """A copy of a child in the parent's namespace, if it says enough to be found."""
+    metadata = child.get("metadata") if isinstance(child, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
+        raise WrongObject(f"{caller}: expected a child with apiVersion, kind and metadata.name, found {child!r}")
+    if not child.get("apiVersion") or not child.get("kind"):
+        raise WrongObject(f"{caller}: the child {metadata['name']!r} has no apiVersion or kind")
+    addressed: Object = copy_json(child)
+    if api.is_namespaced(str(kind_of(child))):
+        namespace = (parent.get("metadata") or {}).get("namespace")
+        addressed["metadata"].setdefault("namespace", namespace or "default")
+    return addressed
+
+
+def _named(child: Object, name: str | None) -> Object:
+    metadata = {"name": name or child["metadata"]["name"]}
+    if "namespace" in child["metadata"]:
+        metadata["namespace"] = child["metadata"]["namespace"]
+    return {"apiVersion": child["apiVersion"], "kind": child["kind"], "metadata": metadata}

@@ -1,0 +1,199 @@
+"""Conditions: a list in the status that several controllers write, each its own types.
+
+``set_condition`` changes one type in memory. ``patch_conditions`` writes the caller's types and nobody else's: the
+list goes over the wire whole, so the patch is locked, and when it is refused the list is read from the server (never
+from the cache that was stale a moment ago) and merged by type. What a condition says about a generation stays what the
+reconcile saw: merging onto a newer object does not make the observation newer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from kontend.kube.errors import Conflict
+from kontend.kube.meta.names import key_of, kind_of
+from kontend.kube.schema.pruning import copy_json
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import Object
+from kontend.runtime.writes.snapshot import Snapshot, WrongObject
+
+ConditionStatus = Literal["True", "False", "Unknown"] | bool
+_STATUSES = ("True", "False", "Unknown")
+
+
+def condition(type: str, status: ConditionStatus, reason: str, message: str = "") -> dict[str, Any]:
+    """A condition as :func:`patch_conditions` takes it: what it says, without times.
+
+    >>> condition("Ready", True, "AllUp")
+    {'type': 'Ready', 'status': 'True', 'reason': 'AllUp', 'message': ''}
+    """
+    text = str(status) if isinstance(status, bool) else status
+    if not isinstance(type, str) or not type:
+        raise WrongObject(f"condition: expected a type such as 'Ready', found {type!r}")
+    if text not in _STATUSES:
+        raise WrongObject(f"condition {type}: expected a status of 'True', 'False' or 'Unknown', found {status!r}")
+    if not isinstance(reason, str) or not reason:
+        raise WrongObject(f"condition {type}: expected a reason, one CamelCase word, found {reason!r}")
+    if not isinstance(message, str):
+        raise WrongObject(f"condition {type}: expected a message in words, found {message!r}")
+    return {"type": type, "status": text, "reason": reason, "message": message}
+
+
+def get_condition(obj: Mapping[str, Any], type: str) -> dict[str, Any] | None:
+    """The condition of a type, or None."""
+    return next((each for each in _conditions(obj) if each.get("type") == type), None)
+
+
+def is_true(obj: Mapping[str, Any], type: str) -> bool:
+    """Whether a condition is there and says True."""
+    found = get_condition(obj, type)
+    return found is not None and found.get("status") == "True"
+
+
+def set_condition(
+    obj: Object,
+    type: str,
+    status: ConditionStatus,
+    reason: str,
+    message: str = "",
+    *,
+    now: str,
+    observed_generation: int | None = None,
+) -> bool:
+    """Set a condition in memory. Returns whether that changed anything.
+
+    The transition time changes only when the status does. ``observedGeneration`` is the generation of ``obj`` as it was
+    read, unless given: pass it when ``obj`` has been written since, because the answer may hold a newer spec.
+
+    >>> widget = {"metadata": {"generation": 3}}
+    >>> set_condition(widget, "Ready", True, "AllUp", now="2026-01-01T00:00:00Z")
+    True
+    >>> set_condition(widget, "Ready", True, "AllUp", now="2026-01-02T00:00:00Z")
+    False
+    >>> get_condition(widget, "Ready")["lastTransitionTime"], get_condition(widget, "Ready")["observedGeneration"]
+    ('2026-01-01T00:00:00Z', 3)
+    """
+    wanted = condition(type, status, reason, message)
+    generation = observed_generation if observed_generation is not None else _generation(obj)
+    if generation:
+        wanted["observedGeneration"] = generation
+    before = _conditions(obj)
+    after = _merged(before, [wanted], now)
+    if after == before:
+        return False
+    if obj.get("status") is None:
+        obj["status"] = {}
+    obj["status"]["conditions"] = after
+    return True
+
+
+def remove_condition(obj: Object, type: str) -> bool:
+    """Remove a condition in memory. Returns whether it was there."""
+    before = _conditions(obj)
+    after = [each for each in before if each.get("type") != type]
+    if len(after) == len(before):
+        return False
+    obj["status"]["conditions"] = after
+    return True
+
+
+async def patch_conditions(
+    api: Api, obj: Object, conditions: Iterable[Mapping[str, Any]], *, attempts: int = 5
+) -> bool:
+    """Write these conditions of ``obj`` and leave all others as they are on the server. Returns whether it wrote.
+
+    ``conditions`` are dicts with type, status, reason and message; times and the generation are filled in. ``obj``
+    must be as it was read: conditions that are in it already are taken to be stored. When the patch is refused because
+    somebody else wrote, the conditions are merged by type into what the server has, at most ``attempts`` times in all;
+    then the conflict is raised. A verdict of ours about a newer generation, which the server may have by then, is not
+    replaced. ``obj`` then has the conditions, but keeps the version that was read: the rest of it has not been looked
+    at again.
+    """
+    before = Snapshot.of(obj, "patch_conditions")
+    wanted = [_complete(each, before.generation) for each in _listed(conditions)]
+    now = api.now()
+    base, target = before, obj
+    for attempt in range(1, max(attempts, 1) + 1):
+        old = _conditions(target)
+        new = _merged(old, wanted, now)
+        if new == old:
+            break
+        try:
+            await api.status.patch(target, base.patch({"status": {"conditions": new}}, lock=True))
+        except Conflict as refused:
+            if attempt == max(attempts, 1):
+                raise
+            target = await api.live.get(str(kind_of(obj)), key_of(obj))
+            base = Snapshot.of(target, "patch_conditions")
+            if target["metadata"].get("uid") != before.content["metadata"].get("uid"):
+                raise refused  # the object of that name is another one now
+            continue
+        if target is not obj:
+            _show(obj, target)
+        return True
+    if target is not obj:
+        _show(obj, target)
+    return False
+
+
+def _show(obj: Object, written: Mapping[str, Any]) -> None:
+    if obj.get("status") is None:
+        obj["status"] = {}
+    obj["status"]["conditions"] = copy_json(_conditions(written))
+
+
+def _merged(old: list[dict[str, Any]], wanted: Iterable[Mapping[str, Any]], now: str) -> list[dict[str, Any]]:
+    """The list with each wanted condition in the place of the one of its type, or at the end."""
+    merged = list(old)
+    for each in wanted:
+        index = next((at for at, one in enumerate(merged) if one.get("type") == each["type"]), None)
+        if index is None:
+            merged.append({**each, "lastTransitionTime": each.get("lastTransitionTime") or now})
+            continue
+        there = merged[index]
+        if _observed(there) > _observed(each) > 0:
+            continue
+        changed = there.get("status") != each["status"]
+        moment = (each.get("lastTransitionTime") or now) if changed else there.get("lastTransitionTime") or now
+        kept = {name: value for name, value in there.items() if name != "observedGeneration"}
+        merged[index] = {**kept, **each, "lastTransitionTime": moment}
+    return merged
+
+
+def _observed(condition: Mapping[str, Any]) -> int:
+    generation = condition.get("observedGeneration")
+    return generation if isinstance(generation, int) else 0
+
+
+def _complete(given: Any, generation: int | None) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise WrongObject(f"patch_conditions: expected conditions, dicts with type, status and reason, found {given!r}")
+    said = [given.get(name, "") for name in ("type", "status", "reason", "message")]
+    wanted = condition(*said)
+    if generation:
+        wanted["observedGeneration"] = generation
+    rest = {name: value for name, value in given.items() if name not in ("type", "status", "reason", "message")}
+    return {**wanted, **rest}
+
+
+def _listed(conditions: Any) -> list[Any]:
+    if isinstance(conditions, (Mapping, str)) or not isinstance(conditions, Iterable):
+        raise WrongObject(f"patch_conditions: expected a list of conditions, found {conditions!r}")
+    return list(conditions)
+
+
+def _conditions(obj: Mapping[str, Any]) -> list[dict[str, Any]]:
+    status = obj.get("status") if isinstance(obj, Mapping) else None
+    conditions = status.get("conditions") if isinstance(status, Mapping) else None
+    if conditions is None:
+        return []
+    if not isinstance(conditions, list) or not all(isinstance(each, dict) for each in conditions):
+        raise WrongObject(f"status.conditions: expected a list of conditions, found {conditions!r}")
+    return list(conditions)
+
+
+def _generation(obj: Mapping[str, Any]) -> int:
+    metadata = obj.get("metadata") if isinstance(obj, Mapping) else None
+    generation = metadata.get("generation") if isinstance(metadata, Mapping) else None
+    return generation if isinstance(generation, int) else 0

@@ -1,0 +1,191 @@
+"""A reconcile with one status write.
+
+:class:`StatusScope` takes a snapshot of the object once, lets the reconcile change the status in memory, and sends all
+of it as one locked patch at the end, also when the reconcile returns early or raises. What must be stored before the
+next side effect (a tracked child, a plan) is flushed earlier through the same scope, which then goes on from the
+answer: the lock is never one of a version that the reconcile itself has replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from kontend.kube.errors import ApiError, Conflict, NotFound
+from kontend.kube.meta.names import key_of, kind_of
+from kontend.kube.patches.merge_patch import apply_merge_patch
+from kontend.kube.schema.pruning import copy_json
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import Object
+from kontend.runtime.writes.conditions import ConditionStatus, set_condition
+from kontend.runtime.writes.snapshot import Snapshot, WrongObject
+
+_CALLER = "StatusScope"
+
+
+class NotStored(ApiError):
+    """A status field that the server did not keep: the schema of the kind does not have it."""
+
+
+class StaleObject(Conflict):
+    """The object has changed since it was read, so nothing was done for it. Read it again."""
+
+
+class StatusScope:
+    """The status of one object during one reconcile: ``async with StatusScope(api, obj) as scope``.
+
+    Inside, change ``obj["status"]`` (or ``scope.status``, the same dict) and nothing else of ``obj``. Functions that
+    write the object (:func:`mutate_spec`, :func:`add_finalizer`, :func:`sync_child`, :func:`execute` ...) take the
+    scope in the object's place. A write of ``obj`` past the scope would throw away what was changed in memory; it is
+    an error.
+    """
+
+    def __init__(self, api: Api, obj: Object) -> None:
+        self.api = api
+        self.obj = obj
+        self._base = Snapshot.of(obj, _CALLER)
+        #: The generation that was read: the newest one that this reconcile can speak about.
+        self.generation = self._base.generation
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """The status, to be changed in place."""
+        if self.obj.get("status") is None:
+            self.obj["status"] = {}
+        status: dict[str, Any] = self.obj["status"]
+        return status
+
+    @property
+    def version(self) -> str:
+        """The resourceVersion that the next patch is locked to."""
+        return self._base.version
+
+    def set_condition(self, type: str, status: ConditionStatus, reason: str, message: str = "") -> bool:
+        """Set a condition, now, for the generation that was read. Returns whether that changes anything."""
+        now = self.api.now()
+        return set_condition(self.obj, type, status, reason, message, now=now, observed_generation=self.generation or 0)
+
+    def get(self, path: str) -> Any:
+        """The value at a dotted path below the status, or None."""
+        value: Any = self.obj.get("status")
+        for part in path.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        return value
+
+    def put(self, path: str, value: Any) -> None:
+        """Set the value at a dotted path below the status in memory; None removes it."""
+        *parents, last = path.split(".")
+        place = self.status
+        for part in parents:
+            below = place.get(part)
+            if below is None:
+                if value is None:
+                    return
+                below = place[part] = {}
+            if not isinstance(below, dict):
+                raise WrongObject(f"{_CALLER}: cannot set status.{path}: status.{part} is {below!r}, not an object")
+            place = below
+        if value is None:
+            place.pop(last, None)
+        else:
+            place[last] = value
+
+    async def store(self, path: str, value: Any) -> None:
+        """Set a value and flush, so that it is stored before anything else is done. Raises :class:`NotStored`."""
+        self.put(path, value)
+        wanted = copy_json(value)
+        await self.flush()
+        lost = _lost(wanted, self.get(path), f"status.{path}")
+        if lost:
+            kind = kind_of(self.obj)
+            raise NotStored(
+                f"the server did not keep {lost}: the schema of {kind} has no such field; "
+                "add it, or set x-kubernetes-preserve-unknown-fields there"
+            )
+
+    async def flush(self) -> bool:
+        """Send what has changed since the object was read or last flushed. Returns whether anything was sent.
+
+        When it fails the object is left as it was read or last flushed.
+        """
+        try:
+            self._check_version()
+            status = self._base.status_changes(self.obj, _CALLER)
+            if status == {}:
+                return False
+            await self.api.status.patch(self.obj, self._base.patch({"status": status}, lock=True))
+        except BaseException:
+            self._base.restore(self.obj)
+            raise
+        self._base = Snapshot(copy_json(self.obj))
+        return True
+
+    async def check_fresh(self) -> None:
+        """Raise :class:`StaleObject` unless the server has the very version that is in hand."""
+        kind, key = kind_of(self.obj), key_of(self.obj)
+        try:
+            version = (await self.api.live.get(str(kind), key))["metadata"]["resourceVersion"]
+        except NotFound:
+            version = "gone"
+        if version != self.version:
+            raise StaleObject(f"{kind} {key} is {version} on the server, not {self.version}: nothing was done for it")
+
+    def unsaved(self) -> Any:
+        """What has changed in the status and is not flushed: a merge patch of the status, ``{}`` for nothing."""
+        self._check_version()
+        return self._base.status_changes(self.obj, _CALLER)
+
+    def rebase(self, unsaved: Any) -> None:
+        """Go on from the object as a locked write of its own has just answered it, with ``unsaved`` changed again."""
+        self._base = Snapshot(copy_json(self.obj))
+        if isinstance(unsaved, dict):
+            self.obj["status"] = apply_merge_patch(self.status, copy_json(unsaved))
+        else:
+            self.obj.pop("status", None)
+
+    async def __aenter__(self) -> StatusScope:
+        self.obj["status"] = self.status
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # A reconcile that is cancelled or closed has been given up: nothing of it may be sent, nor awaited.
+        if error is not None and not isinstance(error, Exception):
+            return
+        try:
+            await self.flush()
+        except Exception as failure:
+            if error is None:
+                raise
+            error.add_note(f"The status could not be written either: {type(failure).__name__}: {failure}")
+
+    def _check_version(self) -> None:
+        metadata = self.obj.get("metadata")
+        found = metadata.get("resourceVersion") if isinstance(metadata, Mapping) else None
+        if found != self._base.version:
+            raise WrongObject(
+                f"{_CALLER}: the object was written inside the scope but not through it (its resourceVersion went from "
+                f"{self._base.version} to {found}), which threw away the status changed in memory; write it before the "
+                "scope, or pass the scope in its place: mutate_spec(api, scope, ...)"
+            )
+
+
+def scope_of(api: Api, target: Object | StatusScope) -> StatusScope:
+    """The scope itself, or a new one around an object."""
+    return target if isinstance(target, StatusScope) else StatusScope(api, target)
+
+
+def _lost(wanted: Any, stored: Any, path: str) -> str:
+    """The first path below which ``stored`` does not have what was wanted, or nothing."""
+    if isinstance(wanted, dict):
+        if not isinstance(stored, dict):
+            return path
+        return next(filter(None, (_lost(each, stored.get(key), f"{path}.{key}") for key, each in wanted.items())), "")
+    if isinstance(wanted, list):
+        if not isinstance(stored, list) or len(stored) != len(wanted):
+            return path
+        pairs = enumerate(zip(wanted, stored, strict=True))
+        return next(filter(None, (_lost(each, kept, f"{path}[{index}]") for index, (each, kept) in pairs)), "")
+    return "" if wanted == stored else path

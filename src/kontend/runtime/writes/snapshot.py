@@ -1,0 +1,129 @@
+"""An object as it was read, and what has been changed in it since.
+
+Every safe write begins here: take a snapshot of the object before it is changed, change it, and send the difference
+with the version that was read. An object that could not be written anyway (none, not read, without a version to lock)
+is refused at the snapshot, before anything is changed or sent.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kontend.cluster.request import MERGE_PATCH
+from kontend.kube.encoding.json_text import canonical
+from kontend.kube.errors import BadRequest
+from kontend.kube.patches.merge_patch import merge_patch_diff
+from kontend.kube.schema.pruning import copy_json
+from kontend.runtime.client.patches import Object, Patch, raw
+
+Mutate = Callable[[Object], object]
+
+
+class WrongObject(BadRequest):
+    """Something was asked for that cannot be right; the message says what. Nothing was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What an object was when it was read."""
+
+    content: Object
+
+    @classmethod
+    def of(cls, obj: Any, caller: str, *, lock: bool = True) -> Snapshot:
+        """A snapshot of ``obj``, or :class:`WrongObject` in the name of ``caller`` when it cannot be written."""
+        if not isinstance(obj, dict):
+            raise WrongObject(
+                f"{caller}: expected an object that was read (a dict with apiVersion, kind and metadata), found {obj!r}"
+            )
+        metadata = obj.get("metadata")
+        for field in ("apiVersion", "kind"):
+            if not isinstance(obj.get(field), str) or not obj[field]:
+                raise WrongObject(f"{caller}: the object has no {field}; objects that were read have one")
+        if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
+            raise WrongObject(f"{caller}: the object has no metadata.name; objects that were read have one")
+        if lock and (not isinstance(metadata.get("resourceVersion"), str) or not metadata["resourceVersion"]):
+            raise WrongObject(
+                f"{caller}: the {obj['kind']} {metadata['name']!r} has no resourceVersion to lock; "
+                "pass an object that was read"
+            )
+        return cls(copy_json(obj))
+
+    @property
+    def version(self) -> str:
+        """The resourceVersion that was read."""
+        return str(self.content["metadata"].get("resourceVersion") or "")
+
+    @property
+    def generation(self) -> int | None:
+        """The generation that was read, for kinds that count them."""
+        generation = self.content["metadata"].get("generation")
+        return generation if isinstance(generation, int) else None
+
+    def changes(self, obj: Mapping[str, Any]) -> dict[str, Any]:
+        """What is different in ``obj``, as a merge patch. A field that was absent and is null has not changed."""
+        before = self.content
+        if before.get("status") is None:  # an empty status is made so that something can be put into it
+            before = {**before, "status": {}}
+            obj = {**obj, "status": obj.get("status") or {}}
+        diff = merge_patch_diff(before, obj)
+        _forget_nulls(diff, before)
+        return diff
+
+    def status_changes(self, obj: Mapping[str, Any], caller: str) -> Any:
+        """What is different in the status: ``{}`` for nothing. :class:`WrongObject` when anything else is different."""
+        changes = self.changes(obj)
+        status = changes.pop("status", {})
+        if changes:
+            raise WrongObject(
+                f"{caller}: {_first_path(changes)} was changed, but only the status is written here; "
+                "use mutate_spec for spec and metadata"
+            )
+        return status
+
+    def patch(self, changes: Mapping[str, Any], *, lock: bool) -> Patch:
+        """A merge patch of ``changes``, refused by the server if ``lock`` and somebody else wrote since."""
+        body = dict(changes)
+        if lock:
+            body["metadata"] = {**(body.get("metadata") or {}), "resourceVersion": self.version}
+        return raw(MERGE_PATCH, canonical(body))
+
+    def restore(self, obj: Object) -> None:
+        """Make ``obj`` what it was when it was read."""
+        content = copy_json(self.content)
+        obj.clear()
+        obj.update(content)
+
+
+def apply_mutation(mutate: Mutate, obj: Object, caller: str) -> None:
+    """Let the user's function change ``obj``."""
+    answer = mutate(obj)
+    if inspect.isawaitable(answer):
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise WrongObject(f"{caller}: mutate must be a plain function, not async: it changes the object in memory")
+
+
+def check_mutation(mutate: Any, caller: str) -> None:
+    """Refuse what cannot be called."""
+    if not callable(mutate):
+        raise WrongObject(f"{caller}: expected a function that changes the object, found {mutate!r}")
+
+
+def _forget_nulls(diff: dict[str, Any], old: Mapping[str, Any]) -> None:
+    for key in list(diff):
+        change, before = diff[key], old.get(key)
+        if change is None and before is None:
+            del diff[key]
+        elif isinstance(change, dict) and isinstance(before, dict):
+            _forget_nulls(change, before)
+            if not change:
+                del diff[key]
+
+
+def _first_path(changes: Mapping[str, Any]) -> str:
+    key, change = next(iter(changes.items()))
+    return f"{key}.{_first_path(change)}" if isinstance(change, dict) and change else str(key)

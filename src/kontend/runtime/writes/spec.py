@@ -1,0 +1,59 @@
+"""Writes of spec and metadata: copy, mutate, diff, one locked merge patch.
+
+Always locked: spec and metadata have lists and maps that others write too (finalizers, owner references, annotations),
+and a merge patch replaces lists whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import Object
+from kontend.runtime.writes.scope import StatusScope
+from kontend.runtime.writes.snapshot import Mutate, Snapshot, WrongObject, apply_mutation, check_mutation
+
+_CALLER = "mutate_spec"
+_IDENTITY = ("name", "namespace", "uid", "resourceVersion")
+
+
+async def mutate_spec(api: Api, target: Object | StatusScope, mutate: Mutate) -> bool:
+    """Let ``mutate`` change anything but the status of an object, and send what it changed. Returns whether it did.
+
+    Nothing is sent when nothing changed. After success the object is what the server answered; after any error it is
+    what it was before the call, and the error is the server's own. In a :class:`StatusScope` pass the scope: what was
+    changed in the status in memory is kept for its flush.
+    """
+    if isinstance(target, StatusScope):
+        unsaved = target.unsaved()
+        sent = await mutate_spec(api, target.obj, mutate)
+        if sent:
+            target.rebase(unsaved)
+        return sent
+    before = Snapshot.of(target, _CALLER)
+    check_mutation(mutate, _CALLER)
+    try:
+        apply_mutation(mutate, target, _CALLER)
+        changes = before.changes(target)
+        _check(changes)
+        if not changes:
+            before.restore(target)
+            return False
+        await api.patch(target, before.patch(changes, lock=True))
+    except BaseException:
+        before.restore(target)
+        raise
+    return True
+
+
+def _check(changes: Mapping[str, object]) -> None:
+    if "status" in changes:
+        raise WrongObject(f"{_CALLER}: status was changed, but it is not written here; use mutate_status")
+    metadata = changes.get("metadata", {})
+    identity = [field for field in ("apiVersion", "kind") if field in changes]
+    if isinstance(metadata, Mapping):
+        identity += [f"metadata.{field}" for field in _IDENTITY if field in metadata]
+    else:
+        identity.append("metadata")
+    if identity:
+        raise WrongObject(f"{_CALLER}: {identity[0]} was changed, but that says which object this is and must stay")

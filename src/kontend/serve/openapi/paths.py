@@ -1,0 +1,176 @@
+"""The paths of an OpenAPI 3 document: which verbs each resource has, and with which parameters.
+
+Clients look here for two things: the kind that an operation is about, and whether a patch takes ``fieldValidation`` and
+``dryRun``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kontend.cluster.resources import Resource
+from kontend.kube.kinds import SubresourceInfo
+from kontend.serve.openapi.schemas import PATCH, REF, builtin_component, component_name, kind_component, list_component
+
+Json = dict[str, Any]
+
+STATUS: Final = component_name("meta/v1.Status")
+DELETE_OPTIONS: Final = component_name("meta/v1.DeleteOptions")
+
+_TYPES: Final = {
+    "allowWatchBookmarks": "boolean",
+    "force": "boolean",
+    "gracePeriodSeconds": "integer",
+    "ignoreStoreReadErrorWithClusterBreakingPotential": "boolean",
+    "limit": "integer",
+    "orphanDependents": "boolean",
+    "sendInitialEvents": "boolean",
+    "timeoutSeconds": "integer",
+    "watch": "boolean",
+}
+_WRITE: Final = ("dryRun", "fieldManager", "fieldValidation")
+_LIST: Final = (
+    "allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion",
+    "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch",
+)  # fmt: skip
+_DELETE: Final = (
+    "dryRun", "gracePeriodSeconds", "ignoreStoreReadErrorWithClusterBreakingPotential", "orphanDependents",
+    "propagationPolicy",
+)  # fmt: skip
+_DELETE_MANY: Final = tuple(sorted({*_DELETE, *_LIST} - {"allowWatchBookmarks", "watch"}))
+#: Verb: method, the first word of the operation's id, x-kubernetes-action, parameters, codes of success.
+_VERBS: Final[dict[str, tuple[str, str, str, tuple[str, ...], tuple[str, ...]]]] = {
+    "list": ("get", "list", "list", _LIST, ("200",)),
+    "create": ("post", "create", "post", _WRITE, ("200", "201", "202")),
+    "deletecollection": ("delete", "delete", "deletecollection", _DELETE_MANY, ("200",)),
+    "get": ("get", "read", "get", (), ("200",)),
+    "update": ("put", "replace", "put", _WRITE, ("200", "201")),
+    "delete": ("delete", "delete", "delete", _DELETE, ("200", "202")),
+    "patch": ("patch", "patch", "patch", (*_WRITE, "force"), ("200", "201")),
+}
+_JSON_AND_YAML: Final = ("application/json", "application/yaml")
+_PATCHES: Final = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
+_STRATEGIC: Final = "application/strategic-merge-patch+json"
+
+
+def paths_of(resource: Resource) -> Iterator[tuple[str, Json]]:
+    """The paths of one resource, with what each offers."""
+    root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
+    many = f"{root}/namespaces/{{namespace}}/{resource.plural}" if resource.namespaced else f"{root}/{resource.plural}"
+    kind = kind_component(resource)
+    collection = {"list": list_component(resource), "create": kind, "deletecollection": STATUS}
+    single = {"get": kind, "update": kind, "delete": _deleted(resource), "patch": kind}
+    found = _item(resource, collection, ["namespace"] if resource.namespaced else [])
+    if found:
+        yield many, found
+    if resource.namespaced and "list" in resource.verbs:
+        yield f"{root}/{resource.plural}", _item(resource, {"list": collection["list"]}, [], everywhere=True)
+    at = ["name", "namespace"] if resource.namespaced else ["name"]
+    found = _item(resource, single, at)
+    if found:
+        yield f"{many}/{{name}}", found
+    for name, info in sorted(resource.subresources.items()):
+        component = _component_of(resource, info)
+        if component:
+            verbs = {verb: component for verb in info.verbs if verb in _VERBS}
+            yield f"{many}/{{name}}/{name}", _item(resource, verbs, at, subresource=name)
+
+
+def _component_of(resource: Resource, info: SubresourceInfo) -> str:
+    """The component of what a subresource speaks; none for those that are connected to, such as exec."""
+    if info.kind.endswith("Options"):
+        return ""
+    if (info.group, info.version, info.kind) == (resource.group, resource.version, resource.kind):
+        return kind_component(resource)
+    try:
+        return builtin_component(info.group, info.version, info.kind)
+    except KeyError:
+        return ""
+
+
+def _deleted(resource: Resource) -> str:
+    """What a delete answers with: mostly a Status, for some kinds the object."""
+    if resource.custom is not None or not getattr(resource.strategy, "returns_deleted_object", False):
+        return STATUS
+    return kind_component(resource)
+
+
+def _item(
+    resource: Resource, verbs: dict[str, str], at: list[str], *, subresource: str = "", everywhere: bool = False
+) -> Json:
+    allowed = resource.subresources[subresource].verbs if subresource else resource.verbs
+    item: Json = {}
+    for verb, component in verbs.items():
+        if verb in allowed:
+            item[_VERBS[verb][0]] = _operation(resource, verb, component, subresource, everywhere=everywhere)
+    if item:
+        item["parameters"] = [
+            *({"name": each, "in": "path", "required": True, "schema": _text()} for each in at),
+            {"name": "pretty", "in": "query", "schema": _text()},
+        ]
+    return item
+
+
+def _operation(resource: Resource, verb: str, component: str, subresource: str, *, everywhere: bool) -> Json:
+    _, word, action, parameters, codes = _VERBS[verb]
+    info = resource.subresources.get(subresource)
+    custom = resource.custom is not None
+    kind = (resource.group, resource.version, resource.kind)
+    if info is not None and not custom:
+        kind = (info.group, info.version, info.kind)
+    media = _JSON_AND_YAML if custom else (*_JSON_AND_YAML, "application/vnd.kubernetes.protobuf")
+    content = {each: {"schema": {"$ref": REF + component}} for each in sorted(media)}
+    operation: Json = {
+        "tags": [f"{_group_words(resource.group, lower=True)}_{resource.version}"],
+        "operationId": _operation_id(resource, word, verb, subresource, everywhere=everywhere),
+        "parameters": [
+            {"name": each, "in": "query", "schema": {"type": _TYPES.get(each, "string"), "uniqueItems": True}}
+            for each in parameters
+        ],
+        "responses": {
+            **{code: {"description": _REASONS[code], "content": content} for code in codes},
+            "401": {"description": "Unauthorized"},
+        },
+        "x-kubernetes-action": action,
+        "x-kubernetes-group-version-kind": {"group": kind[0], "version": kind[1], "kind": kind[2]},
+    }
+    if verb == "patch":
+        accepted: tuple[str, ...] = _PATCHES if custom else (*_PATCHES, _STRATEGIC)
+        operation["requestBody"] = {"content": _each(accepted, PATCH), "required": True}
+    elif verb in ("create", "update"):
+        accepted = _JSON_AND_YAML if custom else ("*/*",)
+        operation["requestBody"] = {"content": _each(accepted, component), "required": True}
+    elif verb in ("delete", "deletecollection"):
+        operation["requestBody"] = {"content": _each(("*/*",), DELETE_OPTIONS)}
+    return operation
+
+
+_REASONS: Final = {"200": "OK", "201": "Created", "202": "Accepted"}
+
+
+def _each(media_types: tuple[str, ...], component: str) -> Json:
+    return {media_type: {"schema": {"$ref": REF + component}} for media_type in media_types}
+
+
+def _text() -> Json:
+    return {"type": "string", "uniqueItems": True}
+
+
+def _operation_id(resource: Resource, word: str, verb: str, subresource: str, *, everywhere: bool) -> str:
+    collection = "Collection" if verb == "deletecollection" else ""
+    namespaced = "Namespaced" if resource.namespaced and not everywhere else ""
+    tail = subresource[:1].upper() + subresource[1:] + ("ForAllNamespaces" if everywhere else "")
+    where = _group_words(resource.group) + resource.version[:1].upper() + resource.version[1:]
+    return f"{word}{where}{collection}{namespaced}{resource.kind}{tail}"
+
+
+def _group_words(group: str, *, lower: bool = False) -> str:
+    """A group as part of an identifier.
+
+    >>> _group_words("rbac.authorization.k8s.io"), _group_words("", lower=True)
+    ('RbacAuthorization', 'core')
+    """
+    parts = group.removesuffix(".k8s.io").split(".") if group else ["core"]
+    words = "".join(part[:1].upper() + part[1:] for part in "-".join(parts).split("-"))
+    return words[:1].lower() + words[1:] if lower else words

@@ -1,0 +1,1 @@
+"""Durability: records, snapshots, the database, and group commit."""
