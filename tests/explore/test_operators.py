@@ -14,8 +14,7 @@ from kontend.cluster.cluster import Cluster
 from kontend.explore.check import check
 from kontend.explore.ends import end_key
 from kontend.explore.scenario import Bounds, Scenario, always, eventually, update
-from kontend.runtime.command import controllers_in
-from kontend.runtime.user_file import load_file
+from kontend.runtime.user_file import controllers_in, load_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DEPLOYMENT = "Deployment.apps/v1"

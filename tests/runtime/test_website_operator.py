@@ -8,13 +8,12 @@ from typing import Any
 
 import yaml
 
+from cli.test_run import running
 from kontend.cluster.cluster import Cluster
 from kontend.runtime.client.http_backend import HttpBackend
-from kontend.runtime.command import controllers_in
 from kontend.runtime.testing import InProcessManager
-from kontend.runtime.user_file import load_file
+from kontend.runtime.user_file import controllers_in, load_file
 from kontend.serve.background import BackgroundServer
-from runtime.test_command import running
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FILE = EXAMPLES / "website_operator.py"

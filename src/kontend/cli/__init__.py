@@ -1,20 +1,23 @@
-"""The command ``kontend``: finds the subcommand and hands it the arguments.
+"""The command ``kontend``: finds the subcommand, hands it the arguments and reports its errors.
 
-A subcommand is a module with a function that takes the arguments and returns the exit code: 0 for success, 1 when it
-found or met something, 2 for wrong use. Only the one that is asked for is imported, so that each starts fast. argparse,
-because it is there and starts in milliseconds.
+Only the module of the subcommand that was asked for is imported, so that each starts fast. argparse, because it is in
+the standard library and starts in milliseconds.
 """
 
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from importlib import import_module, metadata
 from typing import Final, NamedTuple
 
+from kontend.cli.command import ExitCode, UsageError, write
+
 
 class Command(NamedTuple):
-    """One subcommand: where it is, and what it does in a few words."""
+    """A subcommand: its module, its function, and a summary for the help."""
 
     module: str
     function: str
@@ -22,8 +25,8 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final = {
-    "serve": Command("kontend.cli.serve", "run", "a Kubernetes API server in one process, for any client"),
-    "run": Command("kontend.runtime.command", "run", "run the controllers of a Python file against a cluster"),
+    "serve": Command("kontend.cli.serve", "run", "serve the Kubernetes API from one process, for any client"),
+    "run": Command("kontend.cli.run", "run", "run the controllers of a Python file against a cluster"),
     "explore": Command("kontend.explore.command", "run", "check controllers against every order and every lag"),
     "replay": Command("kontend.explore.command", "replay", "run a counterexample again"),
     "audit": Command("kontend.cli.audit", "run", "find unsafe status and metadata writes in controllers"),
@@ -32,37 +35,49 @@ COMMANDS: Final = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``kontend`` with the given arguments, or with those of the process."""
+    """Run ``kontend`` with the given arguments, or with those of the process, and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        sys.stdout.write(_help())
-        return 0 if arguments else 2
+        write(_help())
+        return ExitCode.OK if arguments else ExitCode.ERROR
     name, *rest = arguments
     if name in ("-V", "--version", "version"):
-        sys.stdout.write(f"kontend {_version()}\n")
-        return 0
+        write(f"kontend {_version()}\n")
+        return ExitCode.OK
     command = COMMANDS.get(name)
     if command is None:
         sys.stderr.write(f"kontend: {_unknown(name)}\n")
-        return 2
-    run: Callable[[Sequence[str]], int] = getattr(import_module(command.module), command.function)
+        return ExitCode.ERROR
+    return _run(name, command, rest)
+
+
+def _run(name: str, command: Command, arguments: Sequence[str]) -> int:
     try:
-        return run(rest)
+        run: Callable[[Sequence[str]], int] = getattr(import_module(command.module), command.function)
+        return run(arguments)
+    except UsageError as error:
+        sys.stderr.write(f"kontend {name}: {error}\n")
+        return ExitCode.ERROR
+    except SystemExit as stop:  # argparse, after --help
+        return stop.code if isinstance(stop.code, int) else ExitCode.OK if stop.code is None else ExitCode.ERROR
     except KeyboardInterrupt:
-        return 130
+        return ExitCode.INTERRUPTED
+    except Exception as error:
+        # Python itself would exit with 1, which means that the command found something.
+        traceback.print_exc()
+        sys.stderr.write(f"kontend {name}: internal error: {type(error).__name__}: {error}\n")
+        return ExitCode.ERROR
 
 
 def _help() -> str:
     lines = ["kontend finds, explains and prevents concurrency bugs in Kubernetes controllers, without a cluster.", ""]
     lines += [f"  kontend {name:<8} {command.summary}" for name, command in COMMANDS.items()]
-    return "\n".join([*lines, "", "kontend COMMAND --help says more; kontend --version says which this is.", ""])
+    return "\n".join([*lines, "", "'kontend COMMAND --help' lists the options of a command.", ""])
 
 
 def _unknown(name: str) -> str:
-    from difflib import get_close_matches
-
     close = get_close_matches(name, COMMANDS, n=1)
-    hint = f"Did you mean kontend {close[0]}?" if close else f"There are: {', '.join(COMMANDS)}."
+    hint = f"Did you mean kontend {close[0]}?" if close else f"The commands are: {', '.join(COMMANDS)}."
     kind = "option" if name.startswith("-") else "command"
     return f"no {kind} {name!r}. {hint}"
 

@@ -7,8 +7,6 @@ who changes it once.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -16,12 +14,12 @@ from typing import Any, Final
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.seed import UnknownKind
-from kontend.explore.place import defined_at, raised_at
+from kontend.explore.place import defined_at
 from kontend.explore.preflight import check_written
 from kontend.explore.scenario import BadScenario, Bounds, Scenario, patch
 from kontend.kube.meta.names import GroupVersionKind, parse_kind
 from kontend.runtime.controller import Controller
-from kontend.runtime.user_file import BadFile, load_file
+from kontend.runtime.user_file import BadFile, controllers_in, load_file
 
 _WORLDS: Final = 20_000
 #: The name of a scenario that nobody wrote.
@@ -57,25 +55,13 @@ def scenarios_in(path: str | Path) -> dict[str, Scenario]:
     found = {name: value for name, value in vars(module).items() if isinstance(value, Scenario)}
     if found:
         return found
-    controllers = list(_controllers(module))
+    try:
+        controllers = controllers_in(module, otherwise="define a Scenario")
+    except BadFile as error:
+        raise BadScenario(str(error)) from error
     if not controllers:
-        raise BadScenario(f"{path}: it defines neither a Scenario nor a Controller that can be made without arguments")
+        raise BadScenario(f"{path}: it defines neither a Scenario nor a Controller")
     return {"controllers": made_up(controllers)}
-
-
-def _controllers(module: ModuleType) -> Iterable[Controller]:
-    for value in vars(module).values():
-        if not inspect.isclass(value) or not issubclass(value, Controller) or value.__module__ != module.__name__:
-            continue
-        if not value.kind:
-            continue
-        try:
-            yield value()
-        except TypeError:
-            continue
-        except Exception as error:
-            message = f"{value.__name__}() raised {type(error).__name__}: {error}; define a Scenario"
-            raise BadScenario(message, raised_at(error)) from error
 
 
 def made_up(controllers: list[Controller]) -> Scenario:

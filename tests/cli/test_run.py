@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from kontend.cli import main
 from kontend.cluster.cluster import Cluster
 from kontend.runtime.client.http_backend import HttpBackend
-from kontend.runtime.command import controllers_in, run
-from kontend.runtime.user_file import load_file
+from kontend.runtime.user_file import controllers_in, load_file
 from kontend.serve.background import BackgroundServer
 from runtime.samples import GADGET, GADGETS, gadget
 
@@ -45,8 +45,7 @@ def written(path: Path, text: str = OPERATOR) -> Path:
 @contextmanager
 def running(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """``kontend run`` in a process of its own."""
-    start = "import sys; from kontend.runtime.command import run; sys.exit(run(sys.argv[1:]))"
-    command = [sys.executable, "-c", start, *arguments]
+    command = [sys.executable, "-m", "kontend", "run", *arguments]
     with subprocess.Popen(command, text=True, stderr=subprocess.PIPE) as process:
         try:
             yield process
@@ -99,28 +98,34 @@ def test_only_the_controllers_that_a_file_defines_are_run(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "code", "words"),
+    ("text", "options", "words"),
     [
-        ("", [], 2, "no controller: expected a class that extends kontend.Controller"),
-        (OPERATOR, ["--server", "here"], 2, "--server: expected a URL"),
-        (OPERATOR, ["--server", "http://x", "--context", "y"], 2, "choose one"),
-        (OPERATOR, ["--kubeconfig", "/nowhere/config"], 1, "/nowhere/config: no such file"),
-        (OPERATOR, ["--server", "http://127.0.0.1:9", "--status-address", "x"], 1, "expected host:port"),
-        (OPERATOR + "manager = Manager(Marks())", ["--leader-elect", "l"], 2, "makes its own manager; say it there"),
-        (OPERATOR + "Marks.__init__ = lambda self, x: None", [], 2, "cannot be made without arguments"),
-        (OPERATOR + "Marks.kind = 'Gadget'", ["--server", "http://x"], 2, "expected Kind.group/version"),
+        ("", [], "it defines no controller: expected a class that extends kontend.Controller"),
+        (OPERATOR, ["--server", "here"], "--server: expected a URL"),
+        (OPERATOR, ["--server", "http://x", "--context", "y"], "choose one"),
+        (OPERATOR, ["--kubeconfig", "/nowhere/config"], "/nowhere/config: no such file"),
+        (OPERATOR, ["--server", "http://127.0.0.1:9", "--status-address", "x"], "expected host:port"),
+        (OPERATOR + "manager = Manager(Marks())", ["--leader-elect", "l"], "makes its own manager; set it there"),
+        (
+            OPERATOR + "Marks.__init__ = lambda self, x: None",
+            [],
+            "Marks() raised TypeError: <lambda>() missing 1 required positional argument: 'x'; construct it",
+        ),
+        (OPERATOR + "Marks.kind = 'Gadget'", ["--server", "http://x"], "expected Kind.group/version"),
     ],
 )
-def test_what_cannot_run_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, options: list[str], code: int, words: str
+def test_a_file_that_cannot_run_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, options: list[str], words: str
 ) -> None:
-    assert run([str(written(tmp_path / "file.py", text)), *options]) == code
-    assert words in capsys.readouterr().err
+    assert main(["run", str(written(tmp_path / "file.py", text)), *options]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("kontend run: ")
+    assert words in message
 
 
 def test_wrong_options_and_help_have_their_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([str(tmp_path / "missing.py")]) == 2
+    assert main(["run", str(tmp_path / "missing.py")]) == 2
     assert "no such file" in capsys.readouterr().err
-    assert run(["--help"]) == 0
+    assert main(["run", "--help"]) == 0
     assert "--leader-elect" in capsys.readouterr().out
-    assert run(["file.py", "--without-guard", "nothing"]) == 2
+    assert main(["run", "file.py", "--without-guard", "nothing"]) == 2

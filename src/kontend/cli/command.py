@@ -1,0 +1,83 @@
+"""What all subcommands share: their parser, their exit codes, and the one way to report that they cannot go on.
+
+A subcommand is a function that takes its arguments and returns an :class:`ExitCode`. It raises :class:`UsageError` when
+it cannot do what it was asked to; :func:`kontend.cli.main` prints ``kontend COMMAND: message`` to standard error and
+exits with 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import NoReturn
+
+
+class ExitCode(IntEnum):
+    """The exit codes of every subcommand."""
+
+    #: The command did its work and found nothing.
+    OK = 0
+    #: The command did its work and found something: a violation, an unsafe write.
+    FINDINGS = 1
+    #: The command could not do its work: wrong arguments, an unreadable file, an unreachable server, an internal error.
+    ERROR = 2
+    #: The search stopped at a limit before it could decide.
+    UNDECIDED = 3
+    #: Ctrl-C.
+    INTERRUPTED = 130
+
+
+class UsageError(Exception):
+    """A subcommand cannot do what it was asked to; the message names the reason and the way out."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that raises :class:`UsageError` instead of exiting."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise ``message`` as a :class:`UsageError`."""
+        raise UsageError(f"{message}\nTry '{self.prog} --help'.")
+
+
+@contextmanager
+def usage_errors(*types: type[Exception]) -> Iterator[None]:
+    """Turn exceptions of these types, whose messages are meant for users, into a :class:`UsageError`.
+
+    >>> with usage_errors(ZeroDivisionError):
+    ...     1 / 0
+    Traceback (most recent call last):
+    kontend.cli.command.UsageError: division by zero
+    """
+    try:
+        yield
+    except types as error:
+        raise UsageError(str(error)) from error
+
+
+def at_least(minimum: int) -> Callable[[str], int]:
+    """Type of an option that takes a whole number of at least ``minimum``.
+
+    >>> at_least(1)("4")
+    4
+    """
+
+    def number(text: str) -> int:
+        if not text.isascii() or not text.isdecimal() or len(text) > 18 or int(text) < minimum:
+            raise argparse.ArgumentTypeError(f"expected a whole number, at least {minimum}, found {text}")
+        return int(text)
+
+    return number
+
+
+def write(text: str) -> None:
+    """Write to standard output at once. A reader that has gone away (``| head``) is not an error."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would complain again when it flushes standard output at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
