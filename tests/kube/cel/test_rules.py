@@ -152,3 +152,18 @@ def test_rules_never_raise_on_data_that_does_not_fit(value: Any, old: Any) -> No
         ),
     }
     errors(node, value, old)
+
+
+def test_a_reserved_word_after_a_dot_is_a_field() -> None:
+    words = ["import", "namespace", "if", "package"]
+    texts = [text for word in words for text in (f"self.{word} == 'x'", f"has(self.{word})", f"self.__{word}__ == 'x'")]
+    node = {
+        "type": "object",
+        "properties": {word: {"type": "string"} for word in words},
+        "x-kubernetes-validations": rules(*texts),
+    }
+    assert errors(node, dict.fromkeys(words, "x")) == []
+    assert errors(node, {"if": "x", "import": "x", "package": "x", "namespace": "y"}) == [
+        "<nil>: Invalid value: failed rule: self.namespace == 'x'",
+        "<nil>: Invalid value: failed rule: self.__namespace__ == 'x'",
+    ]

@@ -68,7 +68,7 @@ def compile_expression(source: str, declaration: Declaration, *, optional_old: b
     old_type = types.optional_of(declaration.type) if optional_old else declaration.type
     structs = declaration.structs
     fields = {
-        name: {field: each.type for field, (_, each) in (struct.fields or {}).items()}
+        name: {field: declared.type for field, (_, declared) in struct.selectable().items()}
         for name, struct in structs.items()
     }
     environment = Environment({"self": declaration.type, "oldSelf": old_type}, fields)

@@ -115,9 +115,7 @@ class Compiler:
         return inner if isinstance(inner, Mapping) and converter(inner) is not None else None
 
     def _field(self, kind: Type, name: str) -> tuple[str, Declaration]:
-        fields = self.structs[kind.name].fields
-        assert fields is not None
-        return fields[name]
+        return self.structs[kind.name].selectable()[name]
 
     def _optional_field(self, operand: Run, kind: Type, name: str, test: bool) -> Run:
         key, convert = name, None

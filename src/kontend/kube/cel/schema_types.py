@@ -1,8 +1,9 @@
 """What rules see of an object: its schema as CEL types, and its JSON as CEL values.
 
 Fields are named by identifiers, so other characters are escaped (``a-b`` is ``a__dash__b``) and reserved words are
-wrapped (``__namespace__``). Fields whose schema says nothing (unknown fields that are preserved) are not seen.
-Sizes are kept as well, because the cost of a rule is estimated from how large its data may grow.
+wrapped (``__namespace__``); after a dot the word itself does as well (``self.namespace``). Fields whose schema says
+nothing (unknown fields that are preserved) are not seen. Sizes are kept as well, because the cost of a rule is
+estimated from how large its data may grow.
 """
 
 from __future__ import annotations
@@ -64,6 +65,12 @@ class Declaration:
     element: Declaration | None = None
     keys: Declaration | None = None
     structs: dict[str, Declaration] = field(default_factory=dict)
+
+    def selectable(self) -> dict[str, tuple[str, Declaration]]:
+        """The fields by every name that may follow a dot: reserved words stand for themselves there."""
+        fields = self.fields or {}
+        reserved = {key: (key, declared) for key, declared in fields.values() if key in _RESERVED}
+        return {**reserved, **fields}
 
 
 def declare(node: Mapping[str, Any], *, resource: bool, name: str = "selfType") -> Declaration | None:
