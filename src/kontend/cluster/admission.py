@@ -1,4 +1,4 @@
-"""Admission: what may change or refuse a write between its decoding and its storage.
+"""Admission: changes or refuses a write between its decoding and its storage.
 
 First the mutating hooks (the namespace's life cycle, the built-in plugins of the kind, then the user's own functions),
 later, on the object as it will be stored, the validating ones. A hook of the user is a plain function from a
@@ -52,7 +52,7 @@ class Hooks:
 
 
 def admit(state: State, target: Target, obj: dict[str, Any] | None, old: dict[str, Any] | None) -> None:
-    """Run everything that may change ``obj``, in place; on a delete ``obj`` is None."""
+    """Runs everything that may change ``obj``, in place; on a delete ``obj`` is None."""
     _check_namespace(state, target, obj, creating=old is None)
     if obj is not None and not target.subresource:
         if old is None:
@@ -67,7 +67,7 @@ def admit(state: State, target: Target, obj: dict[str, Any] | None, old: dict[st
 
 
 def validate(state: State, target: Target, obj: dict[str, Any] | None, old: Mapping[str, Any] | None) -> None:
-    """Let the validating hooks see the object as it will be stored."""
+    """Lets the validating hooks see the object as it will be stored."""
     if state.hooks.validating:
         _call(state.hooks.validating, target, obj, old, changing=False)
 
@@ -116,7 +116,7 @@ def _stored(state: State) -> Callable[[str, str], Iterable[Mapping[str, Any]]]:
 
 
 def _check_namespace(state: State, target: Target, obj: Any, *, creating: bool) -> None:
-    """Nothing is written into a namespace that is not there; nothing new into one that is going away."""
+    """Refuses writes into a namespace that does not exist, and creates in one that is terminating."""
     if not target.resource.namespaced or obj is None:
         return
     version = state.find("namespaces", Key("", target.namespace))

@@ -2,7 +2,7 @@
 
 :class:`Cluster` holds one current :class:`~kontend.cluster.state.State` and sends every call through
 :func:`~kontend.cluster.handle.handle`, so it answers exactly what ``kontend serve`` would answer over HTTP. What the
-server refuses is raised as an :class:`~kontend.kube.errors.ApiError` with the server's own words.
+server refuses is raised as an :class:`~kontend.kube.errors.ApiError` with the server's own message.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Cluster:
         if mutating or validating:
             hooks = Hooks(tuple((mutating or {}).items()), tuple((validating or {}).items()))
             self.state = self.state.replace(hooks=hooks)
-        #: What the server said in Warning headers to the last request.
+        #: The Warning headers of the last response.
         self.warnings: Warnings = []
 
     def fork(self) -> Cluster:
@@ -90,7 +90,7 @@ class Cluster:
         return rfc3339(self.state.now)
 
     def advance(self, seconds: int) -> None:
-        """Let time pass."""
+        """Lets time pass."""
         if isinstance(seconds, bool) or not isinstance(seconds, int) or seconds < 0:
             raise BadRequest(f"advance: expected a whole number of seconds, not negative, found {seconds!r}")
         self.state = self.state.replace(now=self.state.now + seconds)
@@ -140,7 +140,7 @@ class Cluster:
         labels: str | Mapping[str, str] = "",
         fields: str = "",
     ) -> Events:
-        """What a watch from version ``since`` has to say up to now: ``{"type": ..., "object": ...}``, oldest first."""
+        """Returns the events after version ``since`` up to now, oldest first: ``{"type": ..., "object": ...}``."""
         query = {
             "watch": "1",
             "resourceVersion": _text("since", since),
@@ -155,7 +155,7 @@ class Cluster:
     def create(
         self, obj: Mapping[str, Any], *, manager: str = "", dry_run: bool = False, field_validation: str = ""
     ) -> Object:
-        """Create an object; without a namespace, in ``default``. Returns it as stored."""
+        """Creates an object; without a namespace, in ``default``. Returns it as stored."""
         resource, namespace, _ = self._address(obj)
         query = _write_query(manager, dry_run, field_validation)
         answer: Object = self._send("POST", resource, namespace, body=canonical(obj), query=query).body
@@ -170,7 +170,7 @@ class Cluster:
         dry_run: bool = False,
         field_validation: str = "",
     ) -> Object:
-        """Replace an object; with ``subresource="status"`` only its status. Its resourceVersion is the lock."""
+        """Replaces an object; with ``subresource="status"`` only its status. Its resourceVersion is the lock."""
         resource, namespace, name = self._address(obj)
         query = _write_query(manager, dry_run, field_validation)
         body = canonical(obj)
@@ -180,7 +180,7 @@ class Cluster:
         return answer
 
     def update_status(self, obj: Mapping[str, Any], *, manager: str = "") -> Object:
-        """Replace the status of an object."""
+        """Replaces the status of an object."""
         return self.update(obj, subresource="status", manager=manager)
 
     def patch(
@@ -196,7 +196,7 @@ class Cluster:
         dry_run: bool = False,
         field_validation: str = "",
     ) -> Object:
-        """Patch an object: a merge patch when ``patch`` is an object, a JSON patch when it is a list, or ``type``."""
+        """Patches an object: a merge patch when ``patch`` is an object, a JSON patch when it is a list, or ``type``."""
         chosen = type or ("merge" if isinstance(patch, Mapping) else "json")
         if chosen not in _PATCH_TYPES or chosen == "apply":
             raise BadRequest(
@@ -253,7 +253,7 @@ class Cluster:
         grace_period: int | None = None,
         dry_run: bool = False,
     ) -> Object:
-        """Delete an object, if its uid and resourceVersion are the given ones. Returns what the server answers."""
+        """Deletes an object, if its uid and resourceVersion are the given ones. Returns what the server answers."""
         resource = self._resource(kind)
         options = _delete_body(uid, resource_version, propagation, grace_period, dry_run)
         answer: Object = self._send("DELETE", resource, namespace, _text("name", name), body=options).body
@@ -268,7 +268,7 @@ class Cluster:
         fields: str = "",
         propagation: str | None = None,
     ) -> Objects:
-        """Delete all objects that the selectors match. Returns them."""
+        """Deletes all objects that the selectors match. Returns them."""
         query = {"labelSelector": _selector(labels), "fieldSelector": fields}
         body = _delete_body(None, None, propagation, None, False)
         items: Objects = self._send("DELETE", self._resource(kind), namespace, query=query, body=body).body["items"]
@@ -277,7 +277,7 @@ class Cluster:
     # Everything else
 
     def request(self, request: Request) -> Response:
-        """Send any request, and get the answer as it would go over the wire."""
+        """Sends any request; returns the response as it would go over the wire."""
         self.state, response = handle(self.state, request)
         self.warnings = response.warnings
         return response
@@ -307,7 +307,7 @@ class Cluster:
         return resource_of(self.state.registry, _parsed_kind(kind))
 
     def _address(self, obj: Mapping[str, Any]) -> tuple[Resource, str, str]:
-        """Where an object is served."""
+        """Returns the path that serves an object."""
         if not isinstance(obj, Mapping):
             raise BadRequest(f"obj: expected an object (a dict with apiVersion, kind and metadata), found {obj!r}")
         kind = kind_of(obj)

@@ -29,7 +29,7 @@ _MEDIA_TYPES: Final = "application/json, application/yaml, application/vnd.kuber
 
 
 def check_size(body: bytes) -> None:
-    """Refuse what is too large to be an object."""
+    """Refuses what is too large to be an object."""
     if len(body) > BODY_LIMIT:
         raise RequestEntityTooLarge(
             f"Request entity too large: limit is {BODY_LIMIT}", details={}, reason="RequestEntityTooLarge"
@@ -37,7 +37,7 @@ def check_size(body: bytes) -> None:
 
 
 def parse_body(request: Request, *, strict: bool = False) -> tuple[Any, list[str]]:
-    """The value in a body, and what strict validation finds in its text. Raises Malformed… for bad syntax."""
+    """Returns the value in a body, and the errors of strict validation. Raises Malformed… for bad syntax."""
     media_type = request.content_type.partition(";")[0].strip() or JSON
     if media_type == JSON:
         value, duplicates = parse_json(request.body, find_duplicates=strict)

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions at work: what follows when one is created, changed or deleted.
+"""The controllers of CustomResourceDefinitions: the consequences of creating, changing or deleting one.
 
 kube-apiserver does this in controllers of its own, a moment later. Here it is part of the same step: a new definition
 is accepted and established at once, a changed one serves its new versions, a deleted one takes its objects with it.
@@ -25,7 +25,7 @@ _KIND: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDef
 
 
 def follow(before: State, after: State) -> State:
-    """Do what follows from the changes between two states, if a definition is among them."""
+    """Applies the consequences of the changes between two states, if a definition is among them."""
     if after is before or after.resource_version == before.resource_version:
         return after
     if before.kinds.get(DEFINITIONS) is after.kinds.get(DEFINITIONS):
@@ -53,7 +53,7 @@ def _registry(state: State) -> Registry:
 
 
 def _is_established(definition: dict[str, Any]) -> bool:
-    """Whether its names were accepted; one whose names are taken by another is stored, but not served."""
+    """Reports whether a definition's names were accepted; one with names of another is stored, but not served."""
     conditions = (definition.get("status") or {}).get("conditions") or ()
     return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
 
@@ -73,7 +73,7 @@ def _resources_of(definition: dict[str, Any]) -> list[Resource]:
 
 
 def _settle(state: State, change: Change) -> State:
-    """Accept the names of a definition and mark it for cleanup when it is being deleted."""
+    """Accepts the names of a definition and marks it for cleanup when it is being deleted."""
     version = state.find(DEFINITIONS, change.key)
     if version is None:
         return state
@@ -105,7 +105,7 @@ def _is_custom_removal(state: State) -> bool:
 
 
 def _finish_deletions(state: State) -> State:
-    """Delete the objects of dying definitions, and the definitions that have none left."""
+    """Deletes the objects of dying definitions, and the definitions that have none left."""
     for key, version in list(state.objects(DEFINITIONS).items()):
         if b'"deletionTimestamp"' not in version.body:
             continue

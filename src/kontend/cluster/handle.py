@@ -31,7 +31,7 @@ Outcome = tuple[State, Any, int]
 
 
 def handle(state: State, request: Request) -> tuple[State, Response]:
-    """Answer one request: the state after it, and the response."""
+    """Answers one request: the state after it, and the response."""
     target: Target | None = None
     try:
         found = discovery.respond(state.registry, request)

@@ -26,18 +26,18 @@ _STRICTNESS: Final = ("", "Ignore", "Strict", "Warn")
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How a create, update or patch is to be done."""
+    """The options of a create, update or patch."""
 
     dry_run: bool = False
     field_manager: str = ""
-    #: ``Ignore``, ``Warn`` or ``Strict``: what to do about unknown and duplicate fields.
+    #: ``Ignore``, ``Warn`` or ``Strict``: the reaction to unknown and duplicate fields.
     field_validation: str = "Warn"
     force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How a delete is to be done."""
+    """The options of a delete."""
 
     dry_run: bool = False
     grace_period_seconds: int | None = None
@@ -49,7 +49,7 @@ class DeleteOptions:
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """Which objects a list or watch is about, and as of when."""
+    """The options of a list or watch: selectors, resourceVersion and page."""
 
     label_selector: str = ""
     field_selector: str = ""

@@ -1,4 +1,4 @@
-"""Who owns which field after a write: the server's calls into server-side apply."""
+"""Field ownership after a write: the server's calls into server-side apply."""
 
 from __future__ import annotations
 

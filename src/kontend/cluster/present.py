@@ -1,4 +1,4 @@
-"""How an answer is shown: the object itself, a Table, or only its metadata.
+"""Representations of a response: the object itself, a Table, or only its metadata.
 
 Clients choose with the ``Accept`` header (``application/json;as=Table;v=v1;g=meta.k8s.io``).
 """
@@ -20,7 +20,7 @@ _SERVED: Final = ("application/json", "application/yaml", "application/vnd.kuber
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What the client wants to see: nothing special, ``Table``, ``PartialObjectMetadata`` or its list."""
+    """The representation that a client accepts: the object, ``Table``, ``PartialObjectMetadata`` or its list."""
 
     shape: str = ""
     version: str = "v1"
@@ -92,7 +92,7 @@ def _shown(state: State, target: Target, include_object: str, form: Form, body: 
 
 
 def _objects(target: Target, body: dict[str, Any], include_object: str) -> list[dict[str, Any]]:
-    """The objects of the rows; a whole object says what it is, which in a list it need not."""
+    """Returns the objects of the rows; a whole object gets its kind and apiVersion, which it may lack in a list."""
     items = body.get("items")
     if items is None:
         return [body]
@@ -126,7 +126,7 @@ class Stream:
         return [self.show(state, event) for event in events], replace(self, watch=watch)
 
     def show(self, state: State, event: Event, *, first: bool = False) -> Event:
-        """One event in the form the client asked for. Only the first Table says what its columns are."""
+        """Returns one event in the form the client asked for. Only the first Table defines its columns."""
         if not self.form.shape or event["type"] == "ERROR":
             return event
         shown = present(state, self.target, self.include_object, self.form, event["object"], headers=first)

@@ -1,6 +1,6 @@
-"""Requests and responses, and what a request is about.
+"""Requests, responses and routing.
 
-A :class:`Request` is what came over the wire. :func:`route` turns its path and method into a :class:`Target`: which
+A :class:`Request` is the request on the wire. :func:`route` turns its path and method into a :class:`Target`: which
 resource, which object, which verb. What follows (create, update, patch, delete, list, watch) works on targets only.
 """
 
@@ -32,7 +32,7 @@ BODY_LIMIT: Final = 3 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a client sent."""
+    """A request as a client sent it."""
 
     method: str
     path: str
@@ -52,12 +52,12 @@ class Request:
 
 @dataclass(slots=True)
 class Response:
-    """What the server answers. ``body`` is JSON, or text for the few paths that are not API resources."""
+    """A response. ``body`` is JSON, or text for the few paths that are not API resources."""
 
     code: int
     body: Any = None
     warnings: list[str] = field(default_factory=list)
-    #: For a watch: what to send from now on. ``body`` is then the list of events so far.
+    #: For a watch: the stream of events to send from now on. ``body`` is then the list of events so far.
     watch: Stream | None = None
     #: The media type, where it is not just JSON or plain text.
     content_type: str = ""
@@ -74,7 +74,7 @@ class PageNotFound(Exception):
 
 @dataclass(slots=True)
 class Target:
-    """What a request is about."""
+    """The resource, object and verb of a request."""
 
     registry: Registry
     resource: Resource
@@ -89,11 +89,11 @@ class Target:
 
     @property
     def key(self) -> Key:
-        """Which object."""
+        """The namespace and name of the object."""
         return Key(self.namespace, self.name)
 
     def warn(self, text: str) -> None:
-        """Tell the client something in a header; the same thing only once."""
+        """Adds a Warning header to the response; the same one only once."""
         if text not in self.warnings:
             self.warnings.append(text)
 
@@ -135,7 +135,7 @@ _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 
 
 def _nothing_there(registry: Registry, group: str) -> Exception:
-    """Built-in groups say so in a Status; elsewhere there is no page at all."""
+    """Returns a Status for built-in groups, and a plain 404 page elsewhere."""
     if registry.is_builtin_group(group):
         return NotFound("the server could not find the requested resource", details={})
     return PageNotFound()

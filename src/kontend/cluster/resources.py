@@ -1,4 +1,4 @@
-"""Which resources a cluster serves, and how each of them behaves.
+"""The resources that a cluster serves, and the behaviour of each.
 
 A :class:`Resource` joins what is known about one kind at one version: its names, its schema, how a request body becomes
 an object of it (:meth:`Resource.normalize`), and its strategy (what the registry does on create, update and delete).
@@ -54,12 +54,12 @@ class Resource:
 
     @cached_property
     def key(self) -> str:
-        """Where objects are stored: the same for all versions of a kind."""
+        """The key under which objects are stored: the same for all versions of a kind."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @cached_property
     def api_version(self) -> str:
-        """What objects carry in ``apiVersion``."""
+        """The ``apiVersion`` of objects."""
         return api_version(self.group, self.version)
 
     @cached_property
@@ -88,8 +88,8 @@ class Resource:
     def normalized(self, obj: dict[str, Any], *, from_maps: bool = False) -> tuple[dict[str, Any], list[str]]:
         """``obj`` as an object of this kind: known fields only, defaults filled in. ``obj`` is used up.
 
-        Also returns the unknown fields that were dropped. Raises :class:`BadRequest` for what cannot be decoded, in the
-        words of the JSON decoder or, ``from_maps``, in those of the converter that follows a strategic merge patch.
+        Also returns the unknown fields that were dropped. Raises :class:`BadRequest` with the message of the JSON
+        decoder or, ``from_maps``, of the converter that follows a strategic merge patch.
         """
         if self.custom is None:
             empty = [name for name in self.null_lists if obj.get(name) == []]
@@ -143,7 +143,7 @@ class Resource:
         return obj
 
     def convert(self, obj: dict[str, Any]) -> None:
-        """Make an object that was stored at another version one of this version: fields it lacks are dropped."""
+        """Makes an object that was stored at another version one of this version: fields it lacks are dropped."""
         prune(obj, self.schema)
 
 
@@ -163,11 +163,11 @@ class Registry:
         return self._by_path.get((group, version, plural))
 
     def is_builtin(self, group: str, version: str) -> bool:
-        """Whether Kubernetes itself serves this group and version."""
+        """Reports whether Kubernetes itself serves this group and version."""
         return (group, version) in _builtin_groups()
 
     def is_builtin_group(self, group: str) -> bool:
-        """Whether Kubernetes itself serves this group."""
+        """Reports whether Kubernetes itself serves this group."""
         return any(group == each for each, _ in _builtin_groups())
 
     def of_kind(self, kind: GroupVersionKind) -> Resource | None:
@@ -181,7 +181,7 @@ class Registry:
         return None if resource is None else resource.schema
 
     def replicas_at(self, resource: Resource) -> dict[str, tuple[str, ...] | None]:
-        """Where each served version of a custom resource has its replicas."""
+        """Returns the path of the replicas in each served version of a custom resource."""
         paths: dict[str, tuple[str, ...] | None] = {}
         for each in self.custom:
             if each.key == resource.key and each.custom is not None:
@@ -266,7 +266,7 @@ def custom_resources(definition: Mapping[str, Any]) -> list[Resource]:
 
 
 def _storage_version_hash(custom: CustomDefinition) -> str:
-    """What discovery shows so that clients notice when the stored version changes."""
+    """Returns the hash by which clients of discovery notice that the stored version changed."""
     text = f"{custom.group}/{custom.storage_version}/{custom.kind}"
     return b64encode(sha256(text.encode()).digest()[:8]).decode()
 

@@ -40,12 +40,12 @@ def empty_state(now: int = EPOCH) -> State:
     state = State(kinds=HashTrieMap(), registry=Registry(), hooks=Hooks(), now=now)
     for name in _NAMESPACES:
         state = seed(state, _namespace(name), manager="kube-apiserver")
-    # Nobody has watched so far: history begins here.
+    # There are no watches yet: history begins here.
     return state.replace(newest=None, stretch=0, floor=state.resource_version)
 
 
 def seed_all(state: State, objects: Iterable[Mapping[str, Any]], *, manager: str) -> State:
-    """Store all objects: definitions first, then namespaces, then the rest in the order given."""
+    """Stores all objects: definitions first, then namespaces, then the rest in the order given."""
     pending = list(objects)
     for index, obj in enumerate(pending):
         if not isinstance(obj, Mapping):
@@ -56,12 +56,12 @@ def seed_all(state: State, objects: Iterable[Mapping[str, Any]], *, manager: str
 
 
 def seed_order(obj: Mapping[str, Any]) -> int:
-    """What comes first when objects are stored: definitions, namespaces, the rest."""
+    """Returns the sort key for storing objects: definitions, namespaces, the rest."""
     return {"CustomResourceDefinition": 0, "Namespace": 1}.get(str(obj.get("kind")), 2)
 
 
 def seed(state: State, obj: Mapping[str, Any], *, manager: str) -> State:
-    """Store one object with its status, uid and times; its namespace is made if it is not there."""
+    """Stores one object with its status, uid and times; its namespace is made if it is not there."""
     kind = kind_of(obj)
     resource = resource_of(state.registry, kind)
     namespace = _namespace_of(resource, obj)
@@ -90,7 +90,7 @@ def seed(state: State, obj: Mapping[str, Any], *, manager: str) -> State:
 
 
 def resource_of(registry: Registry, kind: GroupVersionKind) -> Resource:
-    """The resource of a kind, or an error that says what to do."""
+    """Returns the resource of a kind, or raises an error that names the way out."""
     resource = registry.of_kind(kind)
     if resource is None:
         hint = "add its CustomResourceDefinition: crds=[...]"

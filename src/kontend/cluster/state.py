@@ -71,7 +71,7 @@ class Version:
         return obj
 
     def same_content(self, body: bytes, managed: ManagedFields) -> bool:
-        """Whether storing these would change nothing."""
+        """Reports whether storing these would change nothing."""
         return self.body == body and self.managed == managed
 
     @property
@@ -124,7 +124,7 @@ class Change:
 
 
 class State:
-    """Everything an API server knows. Never changed: every write makes another one."""
+    """The whole state of an API server. Immutable: every write makes another one."""
 
     __slots__ = (
         "floor",
@@ -155,12 +155,12 @@ class State:
     ) -> None:
         #: Objects by resource (``deployments.apps``), then by namespace and name.
         self.kinds = kinds
-        #: Which resources are served.
+        #: The resources that are served.
         self.registry = registry
         #: The user's admission hooks.
         self.hooks = hooks
         self.resource_version = resource_version
-        #: How many uids and names were handed out.
+        #: The number of uids and names handed out.
         self.serial = serial
         #: Seconds since 1970. Only the shells move it.
         self.now = now
@@ -197,7 +197,7 @@ class State:
         The caller checks ``resource_version`` against ``floor``.
         """
         changes = []
-        # Written out, not with _backwards: an explorer asks this for every cache in every world.
+        # Written out, not with _backwards: the explorer calls this for every cache in every state.
         for stretch in (self.newest, self.older):
             change = stretch
             while change is not None and change.resource_version > resource_version:
@@ -236,12 +236,12 @@ class State:
     def write(
         self, resource: str, key: Key, body: bytes, managed: ManagedFields, *, settled: bool = True
     ) -> tuple[State, Version]:
-        """Store an object under the next resourceVersion."""
+        """Stores an object under the next resourceVersion."""
         version = (Version if settled else UnsettledVersion)(body, managed, self.resource_version + 1)
         return self._commit(resource, key, version), version
 
     def remove(self, resource: str, key: Key) -> State:
-        """Take an object away; this too is a write and takes a resourceVersion."""
+        """Removes an object; this too is a write and takes a resourceVersion."""
         return self._commit(resource, key, None)
 
     def _commit(self, resource: str, key: Key, new: Version | None) -> State:
@@ -267,7 +267,7 @@ class State:
             state.floor = self.floor
         return state
 
-    # What would otherwise be random
+    # Deterministic stand-ins for random values
 
     def next_uid(self) -> tuple[State, str]:
         """A uid that no object has had."""

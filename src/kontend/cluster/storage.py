@@ -1,4 +1,4 @@
-"""Between the verbs and the state: how an object is written to it and read back from it."""
+"""Storage: writes objects to the state and reads them back."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def encoded(resource: Resource, obj: dict[str, Any]) -> bytes:
 def store(
     state: State, target: Target, key: Key, obj: dict[str, Any], managed: ManagedFields, old: Version | None = None
 ) -> tuple[State, Version]:
-    """Write ``obj``; what changes nothing (or only the times of managed fields) is not written."""
+    """Writes ``obj``, unless nothing changed (or only the times of managed fields)."""
     body = encoded(target.resource, obj)
     settled = True
     if old is None and target.resource.custom is None:
@@ -55,7 +55,7 @@ def read_back(resource: Resource, version: Version) -> dict[str, Any]:
 
 
 def served(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
-    """Give an object the apiVersion under which it is served; fields the version does not know are dropped."""
+    """Gives an object the apiVersion under which it is served; fields the version does not know are dropped."""
     if resource.custom is not None and obj["apiVersion"] != resource.api_version:
         obj["apiVersion"] = resource.api_version
         resource.convert(obj)
@@ -63,14 +63,14 @@ def served(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_managed_fields(obj: dict[str, Any], managed: ManagedFields) -> dict[str, Any]:
-    """Put the managed fields back into an object that carries none."""
+    """Puts the managed fields back into an object that carries none."""
     if managed:
         obj["metadata"]["managedFields"] = orjson.loads(encode_json(managed))
     return obj
 
 
 def check_namespace_matches(target: Target, metadata: dict[str, Any]) -> None:
-    """The object's namespace must be the one of the path, or empty: then it becomes that."""
+    """Checks that the object's namespace is the one of the path; an empty one is filled in."""
     namespace = metadata.get("namespace") or ""
     expected = target.namespace if target.resource.namespaced else ""
     if namespace == expected:
@@ -84,7 +84,7 @@ def check_namespace_matches(target: Target, metadata: dict[str, Any]) -> None:
 
 
 def check_name_matches(target: Target, metadata: dict[str, Any]) -> None:
-    """The object's name must be the one of the path."""
+    """Checks that the object's name is the one of the path."""
     name = metadata.get("name") or ""
     if not name:
         raise BadRequest(

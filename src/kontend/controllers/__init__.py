@@ -1,7 +1,7 @@
-"""The controllers of kube-controller-manager, and what a node does, on the runtime of this project.
+"""The controllers of kube-controller-manager, a scheduler and node agents, written on this project's runtime.
 
-:func:`controllers` are those that kube-controller-manager runs: they keep the promises of the API (an owner's children
-go with it, a Deployment has its pods). :func:`pod_controllers` are what a scheduler and the nodes do with pods. They
+:func:`controllers` are those of kube-controller-manager, such as garbage collection and Deployments.
+:func:`pod_controllers` stand in for the scheduler and the kubelets. They
 are ordinary controllers: they run in a unit test, in ``kontend serve --controllers --pods`` and in the explorer.
 """
 
@@ -30,7 +30,7 @@ from kontend.runtime.controller import Controller
 
 
 def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list[Controller]:
-    """What kube-controller-manager runs.
+    """Returns the controllers of kube-controller-manager.
 
     The garbage collector and the namespace controller look at all kinds: those of Kubernetes and the ``custom`` ones,
     or ``only`` those that are named.
@@ -55,7 +55,7 @@ def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list
 
 
 def pod_controllers() -> list[Controller]:
-    """What schedules pods and makes them run."""
+    """Returns the controllers that schedule pods and run them."""
     return [Nodes(), Scheduler(), PodLifecycle()]
 
 

@@ -1,4 +1,4 @@
-"""What all built-in controllers share: the name under which they write, and events of every kind.
+"""Base classes of the built-in controllers: their field manager, and events of every kind.
 
 In a cluster these controllers are one process, kube-controller-manager, and its name stands in the managedFields of all
 that they write. The garbage collector and the namespace controller look at every kind that is served;
@@ -17,7 +17,7 @@ from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Request, Result
 
 DEFINITIONS: Final = "CustomResourceDefinition.apiextensions.k8s.io/v1"
-#: What an object must allow to be found and deleted.
+#: The verbs that a resource needs so that its objects can be found and deleted.
 _NEEDED: Final = frozenset({"delete", "list", "watch"})
 
 Answer = TypeVar("Answer")
@@ -29,11 +29,11 @@ class BuiltIn(Controller):
     manager: ClassVar[str] = "kube-controller-manager"
 
     async def reconcile(self, request: Request, api: Api) -> Result | None:
-        """Look at one object."""
+        """Reconciles one object."""
         return await self.sync(request, api.acting_as(self.manager))
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Do the work; subclasses write this one."""
+        """Does the work; subclasses write this one."""
         raise NotImplementedError
 
 
@@ -57,14 +57,14 @@ class OfEveryKind(BuiltIn):
     """A controller that is about objects of all kinds.
 
     Without ``only`` that is what Kubernetes serves and what definitions add; ``only`` names the kinds instead, which
-    makes a small world smaller.
+    keeps a small exploration small.
     """
 
     kind = DEFINITIONS
 
     def __init__(self, *, only: Sequence[str] = (), custom: Sequence[str] = ()) -> None:
         self.only = tuple(only)
-        #: Custom kinds whose events are delivered; whoever runs the controller may add to them.
+        #: Custom kinds whose events are delivered; the process that runs the controller may add to them.
         self.custom = tuple(custom)
 
     @property

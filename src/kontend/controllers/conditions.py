@@ -6,7 +6,7 @@ from typing import Any
 
 
 def new_condition(kind: str, status: str, reason: str, message: str, now: str, **more: str) -> dict[str, Any]:
-    """A condition that became what it is just now."""
+    """Returns a condition whose status changes now."""
     return {
         "type": kind,
         "status": status,
@@ -23,7 +23,7 @@ def get_condition(status: dict[str, Any], kind: str) -> dict[str, Any] | None:
 
 
 def put_condition(status: dict[str, Any], new: dict[str, Any]) -> None:
-    """Put a condition at the end, in place of the one of its type; nothing happens when status and reason are the same.
+    """Replaces the condition of the same type, at the end; does nothing when status and reason are the same.
 
     A condition that stays True (or False) keeps the time since when it is.
     """
@@ -37,7 +37,7 @@ def put_condition(status: dict[str, Any], new: dict[str, Any]) -> None:
 
 
 def remove_condition(status: dict[str, Any], kind: str) -> None:
-    """Take a condition away."""
+    """Removes the condition of a type."""
     left = [each for each in status.get("conditions") or () if each.get("type") != kind]
     if left:
         status["conditions"] = left

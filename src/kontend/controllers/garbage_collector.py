@@ -1,15 +1,15 @@
-"""The garbage collector: an object goes when all of its owners are gone, and an owner waits where it is told to.
+"""The garbage collector: deletes objects without owners, and completes foreground and orphan deletions.
 
 An event queues the object, the owners that wait for it, and, when the object is gone, everything that named it as an
-owner. Each of these is then looked at by itself, from the server and not from the cache:
+owner. Each of these is then reconciled by itself, with reads from the server and not from the cache:
 
 - An owner that exists (that very uid, not a namesake) keeps its dependents. References to owners that do not are
   removed when another owner is left; when none is left, the object is deleted.
 - An owner that is deleted *foreground* waits for the dependents that say ``blockOwnerDeletion``: they go first.
 - An owner that is deleted *orphan* takes itself out of its dependents before it goes.
 
-A delete names the uid and the version of the object whose owners were looked at: when somebody gave it a new owner
-meanwhile, the delete is refused and the object is looked at again.
+A delete carries the uid and the version of the object whose owners were read: when it got a new owner
+meanwhile, the server refuses the delete and the object is reconciled again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNKNOWN_KIND: Final = 30.0
 
 
 class Identity(NamedTuple):
-    """Which object, of any kind, and which of all that ever had its name."""
+    """The identity of an object of any kind, with its uid."""
 
     kind: str
     key: Key
@@ -53,7 +53,7 @@ class Identity(NamedTuple):
         return cls(kind, Key(namespace, str(reference.get("name") or "")), str(reference.get("uid") or ""))
 
     def request(self) -> Request:
-        """A request for it: a request has no room for a kind, so the name says it all.
+        """Returns a request for it: a request has no field for a kind, so its name holds all of the identity.
 
         >>> Identity("Pod/v1", Key("default", "web"), "7").request()
         Request(namespace='default', name='web Pod/v1 7')
@@ -62,7 +62,7 @@ class Identity(NamedTuple):
 
     @classmethod
     def requested(cls, request: Key) -> Identity | None:
-        """What a request is for."""
+        """Returns the identity in a request."""
         name, *rest = request.name.split(" ")
         return cls(rest[0], Key(request.namespace, name), rest[1]) if len(rest) == 2 else None
 
@@ -72,7 +72,7 @@ class UnknownOwner(Exception):
 
 
 class Owners(NamedTuple):
-    """The owner references of an object, by what became of the owners."""
+    """The owner references of an object, by the state of the owners."""
 
     solid: list[dict[str, Any]]
     dangling: list[dict[str, Any]]
@@ -81,7 +81,7 @@ class Owners(NamedTuple):
 
 
 def concerned(obj: Object, cache: Cache) -> Iterator[Key]:
-    """Who must be looked at because of an event of an object."""
+    """Returns the identities to reconcile after an event of an object."""
     identity = Identity.of(obj)
     yield identity.request()
     for reference in owner_references(obj):
@@ -99,7 +99,7 @@ def _is_known(cache: Cache, identity: Identity) -> bool:
 
 
 def matters(event: Event) -> bool:
-    """Whether an event changes anything about owners or deletion."""
+    """Reports whether an event changes anything about owners or deletion."""
     if event.new is None:
         return True
     if event.old is None:
@@ -112,13 +112,13 @@ def _about(obj: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 class GarbageCollector(OfEveryKind):
-    """Deletes what nobody owns any more."""
+    """Deletes objects whose owners are gone."""
 
     watches: ClassVar[Mapping[str, Mapper]] = EveryKind(concerned)
     predicates: ClassVar[Mapping[str, Predicate]] = EveryKind(Where(matters))
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Look at one object: is it deleted, and is there an owner left?"""
+        """Reconciles one object: its own deletion, then its owners."""
         identity = Identity.requested(request)
         if identity is None:
             return None
@@ -158,7 +158,7 @@ class GarbageCollector(OfEveryKind):
                 await _remove_owners(api, obj, gone)
         elif owners.waiting and (dependents := await self._dependents(api, obj)):
             if any(is_deleting(each) and FOREGROUND in finalizers_of(each) for each in dependents):
-                await _unblock_owners(api, obj)  # a circle: two objects would wait for each other for ever
+                await _unblock_owners(api, obj)  # a cycle: two objects would wait for each other forever
             await _delete(api, obj, "Foreground")
         else:
             finalizers = finalizers_of(obj)
@@ -224,7 +224,7 @@ async def _delete(api: Api, obj: Object, propagation: str) -> None:
     except NotFound:
         return
     except Conflict:
-        # Somebody wrote it, perhaps only its status: what counts is whether it still has the same owners.
+        # Another client wrote it, perhaps only its status: the delete is repeated if the owners are still the same.
         try:
             fresh = await api.live.get(str(kind_of(obj)), key_of(obj))
         except NotFound:
@@ -248,7 +248,7 @@ async def _unblock_owners(api: Api, obj: Object) -> None:
 
 
 async def _patch_owners(api: Api, obj: Object, patches: list[dict[str, Any]], whole: list[dict[str, Any]]) -> None:
-    """Change owner references one by one, or where the kind does not support that, replace them under a lock."""
+    """Changes owner references one by one, or where the kind does not support that, replaces them under a lock."""
     version = obj["metadata"]["resourceVersion"]
     try:
         await api.patch(obj, strategic_merge_patch({"metadata": {"ownerReferences": patches, "uid": uid_of(obj)}}))

@@ -56,10 +56,10 @@ def _matters(event: Event) -> bool:
 
 
 class Remaining:
-    """What was found in a namespace after everything in it was deleted."""
+    """The objects that remain in a namespace after everything in it was deleted."""
 
     def __init__(self) -> None:
-        #: How many seconds to wait for it to go.
+        #: Seconds to wait before the next attempt.
         self.estimate = 0
         self.kinds: dict[str, int] = {}
         self.finalizers: Counter[str] = Counter()
@@ -95,7 +95,7 @@ class Namespaces(OfEveryKind):
         return tuple(dict.fromkeys((*super().kinds, NAMESPACE)))
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Delete what is in the namespace, if it is deleted itself."""
+        """Deletes the content of a namespace that is being deleted."""
         try:
             namespace = await api.live.get(NAMESPACE, Key("", request.name))
         except NotFound:
@@ -128,14 +128,14 @@ class Namespaces(OfEveryKind):
             for kind, plural in (await self.served_kinds(api)).items():
                 if kind != PODS and api.is_namespaced(kind):
                     await self._delete_kind(api, kind, plural, namespace, remaining)
-        # While only pods were looked at, nothing is known about the rest: the totals stay unsaid.
+        # While only pods were deleted, nothing is known about the rest: the totals are left out.
         bad = {} if pods_first and not remaining.errors else remaining.conditions()
         if _set_conditions(namespace, bad, api.now()):
             await api.status.update(namespace)
         return remaining
 
     async def _delete_kind(self, api: Api, kind: str, plural: str, namespace: Object, remaining: Remaining) -> None:
-        """Delete all objects of a kind, and count what stays."""
+        """Deletes all objects of a kind, and counts what stays."""
         name = namespace["metadata"]["name"]
         try:
             items = await api.live.list(kind, namespace=name)
@@ -181,7 +181,7 @@ def _grace(pods: list[Object]) -> int:
 
 
 def _set_conditions(namespace: Object, bad: Mapping[str, tuple[str, str]], now: str) -> bool:
-    """Set all conditions of a namespace on its way out; says whether any of them is new."""
+    """Sets all conditions of a terminating namespace; returns whether any of them changed."""
     conditions: list[dict[str, Any]] = namespace["status"].setdefault("conditions", [])
     changed = False
     for kind, good in _GOOD.items():

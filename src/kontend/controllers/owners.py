@@ -1,4 +1,4 @@
-"""Owner references: who controls an object, and the reference that says so.
+"""Owner references: the controller of an object, and adoption and release.
 
 An object may have many owners and one controller among them. Controllers of pods claim what their selector matches:
 :func:`claim` adopts an object that nobody controls and releases one that no longer matches, with a patch that names the
@@ -27,12 +27,12 @@ def owner_references(obj: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def is_deleting(obj: Mapping[str, Any]) -> bool:
-    """Whether an object is on its way out."""
+    """Reports whether an object is being deleted."""
     return bool((obj.get("metadata") or {}).get("deletionTimestamp"))
 
 
 def finalizers_of(obj: Mapping[str, Any]) -> list[str]:
-    """What holds an object back from going."""
+    """Returns the finalizers of an object."""
     return list((obj.get("metadata") or {}).get("finalizers") or ())
 
 
@@ -46,7 +46,7 @@ def controller_of(obj: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def is_controlled_by(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
-    """Whether ``owner``, that very one, controls an object."""
+    """Reports whether ``owner`` (the same uid) controls an object."""
     reference = controller_of(obj)
     return reference is not None and reference.get("uid") == uid_of(owner)
 

@@ -31,7 +31,7 @@ class ControllerProcess(InProcessManager):
         guards: Guards | None = None,
         clock: Callable[[], float] | None = time.monotonic,
     ) -> None:
-        """Run ``controllers`` on ``cluster``; with ``clock=None`` on virtual time, as in a test."""
+        """Runs ``controllers`` on ``cluster``; with ``clock=None`` on virtual time, as in a test."""
         super().__init__(cluster, controllers, guards=guards, clock=clock)
         self._everywhere = [
             (loop, loop.controller)
@@ -45,7 +45,7 @@ class ControllerProcess(InProcessManager):
         self._heard: set[str] = set()
 
     def poll(self) -> None:
-        """Deliver what happened in the cluster, of kinds that are served now."""
+        """Delivers the events of the cluster, of all kinds that are served now."""
         registry = self.cluster.state.registry
         if registry is not self._registry:
             self._registry = registry
@@ -53,7 +53,7 @@ class ControllerProcess(InProcessManager):
         super().poll()
 
     def step(self) -> Outcome | None:
-        """Deliver events and run one reconcile, if one is ready.
+        """Delivers events and runs one reconcile, if one is ready.
 
         A controller runs all that it had when its turn came: a thousand pods that start are then one change for the
         controller that counts them, and not a thousand.
@@ -69,7 +69,7 @@ class ControllerProcess(InProcessManager):
         return None
 
     def work(self, most: int = 100) -> float | None:
-        """Run what is ready, at most so many reconciles.
+        """Runs what is ready, at most so many reconciles.
 
         Returns after how many seconds to call again: 0 when there is more to do, None when nothing but an event brings
         more.
@@ -100,7 +100,7 @@ class ControllerProcess(InProcessManager):
         self._custom = custom
 
     def _hear(self, event: Event) -> None:
-        """An event of a kind that was not known when the controllers were made."""
+        """Handles an event of a kind that was not known when the controllers were made."""
         for loop, controller in self._everywhere:
             for request in requests_for(controller, event, self.cache, namespaced=False):
                 loop.queue.add(request)

@@ -36,7 +36,7 @@ class ApiError(Exception):
 
     @property
     def causes(self) -> list[dict[str, str]]:
-        """The single mistakes behind this refusal, where the server named them."""
+        """The single mistakes behind this refusal, where the server lists them."""
         return list((self.details or {}).get("causes", []))
 
     def status(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class BadRequest(ApiError):
 
 
 class Unauthorized(ApiError):
-    """401: nobody known sent this."""
+    """401: the client is not authenticated."""
 
     code, reason = 401, "Unauthorized"
 

@@ -16,7 +16,7 @@ _MOST_DISRUPTED: Final = 2000
 
 
 def evicts_freely(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod does not count for any budget: it has ended, has not begun, or is going already."""
+    """Reports whether a pod does not count for any budget: it has ended, has not begun, or is going already."""
     phase = (pod.get("status") or {}).get("phase")
     return phase in ("Succeeded", "Failed", "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
 
@@ -37,7 +37,7 @@ def matching_budget(pod: Mapping[str, Any], budgets: Mapping[Key, Mapping[str, A
 
 
 def charge(budget: Json, pod: Mapping[str, Any], *, now: str) -> bool:
-    """Take one disruption from a budget, in place. False when the pod needs none; raises when there is none left."""
+    """Takes one disruption from a budget, in place. False when the pod needs none; raises when there is none left."""
     name = budget["metadata"]["name"]
     status: Json = budget.setdefault("status", {})
     if _is_exempt(budget, pod):

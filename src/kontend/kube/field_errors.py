@@ -1,4 +1,4 @@
-"""What is wrong with one field of an object, in the words kube-apiserver uses.
+"""Errors about one field of an object, with the texts of kube-apiserver.
 
 A :class:`FieldError` is the atom of validation: where (``spec.ports[1].name``), which kind of mistake, the offending
 value and a detail. A list of them becomes one ``Invalid`` error with a cause for each.
@@ -214,7 +214,7 @@ def too_long(field: str, most: int) -> FieldError:
 
 
 def too_many(field: str, count: int, most: int) -> FieldError:
-    """A list with more than ``most`` items (negative numbers are not told)."""
+    """A list with more than ``most`` items (a negative ``most`` names no limit)."""
     if most < 0:
         detail = "has too many items"
     else:

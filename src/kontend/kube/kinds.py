@@ -1,4 +1,4 @@
-"""The built-in kinds: what the server serves, and the schema of each type.
+"""The built-in kinds: the resources that the server serves, and the schema of each type.
 
 Everything comes from one table made from the Go types (``tools/make_kinds.py`` says what is in it). Nothing is read
 before it is asked for, and asking for a kind builds only the types it needs: they are shared, and a type that
@@ -25,7 +25,7 @@ from kontend.kube.schema.tree import Schema
 
 @dataclass(frozen=True, slots=True)
 class SubresourceInfo:
-    """What is served below an object, such as ``status`` or ``scale``: the kind it speaks and its verbs."""
+    """A subresource such as ``status`` or ``scale``: the kind of its body, and its verbs."""
 
     group: str
     version: str
@@ -144,7 +144,7 @@ def type_names() -> list[str]:
 
 
 def type_row(name: str) -> dict[str, str] | str | None:
-    """What the table says about a type: its fields in the order of the Go struct, or what another type it is."""
+    """Returns a type's row: its fields in the order of the Go struct, or the type that it stands for."""
     row: dict[str, str] | str | None = _table()["types"].get(name)
     return row
 
@@ -173,7 +173,7 @@ def _build(name: str) -> Schema:
 def _fill(
     properties: dict[str, Schema], described: dict[str, str], package: str, inlined: tuple[tuple[str, int], ...]
 ) -> None:
-    """Add the fields of a struct, and of those embedded in it, to ``properties``."""
+    """Adds the fields of a struct, and of those embedded in it, to ``properties``."""
     for name, text in described.items():
         if name == "#":
             continue
@@ -201,7 +201,7 @@ _ZERO: Final = {"string": "", "integer": 0, "number": 0, "boolean": False}
 
 
 def _mark(schema: Schema, words: list[str]) -> None:
-    """Set what the words of the table say about merging."""
+    """Sets the attributes about merging from the markers of the table."""
     for word in words:
         label, _, value = word.partition("=")
         if label == "list":

@@ -1,4 +1,4 @@
-"""What the API server does to an object of one kind around every write.
+"""Strategies: the rules that the API server applies to objects of one kind around every write.
 
 Every kind has a strategy: which fields a writer may not set, when the generation grows, how the object is validated, by
 which fields it can be selected, and what happens when it is deleted. The server asks the strategy in this order:
@@ -42,7 +42,7 @@ def metadata_of(obj: Json) -> Json:
 
 
 def take_over(new: Json, old: Mapping[str, Any], *fields: str) -> None:
-    """Give ``new`` the old object's value of some fields, or no value where the old one has none."""
+    """Gives ``new`` the old object's value of some fields, or no value where the old one has none."""
     for field in fields:
         if field in old:
             new[field] = old[field]
@@ -51,7 +51,7 @@ def take_over(new: Json, old: Mapping[str, Any], *fields: str) -> None:
 
 
 def reset_metadata_for_status(new: Json, old: Mapping[str, Any]) -> None:
-    """Undo what a write to a subresource tried to change in the metadata."""
+    """Restores the metadata that a write to a subresource tried to change."""
     fields = ("deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
     take_over(metadata_of(new), old.get("metadata") or {}, *fields)
 
@@ -75,7 +75,7 @@ class Strategy:
     allow_create_on_update: ClassVar[bool] = False
     #: A deletion answers with the object and not with a ``Status``.
     returns_deleted_object: ClassVar[bool] = False
-    #: What happens to dependents when the client does not say.
+    #: The propagation policy of a delete that names none.
     default_deletion: ClassVar[Literal["background", "orphan", "unsupported"]] = "background"
     #: Fields that a write to a subresource (the main resource is "") takes back; applying them owns nothing.
     reset_fields: ClassVar[Mapping[str, tuple[FieldPath, ...]]] = {}
@@ -95,16 +95,16 @@ class Strategy:
     field_aliases: ClassVar[Mapping[str, str]] = {}
 
     def convert(self, obj: Json) -> None:
-        """Add what the way through the server's internal form adds; twice is the same as once."""
+        """Adds what the way through the server's internal form adds; twice is the same as once."""
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:
-        """Let the built-in admission plugins change a new object; raises ``Forbidden`` when one of them refuses."""
+        """Lets the built-in admission plugins change a new object; raises ``Forbidden`` when one of them refuses."""
 
     def admit_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Let the built-in admission plugins change an object that is being updated."""
+        """Lets the built-in admission plugins change an object that is being updated."""
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Take away what the creator may not set, and set what only the server sets."""
+        """Takes away what the creator may not set, and sets what only the server sets."""
         if self.zero_status is not None:
             zero = self.zero_status.items()
             obj["status"] = {key: dict(value) if isinstance(value, dict) else value for key, value in zero}
@@ -112,48 +112,48 @@ class Strategy:
             metadata_of(obj)["generation"] = 1
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Take back what a write to the main resource may not change; ``metadata.generation`` is the old one before."""
+        """Takes back what a write to the main resource may not change; ``metadata.generation`` is still the old one."""
         if self.zero_status is not None:
             take_over(new, old, "status")
         if any(new.get(field) != old.get(field) for field in self.generation_fields):
             self.next_generation(new, old)
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:  # noqa: ARG002
-        """Take back what a write to the status may not change; ``now`` is for kinds that note the time."""
+        """Takes back what a write to the status may not change; ``now`` is for kinds that note the time."""
         take_over(new, old, "spec")
 
     def prepare(self, subresource: str, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Prepare an update through the main resource ("") or one of its subresources."""
+        """Prepares an update through the main resource ("") or one of its subresources."""
         if subresource == "":
             self.prepare_for_update(new, old)
         else:
             self.prepare_for_status_update(new, old, now)
 
     def validate(self, obj: Json) -> list[FieldError]:  # noqa: ARG002
-        """What is wrong with a new object, apart from its metadata."""
+        """Validates a new object, apart from its metadata."""
         return []
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """What is wrong with a change of the main resource, apart from its metadata."""
+        """Validates a change of the main resource, apart from its metadata."""
         return self.validate(new)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """What is wrong with a change of the status, apart from the metadata."""
+        """Validates a change of the status, apart from the metadata."""
         return []
 
     def validate_changes(self, subresource: str, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with an update through the main resource ("") or one of its subresources."""
+        """Validates an update through the main resource ("") or one of its subresources."""
         return self.validate_update(new, old) if subresource == "" else self.validate_status_update(new, old)
 
     def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:  # noqa: ARG002
-        """What the server has to say about a valid object that it stores all the same."""
+        """Returns the server's warnings about a valid object."""
         return []
 
     def canonicalize(self, obj: Json) -> None:
-        """Bring a valid object into the form in which it is stored."""
+        """Brings a valid object into the form in which it is stored."""
 
     def grace_period(self, obj: Mapping[str, Any], requested: int | None) -> int | None:  # noqa: ARG002
-        """For how long a deletion waits, or None for kinds that are deleted at once."""
+        """Returns the grace period of a deletion, or None for kinds that are deleted at once."""
         return None
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
@@ -175,7 +175,7 @@ class Strategy:
         return self.field_aliases.get(label)
 
     def unsupported_field_label(self, label: str) -> str:
-        """What the server says to a field selector on anything else.
+        """Returns the message that refuses any other field selector.
 
         >>> Strategy().unsupported_field_label("data.x")
         '"data.x" is not a known field selector: only "metadata.name", "metadata.namespace"'
@@ -183,15 +183,15 @@ class Strategy:
         return f'{go_quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"'
 
     def next_generation(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Count one more generation than the old object has."""
+        """Counts one more generation than the old object has."""
         metadata_of(new)["generation"] = ((old.get("metadata") or {}).get("generation") or 0) + 1
 
 
 class WithOwnFieldLabels(Strategy):
-    """A kind that registers its field selectors, and so refuses others in the shorter words."""
+    """A kind that registers its field selectors, and so refuses others with the shorter message."""
 
     def unsupported_field_label(self, label: str) -> str:
-        """What the server says to a field selector on anything else."""
+        """Returns the message that refuses any other field selector."""
         return f"field label not supported: {label}"
 
 

@@ -1,4 +1,4 @@
-"""What only pods have: being bound to a node, and being evicted."""
+"""Subresources of pods: binding and eviction."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status
 
 
 def bind_pod(state: State, target: Target, binding: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
-    """Assign a pod to a node."""
+    """Assigns a pod to a node."""
     metadata = binding.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     if metadata.get("name") != target.name:
@@ -50,7 +50,7 @@ def bind_pod(state: State, target: Target, binding: Mapping[str, Any]) -> tuple[
         check_uid(replace(target, subresource=""), version, metadata["uid"])
     pod = version.versioned()
     bind(pod, binding, rfc3339(state.now))
-    if not target.options.dry_run:  # nobody owns what a binding sets
+    if not target.options.dry_run:  # the fields that a binding sets have no owner
         state, _ = store(state, target, target.key, pod, version.managed, version)
     return state, dict(_SUCCESS)
 
@@ -65,12 +65,12 @@ def bind_named_pod(state: State, target: Target, binding: Mapping[str, Any]) -> 
 
 
 def no_kubelet(target: Target) -> BadRequest:
-    """There is nothing behind a pod or node that could be talked to."""
+    """Refuses a connection to a pod or node: no kubelet is behind it."""
     return BadRequest(f"{target.resource.singular} {target.name} does not have a host assigned")
 
 
 def evict_pod(state: State, target: Target, eviction: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
-    """Delete a pod, if the disruption budget allows it; the budget is charged for it."""
+    """Deletes a pod, if the disruption budget allows it; the budget is charged for it."""
     metadata = eviction.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     if name != target.name:
@@ -91,7 +91,7 @@ def evict_pod(state: State, target: Target, eviction: Mapping[str, Any]) -> tupl
 
 
 def _mark(state: State, target: Target, options: DeleteOptions) -> tuple[State, DeleteOptions]:
-    """Say on the pod why it goes. A precondition on its version then means the version after that."""
+    """Adds the reason of the eviction to the pod. A precondition on its version then means the version after that."""
     version = state.find("pods", target.key)
     assert version is not None  # it was read before
     check_preconditions(target, version, options)

@@ -1,4 +1,4 @@
-"""Reviews: questions to the server about who may do what. They are answered, not stored.
+"""Reviews: questions to the server about access rights. They are answered, not stored.
 
 Everybody may do everything here, so the answer is always yes; who asks is who sent the request.
 """
@@ -15,7 +15,7 @@ _ALL: Final = ["*"]
 
 
 def is_review(target: Target) -> bool:
-    """Whether a create is a question."""
+    """Reports whether a create is a review."""
     return target.resource.group in _GROUPS and target.resource.verbs == ("create",)
 
 

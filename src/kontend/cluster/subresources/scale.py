@@ -38,12 +38,12 @@ def get_scale(state: State, target: Target) -> Scale:
 
 
 def update_scale(state: State, target: Target, scale: Mapping[str, Any]) -> tuple[State, Scale]:
-    """Set the replicas of an object by replacing its Scale."""
+    """Sets the replicas of an object by replacing its Scale."""
     return _write(state, target, _changing(state, target, lambda _: scale))
 
 
 def patch_scale(state: State, target: Target, patch_type: str, body: bytes) -> tuple[State, Scale]:
-    """Set the replicas of an object by patching its Scale."""
+    """Sets the replicas of an object by patching its Scale."""
     if patch_type == APPLY_PATCH:
         return _write(state, target, _applying(state, target, body))
 
@@ -142,14 +142,14 @@ def _scale(target: Target, obj: Mapping[str, Any]) -> Scale:
 
 
 def _inconvertible(why: str, name: str) -> ApiError:
-    """kube-apiserver cannot apply to the Scale of a custom resource."""
+    """Returns kube-apiserver's error for an apply to the Scale of a custom resource."""
     kind = "autoscaling/v1, Kind=Scale"
     end = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
     return ApiError(f"{why} ({name}; {kind}) {end}", code=500)
 
 
 def _refused(target: Target, scale: Any, error: BadRequest) -> ApiError:
-    """What cannot be decoded is the body's fault, or the patch's."""
+    """Returns the error for a Scale that cannot be decoded: the body's fault, or the patch's."""
     if target.verb == "patch":
         return invalid("", "", "", [invalid_field("patch", go_json(scale), error.message)])
     return BadRequest(f'Scale in version "v1" cannot be handled as a Scale: {error.message}')
@@ -167,7 +167,7 @@ def _check(target: Target, scale: Any) -> None:
     replicas = (scale.get("spec") or {}).get("replicas")
     if replicas is not None and (isinstance(replicas, bool) or not isinstance(replicas, int)):
         raise _undecodable(replicas, "ScaleSpec.spec.replicas", "int32")
-    if not replicas:  # no replicas are written as nothing, and so nobody owns them
+    if not replicas:  # zero replicas are not written, and so have no owner
         (scale.get("spec") or {}).pop("replicas", None)
     errors = validate_scale(scale) if target.resource.custom is None else []
     if errors:

@@ -1,7 +1,7 @@
 """Tokens of service accounts, as far as they can be had without keys.
 
-A token request is answered with a token that names the service account. It is not signed: nobody here checks it, and a
-server that should is not this one.
+A token request is answered with a token that names the service account. It is not signed, because this
+server does not check it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Creating objects, as the registry does it.
 
 The order matters and is kube-apiserver's: system fields are wiped, ownership is recorded, admission runs, the name is
-generated, the strategy prepares and validates, and only then is it asked whether an object of that name exists.
+generated, the strategy prepares and validates, and only then does the server look for an object of that name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "deletionTimestamp", "delet
 
 
 def create(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, dict[str, Any]]:
-    """Create ``obj`` (decoded and defaulted; changed in place). Returns the object as stored."""
+    """Creates ``obj`` (decoded and defaulted; changed in place). Returns the object as stored."""
     metadata = obj["metadata"]
     for name in _SYSTEM_FIELDS:
         metadata.pop(name, None)
@@ -66,7 +66,7 @@ def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFi
         raise _exists(target, key, existing, generated)
     if target.options.dry_run:
         encoded(resource, obj)
-        # A rehearsal writes nothing, but the uid and name it showed are not handed out again.
+        # A dry run writes nothing, but the uid and name it showed are not handed out again.
         return before.replace(serial=state.serial), served(resource, with_managed_fields(obj, managed))
     state, version = store(state, target, key, obj, managed)
     return state, read_back(resource, version)

@@ -28,7 +28,7 @@ _UNDYING: Final = ("default", "kube-system", "kube-public")
 
 
 def delete(state: State, target: Target, options: DeleteOptions) -> tuple[State, dict[str, Any], int]:
-    """Delete one object. Returns what the server answers (the object, or a Status) and the code."""
+    """Deletes one object. Returns what the server answers (the object, or a Status) and the code."""
     resource = target.resource
     version = state.find(resource.key, target.key)
     if resource.key == "namespaces" and target.name in _UNDYING:
@@ -49,7 +49,7 @@ def delete(state: State, target: Target, options: DeleteOptions) -> tuple[State,
 def delete_collection(
     state: State, target: Target, options: DeleteOptions, selection: ListOptions
 ) -> tuple[State, dict[str, Any]]:
-    """Delete all objects that a list would return. Returns that list."""
+    """Deletes all objects that a list would return. Returns that list."""
     listed = list_objects(state, target, selection)
     for obj in listed["items"]:
         metadata = obj["metadata"]
@@ -96,7 +96,7 @@ def _delete_object(
 def _write(
     state: State, target: Target, obj: dict[str, Any], version: Version
 ) -> tuple[dict[str, Any], State, Version]:
-    """Store the marked object, unless nothing changed or this is only a rehearsal."""
+    """Stores the marked object, unless nothing changed or this is a dry run."""
     resource = target.resource
     body = encoded(resource, obj)
     if body == version.body:
@@ -114,7 +114,7 @@ def _requested_grace(options: DeleteOptions) -> int | None:
 
 
 def _begin_grace(state: State, metadata: dict[str, Any], grace: int, options: DeleteOptions) -> tuple[bool, bool]:
-    """Start or shorten a graceful deletion, in place: (it is already under way, the object was marked)."""
+    """Starts or shortens a graceful deletion in place; returns (it is already under way, the object was marked)."""
     if metadata.get("deletionTimestamp") is None:
         metadata["deletionTimestamp"] = rfc3339(state.now + grace)
         metadata["deletionGracePeriodSeconds"] = grace
@@ -137,7 +137,7 @@ def _begin_grace(state: State, metadata: dict[str, Any], grace: int, options: De
 
 
 def _mark(state: State, metadata: dict[str, Any]) -> None:
-    """Mark an object that its finalizers hold as being deleted."""
+    """Marks an object that its finalizers hold as being deleted."""
     existing = metadata.get("deletionTimestamp")
     if existing is None and metadata.get("generation"):
         metadata["generation"] += 1
@@ -147,7 +147,7 @@ def _mark(state: State, metadata: dict[str, Any]) -> None:
 
 
 def _finalizers(target: Target, metadata: dict[str, Any], options: DeleteOptions) -> list[str]:
-    """The finalizers after the propagation policy had its say."""
+    """Returns the finalizers that follow from the propagation policy."""
     current = list(metadata.get("finalizers") or ())
     default = target.resource.strategy.default_deletion
     if default == "unsupported":
@@ -164,7 +164,7 @@ def _finalizers(target: Target, metadata: dict[str, Any], options: DeleteOptions
 
 
 def _answer(target: Target, obj: dict[str, Any]) -> dict[str, Any]:
-    """What a completed delete returns: the object for some kinds, a Status for the others."""
+    """Returns the response to a completed delete: the object for some kinds, a Status for the others."""
     resource = target.resource
     if resource.strategy.returns_deleted_object:
         return obj
@@ -188,7 +188,7 @@ def _code(options: DeleteOptions) -> int:
 
 
 def check_preconditions(target: Target, version: Version, options: DeleteOptions) -> None:
-    """Refuse to delete another object, or another version of it, than the client meant."""
+    """Refuses to delete another object, or another version of it, than the client meant."""
     if options.uid is None and options.resource_version is None:
         return
     found = version.content()["metadata"].get("uid", "")
@@ -215,7 +215,7 @@ def _undying(target: Target) -> Forbidden:
 def _terminate_namespace(
     state: State, target: Target, version: Version, options: DeleteOptions
 ) -> tuple[State, dict[str, Any]] | None:
-    """Turn a namespace Terminating. None when it may go the ordinary way: it is Terminating and empty."""
+    """Turns a namespace Terminating; returns None when it is Terminating and empty: then it is deleted."""
     obj = version.content()
     metadata = obj["metadata"]
     if metadata.get("deletionTimestamp"):
@@ -236,7 +236,7 @@ def _terminate_namespace(
 
 
 def _terminate_definition(state: State, target: Target, version: Version) -> tuple[State, dict[str, Any]]:
-    """Mark a CustomResourceDefinition; it goes when the objects of its kind have gone."""
+    """Marks a CustomResourceDefinition as deleted; it is removed after the objects of its kind."""
     obj = version.content()
     metadata = obj["metadata"]
     admission.admit(state, target, None, obj)

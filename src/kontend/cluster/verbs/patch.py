@@ -57,7 +57,7 @@ def check_patch_type(target: Target, content_type: str) -> str:
 
 
 def patch(state: State, target: Target, patch_type: str, body: bytes) -> tuple[State, dict[str, Any], bool]:
-    """Patch an object. Returns it as stored and whether it was created."""
+    """Patches an object. Returns it as stored and whether it was created."""
 
     def transform(old: Version | None) -> tuple[dict[str, Any], ManagedFields]:
         obj, managed = patched(state, target, patch_type, body, old)
@@ -76,7 +76,7 @@ def patch(state: State, target: Target, patch_type: str, body: bytes) -> tuple[S
 def patched(
     state: State, target: Target, patch_type: str, body: bytes, old: Version | None
 ) -> tuple[dict[str, Any], ManagedFields]:
-    """What a patch makes of an object, with its new managed fields."""
+    """Applies a patch to an object; returns the new object and its managed fields."""
     resource = target.resource
     if patch_type == APPLY_PATCH:
         live = None if old is None else served(resource, old.versioned())
@@ -97,7 +97,7 @@ def patched(
 
 
 def _changed(target: Target, patch_type: str, body: bytes, current: dict[str, Any]) -> tuple[Any, list[str]]:
-    """The object after a JSON or merge patch, and what strict validation finds in the text of the patch."""
+    """Returns the object after a JSON or merge patch, and the errors of strict validation in the text of the patch."""
     validation = target.options.field_validation
     if patch_type == JSON_PATCH:
         operations = parse_json_patch(body, field_validation=validation)
@@ -121,7 +121,7 @@ def _strategic_body(target: Target, body: bytes) -> tuple[dict[str, Any], list[s
 
 
 def _normalize(target: Target, obj: Any, problems: list[str], strategic: str = "") -> dict[str, Any]:
-    """Decode what came out of a patch; what cannot be decoded is the patch's fault.
+    """Decodes the result of a patch; a result that cannot be decoded is the patch's fault.
 
     ``strategic`` is the text of a strategic merge patch, which has another decoder and is shown instead of the object.
     """

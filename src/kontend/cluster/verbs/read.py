@@ -1,4 +1,4 @@
-"""Reading: one object, a list of them, at a version of one's choosing.
+"""Reading: one object or a list, at the requested resourceVersion.
 
 Lists are sorted by namespace and name. ``resourceVersion`` and ``resourceVersionMatch`` choose the moment: now (empty,
 ``0`` or not older than), exactly then (walking the history back), or too early and too late, which are errors.
@@ -114,7 +114,7 @@ def _sorted(state: State, target: Target, at: int) -> list[tuple[str, Version]]:
 
 
 def predicate_of(target: Target, options: ListOptions) -> Predicate | None:
-    """What the selectors let through; None when that is everything."""
+    """Returns the predicate of the selectors; None when they match everything."""
     labels = parse_selector(options.label_selector) if options.label_selector else None
     fields = _field_selector(target, options.field_selector) if options.field_selector else None
     if labels is None and fields is None:
@@ -143,7 +143,7 @@ def _field_selector(target: Target, text: str) -> FieldSelector:
     return FieldSelector(tuple(renamed))
 
 
-# Which moment
+# Resource versions
 
 
 def parse_version(text: str, error: type[ApiError]) -> int:

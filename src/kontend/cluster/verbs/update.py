@@ -45,7 +45,7 @@ Transform = Callable[[Version | None], tuple[dict[str, Any], ManagedFields]]
 
 
 def update(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, dict[str, Any], bool]:
-    """Replace an object (PUT). Returns the object as stored and whether it was created."""
+    """Replaces an object (PUT). Returns the object as stored and whether it was created."""
     metadata = obj["metadata"]
     check_namespace_matches(target, metadata)
     check_name_matches(target, metadata)
@@ -68,7 +68,7 @@ def update(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, di
 def update_object(
     state: State, target: Target, transform: Transform, *, allow_create: bool
 ) -> tuple[State, dict[str, Any], bool]:
-    """Change an object, or create it where that is allowed. Returns it as stored and whether it was created."""
+    """Changes an object, or creates it where that is allowed. Returns it as stored and whether it was created."""
     resource = target.resource
     old = state.find(resource.key, target.key)
     if old is None and not allow_create:
@@ -119,14 +119,14 @@ def _check_resource_version(target: Target, obj: dict[str, Any], old: Version) -
 
 
 def check_uid(target: Target, old: Version, uid: str) -> None:
-    """Refuse to write to another object than the one that was meant."""
+    """Refuses a write with another uid than the stored object's."""
     found = old.content()["metadata"].get("uid", "")
     if found != uid:
         raise _precondition_failed(target, uid, found)
 
 
 def _precondition_failed(target: Target, wanted: str, found: str) -> Conflict:
-    """The storage's own words for a write to another object than the one that was meant."""
+    """Returns the storage layer's error for a write with another uid than the stored object's."""
     resource = target.resource
     why = (
         f"StorageError: invalid object, Code: 4, Key: {_storage_path(target)}, ResourceVersion: 0, AdditionalErrorMsg: "
@@ -147,7 +147,7 @@ _STORAGE_PREFIXES: Final = {
 
 
 def _storage_path(target: Target) -> str:
-    """Where etcd would keep the object."""
+    """Returns the key under which etcd would keep the object."""
     resource = target.resource
     prefix = f"{resource.group}/{resource.plural}" if resource.custom is not None else resource.plural
     prefix = _STORAGE_PREFIXES.get(resource.key, prefix)
@@ -199,7 +199,7 @@ def _keep(metadata: dict[str, Any], old_metadata: dict[str, Any], name: str) -> 
 
 
 def _finalized(target: Target, obj: dict[str, Any], old: dict[str, Any]) -> bool:
-    """Whether this update takes the last finalizer from an object that is being deleted."""
+    """Reports whether this update removes the last finalizer of an object that is being deleted."""
     old_metadata = old["metadata"]
     if not old_metadata.get("deletionTimestamp") or obj["metadata"].get("finalizers"):
         return False

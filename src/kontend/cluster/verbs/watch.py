@@ -1,8 +1,8 @@
 """Watching, as a pure read of the history.
 
-A :class:`Watch` knows what it is about and how far it has got. ``watch.since(state)`` gives the events that happened up
-to ``state`` and the watch that goes on from there. Nothing blocks and nothing runs: whoever holds the connection asks
-again when the state has changed.
+A :class:`Watch` holds its selection and the last version that it has sent. ``watch.since(state)`` returns the events up
+to ``state`` and the watch that goes on from there. Nothing blocks: the holder of the connection calls it again when
+the state has changed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Watch:
         return events, replace(self, version=state.resource_version)
 
     def event(self, change: Change) -> Event | None:
-        """What this watch says about one change, if anything."""
+        """Returns the event of this watch for one change, if there is one."""
         if change.resource != self.resource.key:
             return None
         if self.name and change.key.name != self.name:
@@ -83,7 +83,7 @@ class Watch:
 
 
 def watch(state: State, target: Target, options: ListOptions) -> tuple[list[Event], Watch]:
-    """Begin a watch: the events to send at once, and the watch that goes on from there."""
+    """Begins a watch: the events to send at once, and the watch that goes on from there."""
     wanted = parse_version(options.resource_version, ApiError)
     legacy = options.send_initial_events is None and not wanted
     initial = legacy or bool(options.send_initial_events)

@@ -37,7 +37,7 @@ class CronJobs(BuiltIn):
     owns = (JOBS,)
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Tidy up finished Jobs, and start one if it is time."""
+        """Tidies up finished Jobs, and starts one if it is time."""
         try:
             cron_job = await api.get(CRON_JOBS, request)
         except NotFound:
@@ -56,7 +56,7 @@ class CronJobs(BuiltIn):
         return Result(requeue_after=wait) if wait is not None else None
 
     async def _forget_finished(self, api: Api, cron_job: Object, jobs: list[Object]) -> None:
-        """Delete the oldest finished Jobs beyond the limits."""
+        """Deletes the oldest finished Jobs beyond the limits."""
         limits = {"Complete": "successfulJobsHistoryLimit", "Failed": "failedJobsHistoryLimit"}
         for outcome, name in limits.items():
             limit = cron_job["spec"].get(name)
@@ -73,7 +73,7 @@ class CronJobs(BuiltIn):
         _drop_active(cron_job["status"], uid_of(job))
 
     async def _follow(self, api: Api, cron_job: Object, jobs: list[Object]) -> None:
-        """Take Jobs that have finished or are gone off the list of active ones."""
+        """Takes Jobs that have finished or are gone off the list of active ones."""
         status = cron_job["status"]
         for job in jobs:
             outcome = outcome_of(job)
@@ -91,7 +91,7 @@ class CronJobs(BuiltIn):
                     _drop_active(status, active.get("uid", ""))
 
     async def _start(self, api: Api, cron_job: Object) -> float | None:
-        """Start a Job if one is due; returns how long to wait for the next time."""
+        """Starts a Job if one is due; returns how long to wait for the next time."""
         spec, status = cron_job["spec"], cron_job["status"]
         if spec.get("suspend"):
             return None

@@ -1,4 +1,4 @@
-"""When a cron schedule is due next.
+"""Cron schedules: parsing, and the next time at which one is due.
 
 Times are seconds since 1970. A schedule counts in its own time zone: an hour that a clock skips is skipped, and one
 that it repeats is repeated.
@@ -47,7 +47,7 @@ class Schedule:
     days: frozenset[int]
     months: frozenset[int]
     weekdays: frozenset[int]
-    #: Whether a day of the month or of the week is left open: then both must match, else either.
+    #: The day of the month or of the week is left open: then both must match, else either.
     open_day: bool
     zone: tzinfo
     every: int = 0
@@ -107,7 +107,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def _is_open(field: str) -> bool:
-    """Whether a field says ``*``; with a step it does not count as open."""
+    """Reports whether a field says ``*``; with a step it does not count as open."""
     return any(part in ("*", "?", "*/1", "?/1") for part in field.split(","))
 
 

@@ -62,7 +62,7 @@ class Jobs(BuiltIn):
     indexes: ClassVar[Mapping[str, Mapping[str, Indexer]]] = {PODS: {CONTROLLER: by_controller}}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Count the pods, decide whether the Job is over, make or remove pods, and say so."""
+        """Counts the pods, decides whether the Job is over, makes or removes pods, and writes the status."""
         try:
             job = await api.get(JOBS, request)
         except NotFound:
@@ -107,7 +107,7 @@ class Jobs(BuiltIn):
         return Result(requeue_after=count.wait) if count.wait is not None else None
 
     async def _manage(self, api: Api, count: Count, active: int, ready: int) -> tuple[int, int, ApiError | None]:
-        """Create or delete pods; returns how many are active and ready then, and what went wrong."""
+        """Creates or deletes pods; returns how many are active and ready then, and what went wrong."""
         spec = count.spec
         wanted = 0
         if not spec.get("suspend"):
@@ -160,7 +160,7 @@ class Jobs(BuiltIn):
         return made, None
 
     async def _track(self, api: Api, count: Count, changed: bool) -> None:
-        """Note what has finished, let it go, and count it."""
+        """Records finished pods, removes their finalizers, and counts them."""
         job, status = count.job, count.status
         tracked = {uid_of(pod) for pod in count.pods if TRACKING in finalizers_of(pod)}
         changed |= settle_counts(status, tracked)
@@ -201,7 +201,7 @@ class Jobs(BuiltIn):
                 await _remove_finalizer(api, pod)
 
     async def _release_orphans(self, api: Api, request: Request) -> None:
-        """A Job that is gone counts nothing any more: its pods need not wait."""
+        """Removes the finalizers of the pods of a deleted Job."""
         for pod in await api.list(PODS, namespace=request.namespace):
             owner = controller_of(pod) or {}
             if (owner.get("kind"), owner.get("name")) == ("Job", request.name) and TRACKING in finalizers_of(pod):
@@ -209,7 +209,7 @@ class Jobs(BuiltIn):
 
 
 async def _delete_pods(api: Api, pods: list[Object], *, keep_finalizer: bool) -> tuple[int, int, ApiError | None]:
-    """Delete pods; returns how many went, how many of those were ready, and what went wrong."""
+    """Deletes pods; returns how many went, how many of those were ready, and what went wrong."""
     removed = ready = 0
     for pod in pods:
         was_ready = is_ready(pod)

@@ -1,4 +1,4 @@
-"""Counting the pods of a Job: which have finished, which of those are counted already, and whether the Job is over."""
+"""Counting the pods of a Job: those that have finished, those that are counted already, and the end of the Job."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRACKING: Final = "batch.kubernetes.io/job-tracking"
 
 @dataclass(slots=True)
 class Count:
-    """A Job and what was counted of its pods."""
+    """A Job and the count of its pods."""
 
     job: Object
     pods: list[Object]
@@ -45,13 +45,13 @@ class Count:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What the Job should do."""
+        """The spec of the Job."""
         spec: dict[str, Any] = self.job["spec"]
         return spec
 
     @property
     def status(self) -> dict[str, Any]:
-        """What is said about it."""
+        """The status of the Job."""
         status: dict[str, Any] = self.job["status"]
         return status
 
@@ -63,16 +63,16 @@ class Count:
 
     @property
     def is_indexed(self) -> bool:
-        """Whether pods are numbered."""
+        """Reports whether the Job is indexed."""
         return self.spec.get("completionMode") == "Indexed"
 
     def counts(self, pod: Object) -> bool:
-        """Whether a pod has a place in this Job."""
+        """Reports whether a pod counts for this Job."""
         index = index_of(pod)
         return not self.is_indexed or (index is not None and index < self.spec["completions"])
 
     def has_failed(self, pod: Object) -> bool:
-        """Whether a pod is lost."""
+        """Reports whether a pod has failed."""
         if phase_of(pod) == "Failed":
             return True
         waits = self.spec.get("podReplacementPolicy") == "Failed" or self.spec.get("podFailurePolicy")
@@ -80,7 +80,7 @@ class Count:
 
 
 def count_pods(job: Object, pods: list[Object], now: str) -> Count:
-    """Count the pods of a Job as they are."""
+    """Counts the pods of a Job as they are."""
     count = Count(job, pods, now)
     status = count.status
     count.active = [pod for pod in pods if is_active(pod)]
@@ -103,7 +103,7 @@ def count_pods(job: Object, pods: list[Object], now: str) -> Count:
 
 
 def decide(count: Count) -> None:
-    """Find out whether the Job is over."""
+    """Finds out whether the Job is over."""
     spec, status, now = count.spec, count.status, count.now
     met, target = get_condition(status, "SuccessCriteriaMet"), get_condition(status, "FailureTarget")
     if met is not None and met["status"] == "True":
@@ -144,7 +144,7 @@ def _decide_indexed(count: Count) -> None:
 
 
 def note_finished(count: Count) -> tuple[list[Object], bool]:
-    """Note the uids of pods that have finished; returns the pods that may go, and whether any is new."""
+    """Records the uids of finished pods; returns the pods to release, and whether any is new."""
     release = []
     changed = False
     over = count.end is not None
@@ -169,7 +169,7 @@ def note_finished(count: Count) -> tuple[list[Object], bool]:
 
 
 def settle_counts(status: dict[str, Any], tracked: set[str]) -> bool:
-    """Pods that were noted and have lost their finalizer become part of the number."""
+    """Adds recorded pods that have lost their finalizer to the counters."""
     uncounted = status["uncountedTerminatedPods"]
     changed = False
     for name in ("succeeded", "failed"):
@@ -185,7 +185,7 @@ def settle_counts(status: dict[str, Any], tracked: set[str]) -> bool:
 
 
 def set_indexes(count: Count) -> bool:
-    """List the indexes that are done; says whether that is new."""
+    """Sets the completed indexes in the status; returns whether they changed."""
     new: dict[str, Any] = {"completedIndexes": format_indexes(count.done), "succeeded": len(count.done)}
     if count.spec.get("backoffLimitPerIndex") is not None:
         new["failedIndexes"] = format_indexes(count.lost)
@@ -200,7 +200,7 @@ def set_indexes(count: Count) -> bool:
 
 
 def set_numbers(status: dict[str, Any], active: int, ready: int, terminating: int) -> bool:
-    """Say how many pods run; says whether that is new."""
+    """Sets the numbers of active and ready pods in the status; returns whether they changed."""
     old = status.get("active", 0), status.get("ready"), status.get("terminating")
     status.update(active=active, ready=ready, terminating=terminating)
     if not active:
@@ -209,7 +209,7 @@ def set_numbers(status: dict[str, Any], active: int, ready: int, terminating: in
 
 
 def set_suspended(count: Count) -> bool:
-    """Say whether the Job is suspended; says whether that is new."""
+    """Sets the condition ``Suspended``; returns whether it changed."""
     status = count.status
     old = get_condition(status, "Suspended")
     if count.spec.get("suspend"):
@@ -230,7 +230,7 @@ def set_suspended(count: Count) -> bool:
 
 
 def surplus_of(count: Count, least: int) -> list[Object]:
-    """Pods to remove: those whose index is taken or too high, then those that are missed least."""
+    """Pods to remove: those whose index is taken or too high, then those that are deleted first."""
     removed: list[Object] = []
     left = list(count.active)
     if count.is_indexed:
@@ -265,5 +265,5 @@ def _failure(reason: str, message: str, now: str) -> dict[str, Any]:
 
 
 def is_true(status: Mapping[str, Any], kind: str) -> bool:
-    """Whether a condition is True."""
+    """Reports whether a condition is True."""
     return any(each["type"] == kind and each["status"] == "True" for each in status.get("conditions") or ())

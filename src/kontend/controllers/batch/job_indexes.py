@@ -55,13 +55,13 @@ def index_of(pod: Mapping[str, Any]) -> int | None:
 
 
 def failures_before(pod: Mapping[str, Any]) -> int:
-    """How often the index of a pod had failed when the pod was made."""
+    """Returns how often the index of a pod had failed when the pod was made."""
     text = (pod["metadata"].get("annotations") or {}).get(_FAILURES, "0")
     return int(text) if text.isdecimal() else 0
 
 
 def with_index(pod: Object, job: Object, index: int, failures: int | None) -> None:
-    """Make a new pod the one of an index."""
+    """Assigns an index to a new pod."""
     metadata, spec = pod["metadata"], pod["spec"]
     metadata.setdefault("annotations", {})[INDEX] = str(index)
     metadata.setdefault("labels", {})[INDEX] = str(index)

@@ -1,4 +1,4 @@
-"""When a Job gives up, when it is content, and how long it waits after a failure."""
+"""The policies of a Job: pod failure policy, success policy, and backoff after a failure."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def _exit_code(status: Mapping[str, Any], requirement: Mapping[str, Any]) -> tup
 
 
 def failure_action(job: Mapping[str, Any], pod: Mapping[str, Any]) -> str:
-    """What a failed pod means: ``Ignore``, ``FailIndex``, ``FailJob`` or ``Count``."""
+    """Returns the action for a failed pod: ``Ignore``, ``FailIndex``, ``FailJob`` or ``Count``."""
     matched = failure_rule(job, pod)
     return matched[1]["action"] if matched is not None else "Count"
 
 
 def failed_job_message(job: Mapping[str, Any], failed: Iterable[Mapping[str, Any]]) -> str | None:
-    """Why failed pods make the whole Job fail, if they do."""
+    """Returns the reason why failed pods fail the whole Job, if they do."""
     for pod in failed:
         matched = failure_rule(job, pod)
         if matched is not None and matched[1]["action"] == "FailJob":
@@ -60,7 +60,7 @@ def failed_job_message(job: Mapping[str, Any], failed: Iterable[Mapping[str, Any
 
 
 def matched_success_rule(rules: Iterable[tuple[set[int] | None, int | None]], succeeded: set[int]) -> str | None:
-    """Which rule of the success policy is met; a rule is indexes and a count, either may be missing."""
+    """Returns the first rule of the success policy that is met; a rule has indexes, a count, or both."""
     if not succeeded:
         return None
     for number, (indexes, count) in enumerate(rules):
@@ -74,7 +74,7 @@ def matched_success_rule(rules: Iterable[tuple[set[int] | None, int | None]], su
 
 
 def is_past_restart_limit(job: Object, pods: Iterable[Object]) -> bool:
-    """Whether containers that are restarted in place have failed too often."""
+    """Reports whether containers that are restarted in place have failed too often."""
     if (job["spec"]["template"].get("spec") or {}).get("restartPolicy") != "OnFailure":
         return False
     restarts = 0
@@ -88,7 +88,7 @@ def is_past_restart_limit(job: Object, pods: Iterable[Object]) -> bool:
 
 
 def backoff_left(pods: Iterable[Object], failed: Iterable[Object], now: str) -> int:
-    """How many seconds to wait before the next pod: longer with each failure since the last success."""
+    """Returns how many seconds to wait before the next pod: longer with each failure since the last success."""
     succeeded = max((_finished_at(pod) for pod in pods if phase_of(pod) == "Succeeded"), default=-1)
     times = sorted(time for pod in failed if (time := _finished_at(pod)) > succeeded)
     if not times:
@@ -98,7 +98,7 @@ def backoff_left(pods: Iterable[Object], failed: Iterable[Object], now: str) -> 
 
 
 def _finished_at(pod: Mapping[str, Any]) -> int:
-    """When a pod came to its end, as well as it can be known."""
+    """Returns the time at which a pod finished, as exactly as its status tells."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     ends = [
         seconds(time)

@@ -59,7 +59,7 @@ class EndpointSlices(BuiltIn):
     watches: ClassVar[Mapping[str, Mapper]] = {PODS: services_of, SLICES: _service_of}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Write the slices of a service, as far as they changed."""
+        """Writes the slices of a service, as far as they changed."""
         try:
             service = await api.get(SERVICES, request)
         except NotFound:
@@ -86,7 +86,7 @@ class EndpointSlices(BuiltIn):
         existing: list[Object],
         desired: dict[bytes, tuple[Ports, list[Endpoint]]],
     ) -> None:
-        """Fill existing slices, make new ones, and delete what is not needed."""
+        """Fills existing slices, makes new ones, and deletes what is not needed."""
         owned = [each for each in existing if any(o.get("uid") == uid_of(service) for o in owner_references(each))]
         stray = [each for each in existing if each not in owned]
         labels = _labels(service)
@@ -111,7 +111,7 @@ class EndpointSlices(BuiltIn):
                 await _create(api, _new_slice(service, family, ports, left[start : start + _MOST], labels))
         stray += owned
         if not kept:
-            # A service without endpoints has one empty slice, which says that this is known.
+            # A service without endpoints has one empty slice, so that clients can tell it from an unknown service.
             empty = next((each for each in stray if not each.get("endpoints") and not each.get("ports")), None)
             if empty is None:
                 await _create(api, _new_slice(service, family, [], [], labels))

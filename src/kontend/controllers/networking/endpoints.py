@@ -48,7 +48,7 @@ class Endpoints(BuiltIn):
     watches: ClassVar[Mapping[str, Mapper]] = {PODS: services_of, ENDPOINTS: _service_of}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Write what is behind a service, if it changed."""
+        """Writes the addresses behind a service, if they changed."""
         existing = await self._existing(api, request)
         try:
             service = await api.get(SERVICES, request)

@@ -45,13 +45,13 @@ def addresses_in(pod: Mapping[str, Any], family: str) -> list[str]:
 
 
 def is_selected(service: Mapping[str, Any]) -> bool:
-    """Whether a service finds its endpoints by a selector."""
+    """Reports whether a service finds its endpoints by a selector."""
     spec = service.get("spec") or {}
     return spec.get("type") != "ExternalName" and bool(spec.get("selector"))
 
 
 def is_headless(service: Mapping[str, Any]) -> bool:
-    """Whether a service has no address of its own."""
+    """Reports whether a service has no address of its own."""
     return service["spec"].get("clusterIP") in (None, "", "None")
 
 

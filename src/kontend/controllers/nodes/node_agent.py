@@ -1,7 +1,7 @@
-"""What the agents on the nodes do: nodes become ready, pods run, and pods that are deleted stop.
+"""Node agents: nodes become ready, pods run, and pods that are deleted stop.
 
-Containers are not run. A pod on a node starts at once and becomes ready; one whose containers end by themselves is told
-so by the test or the user. These controllers write under the name of the kubelet.
+Containers are not run. A pod on a node starts at once and becomes ready; the test or the
+user reports containers that end by themselves. These controllers write under the name of the kubelet.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Nodes(BuiltIn):
     kind = NODES
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Report a new node as ready, and let pods onto it. A node that says how it is, is left alone."""
+        """Reports a new node as ready, and lets pods onto it. A node that reports its own status is left alone."""
         try:
             node = await api.get(NODES, request)
         except NotFound:
@@ -86,7 +86,7 @@ class PodLifecycle(BuiltIn):
     kind = PODS
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Take a pod to its next phase."""
+        """Takes a pod to its next phase."""
         try:
             pod = await api.get(PODS, request)
         except NotFound:
@@ -107,12 +107,12 @@ class PodLifecycle(BuiltIn):
         try:
             node = await api.get(NODES, Key("", pod["spec"]["nodeName"]))
         except NotFound:
-            return  # there is nobody to run it
+            return  # no node runs it
         host = next((each["address"] for each in (node.get("status") or {}).get("addresses") or ()), "")
         await api.status.patch(pod, strategic_merge_patch({"status": _running(pod, host, api.now())}))
 
     async def _stop(self, api: Api, pod: Object) -> None:
-        """The grace period is not waited for: containers that do not run stop at once."""
+        """Stops a pod at once: its containers do not really run, so there is no grace period."""
         if not is_finished(pod):
             now = api.now()
             ended = {"exitCode": 143, "reason": "Error", "startedAt": now, "finishedAt": now}  # 128 and SIGTERM
@@ -174,7 +174,7 @@ def _running(pod: Object, host: str, now: str) -> dict[str, Any]:
 
 
 def _gates_open(pod: Object) -> bool:
-    """Whether all that must be true for a pod to be ready is true."""
+    """Reports whether all readiness gates of a pod are open."""
     gates = {gate["conditionType"] for gate in pod["spec"].get("readinessGates") or ()}
     met = {each["type"] for each in (pod.get("status") or {}).get("conditions") or () if each["status"] == "True"}
     return gates <= met

@@ -1,7 +1,7 @@
 """A scheduler: each pod goes to a node that fits and has the fewest pods.
 
-It knows node selectors, required node affinity, taints, requests and the number of pods. It does not know preferences,
-affinity between pods or volumes, and it is always the same: of equal nodes the first by name.
+It respects node selectors, required node affinity, taints, requests and the number of pods. It ignores preferences,
+affinity between pods and volumes, and it is deterministic: of equal nodes it takes the first by name.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Scheduler(BuiltIn):
     indexes: ClassVar[Mapping[str, Mapping[str, Indexer]]] = {PODS: {_BY_NODE: _node_of}}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Bind a pod, or say that there is no node for it."""
+        """Binds a pod, or reports that there is no node for it."""
         try:
             pod = await api.get(PODS, request)
         except NotFound:
@@ -124,7 +124,7 @@ def _tolerates_unschedulable(spec: Mapping[str, Any]) -> bool:
 
 
 def requests_of(pod: Mapping[str, Any]) -> dict[str, Quantity]:
-    """What a pod asks for: the sum of its containers, or one init container where that is more."""
+    """Returns the requests of a pod: the sum of its containers, or one init container where that is more."""
     spec = pod.get("spec") or {}
     total: dict[str, Quantity] = {}
     for container in spec.get("containers") or ():
@@ -138,7 +138,7 @@ def requests_of(pod: Mapping[str, Any]) -> dict[str, Quantity]:
 
 
 def _has_room(pod: Object, node: Object, here: list[Object]) -> bool:
-    """Whether a node can take a pod; a node that does not say what it has, has enough."""
+    """Reports whether a node has room for a pod; a node without declared resources has enough."""
     allocatable = (node.get("status") or {}).get("allocatable") or {}
     if "pods" in allocatable and parse(str(len(here) + 1)) > parse(str(allocatable["pods"])):
         return False

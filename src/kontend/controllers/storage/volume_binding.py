@@ -1,7 +1,7 @@
 """Binding of volumes: a claim gets the smallest volume that is good enough, and each names the other.
 
-A binding is two writes that cannot be one. The volume is written first and names the claim by uid; a crash before the
-second write is mended by whoever looks next. When the claim is gone the volume is released and never given to another.
+A binding is two writes that cannot be one. The volume is written first and names the claim by uid; after a crash before
+the second write the next reconcile completes it. When the claim is gone, the volume is released and never reused.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class VolumeClaims(BuiltIn):
     watches: ClassVar[Mapping[str, Mapper]] = {VOLUMES: _waiting_claims}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Find a volume for a claim, or see what became of its volume."""
+        """Finds a volume for a claim, or updates the claim from its volume."""
         try:
             claim = await api.get(CLAIMS, request)
         except NotFound:
@@ -96,7 +96,7 @@ class VolumeClaims(BuiltIn):
         return min(chosen or good, key=lambda volume: (_capacity(volume), volume["metadata"]["name"]), default=None)
 
     async def _waits_for_pod(self, api: Api, claim: Object) -> bool:
-        """Whether the class says that a volume is chosen with the node of the first pod."""
+        """Reports whether the class delays binding until the first pod has a node."""
         name = class_of(claim)
         if not name:
             return False
@@ -115,7 +115,7 @@ class Volumes(BuiltIn):
     watches: ClassVar[Mapping[str, Mapper]] = {CLAIMS: _volumes_of}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Say whether a volume is free, taken or left behind."""
+        """Sets the phase of a volume: available, bound, released or failed."""
         try:
             volume = await api.get(VOLUMES, request)
         except NotFound:
@@ -145,7 +145,7 @@ class Volumes(BuiltIn):
         return claim if uid_of(claim) == reference["uid"] else None
 
     async def _unbind(self, api: Api, volume: Object) -> None:
-        """The claim took another volume: this one is free again."""
+        """Frees a volume whose claim took another one."""
         annotations = volume["metadata"].get("annotations") or {}
         if annotations.pop(_BY_CONTROLLER, None) is not None:
             del volume["spec"]["claimRef"]
@@ -162,7 +162,7 @@ def class_of(obj: Mapping[str, Any]) -> str:
 
 
 def is_bound_to(volume: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
-    """Whether a volume names a claim; a user may name it without a uid, to keep the volume for it."""
+    """Reports whether a volume names a claim; a user may name it without a uid, to keep the volume for it."""
     reference = volume["spec"].get("claimRef") or {}
     metadata = claim["metadata"]
     named = (reference.get("name"), reference.get("namespace")) == (metadata["name"], metadata["namespace"])
@@ -174,7 +174,7 @@ def _capacity(volume: Mapping[str, Any]) -> Quantity:
 
 
 def _satisfies(volume: Object, claim: Object) -> bool:
-    """Whether a volume is large enough, of the right class and mode, and may be used as asked."""
+    """Reports whether a volume is large enough, of the right class and mode, and may be used as asked."""
     wanted, spec = claim["spec"], volume["spec"]
     request = parse(str(((wanted.get("resources") or {}).get("requests") or {}).get("storage") or "0"))
     modes = set(wanted.get("accessModes") or ()) <= set(spec.get("accessModes") or ())
@@ -197,7 +197,7 @@ def _is_good(volume: Object, claim: Object, *, waits: bool) -> bool:
 
 
 async def _bind(api: Api, volume: Object, claim: Object) -> None:
-    """Write both sides of a binding, as far as they are not written yet."""
+    """Writes both sides of a binding, as far as they are not written yet."""
     metadata = claim["metadata"]
     if (volume["spec"].get("claimRef") or {}).get("uid") != uid_of(claim):
         if not volume["spec"].get("claimRef"):

@@ -1,4 +1,4 @@
-"""Volumes in use are not taken away: a claim that is deleted waits for its pods, a volume for its claim.
+"""Protection of volumes in use: a claim that is deleted waits for its pods, a volume for its claim.
 
 The server puts a finalizer on each claim and volume when it is made; these controllers take it off once it may go.
 """
@@ -38,14 +38,14 @@ def _claims_of_pod(pod: Object, _cache: Cache) -> Iterator[Key]:
 
 
 class ClaimProtection(BuiltIn):
-    """Lets claims go that no pod uses."""
+    """Releases deleted claims that no pod uses."""
 
     name = "persistentvolumeclaim-protection"
     kind = CLAIMS
     watches: ClassVar[Mapping[str, Mapper]] = {PODS: _claims_of_pod}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Take the finalizer off a claim that is deleted and not in use, or put it on where it is missing."""
+        """Takes the finalizer off a claim that is deleted and not in use, or puts it on where it is missing."""
         try:
             claim = await api.get(CLAIMS, request)
         except NotFound:
@@ -59,7 +59,7 @@ class ClaimProtection(BuiltIn):
         return None
 
     async def _is_used(self, api: Api, request: Request) -> bool:
-        """Whether a pod on a node uses the claim; the server is asked, a cache may not know the newest pod."""
+        """Reports whether a pod on a node uses the claim; reads the server, as a cache may lack the newest pod."""
         for pod in await api.live.list(PODS, namespace=request.namespace):
             on_node = bool((pod.get("spec") or {}).get("nodeName"))
             if request.name in claims_of(pod) and on_node and not is_finished(pod):
@@ -68,13 +68,13 @@ class ClaimProtection(BuiltIn):
 
 
 class VolumeProtection(BuiltIn):
-    """Lets volumes go that are not bound."""
+    """Releases deleted volumes that are not bound."""
 
     name = "persistentvolume-protection"
     kind = VOLUMES
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Take the finalizer off a volume that is deleted and not bound, or put it on where it is missing."""
+        """Takes the finalizer off a volume that is deleted and not bound, or puts it on where it is missing."""
         try:
             volume = await api.get(VOLUMES, request)
         except NotFound:

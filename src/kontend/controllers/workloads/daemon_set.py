@@ -43,7 +43,7 @@ from kontend.runtime.controller import Indexer, Mapper, Request, Result
 DAEMON_SETS: Final = "DaemonSet.apps/v1"
 _GENERATION_LABEL: Final = "pod-template-generation"
 _NODE: Final = "node.kubernetes.io"
-#: Every daemon stays on a node in trouble.
+#: Tolerations of every daemon: it stays on a node in trouble.
 _TOLERATED: Final = (
     ("not-ready", "NoExecute"),
     ("unreachable", "NoExecute"),
@@ -71,7 +71,7 @@ class Daemons:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What the DaemonSet should do."""
+        """The spec of the DaemonSet."""
         spec: dict[str, Any] = self.daemon_set["spec"]
         return spec
 
@@ -81,7 +81,7 @@ class Daemons:
         return [node for node in self.nodes if self.fit(node)[0]]
 
     def fit(self, node: Object) -> tuple[bool, bool]:
-        """Whether a pod should be on a node, and whether one that is there may stay."""
+        """Reports whether a pod should be on a node, and whether one that is there may stay."""
         spec = self.spec["template"].get("spec") or {}
         named = spec.get("nodeName")
         if (named and named != node["metadata"]["name"]) or not selects(spec, node):
@@ -92,19 +92,19 @@ class Daemons:
         return False, tolerates(tolerations, node, [NO_EXECUTE])
 
     def is_updated(self, pod: Object) -> bool:
-        """Whether a pod is of the newest revision."""
+        """Reports whether a pod is of the newest revision."""
         labels = labels_of(pod)
         generation = (self.daemon_set["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION)
         same = generation is not None and labels.get(_GENERATION_LABEL) == generation
         return labels.get(HASH_LABEL) == self.hash or same
 
     def is_available(self, pod: Object) -> bool:
-        """Whether a pod works."""
+        """Reports whether a pod is available."""
         return is_available(pod, self.spec.get("minReadySeconds") or 0, self.now)
 
     @property
     def budget(self) -> tuple[int, int]:
-        """How many nodes may have two pods during an update, and how many none."""
+        """Returns how many nodes may have two pods during an update, and how many none."""
         rolling = (self.spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
         count = len(self.wanted)
         surge = scaled(rolling.get("maxSurge"), count, up=True)
@@ -134,7 +134,7 @@ class DaemonSets(BuiltIn):
     indexes: ClassVar[Mapping[str, Mapping[str, Indexer]]] = {PODS: {CONTROLLER: by_controller}}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Make and remove pods, a step of an update, and the status."""
+        """Makes and removes pods, takes a step of an update, and writes the status."""
         try:
             daemon_set = await api.get(DAEMON_SETS, request)
         except NotFound:
@@ -304,7 +304,7 @@ def _age(pod: Object, now: str) -> int:
 
 
 def _too_many(daemons: Daemons, running: list[Object]) -> list[Object]:
-    """Which pods go when an update has put a second one on a node: all but one old and one new, then the old one."""
+    """Returns the surplus pods of a node during an update: all but one old and one new pod, then the old one."""
     new = [pod for pod in running if daemons.is_updated(pod)]
     old = [pod for pod in running if not daemons.is_updated(pod)]
     gone = [*new[1:], *old[1:]]
@@ -347,7 +347,7 @@ async def _delete(api: Api, pod: Object) -> None:
 
 
 async def _forget(api: Api, daemons: Daemons, old: list[Object]) -> None:
-    """Delete the oldest revisions that no pod uses, down to the limit."""
+    """Deletes the oldest revisions that no pod uses, down to the limit."""
     used = {labels_of(pod).get(HASH_LABEL) for pods in daemons.pods.values() for pod in pods}
     surplus = len(old) - daemons.spec.get("revisionHistoryLimit", 10)
     for revision in [each for each in old if labels_of(each).get(HASH_LABEL) not in used][: max(0, surplus)]:

@@ -1,8 +1,8 @@
 """The Deployment controller: a ReplicaSet for each template, and pods that move from the old ones to the new one.
 
 A Deployment never touches pods. It makes a ReplicaSet that is named after a hash of the template, lets the new one grow
-and the old ones shrink within ``maxSurge`` and ``maxUnavailable``, keeps a few old ones for a rollback, and says in its
-conditions whether it gets on.
+and the old ones shrink within ``maxSurge`` and ``maxUnavailable``, keeps a few old ones for a rollback, and reports
+progress in its conditions.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Deployments(BuiltIn):
     watches: ClassVar[Mapping[str, Mapper]] = {REPLICA_SETS: _deployments_of, PODS: _deployment_of_pod}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Take the next step of a rollout."""
+        """Takes the next step of a rollout."""
         try:
             deployment = await api.get(DEPLOYMENTS, request)
         except NotFound:
@@ -123,7 +123,7 @@ class Deployments(BuiltIn):
     # The new ReplicaSet
 
     async def _rollout(self, api: Api, deployment: Object, sets: list[Object], *, create: bool) -> Rollout:
-        """Find the new ReplicaSet, or make it, and number it."""
+        """Finds or makes the new ReplicaSet, and sets its revision."""
         new = find_new(deployment, sets)
         old = [each for each in by_age(sets) if new is None or uid_of(each) != uid_of(new)]
         rollout = Rollout(deployment, new, old)
@@ -185,7 +185,7 @@ class Deployments(BuiltIn):
     # Sizes
 
     async def _resize(self, api: Api, rollout: Rollout, replica_set: Object, size: int) -> bool:
-        """Give a ReplicaSet a size; says whether that is new."""
+        """Scales a ReplicaSet; returns whether its size changed."""
         resized = replicas_of(replica_set) != size
         replica_set["spec"]["replicas"] = size
         if set_sizes(rollout.deployment, replica_set) or resized:
@@ -193,7 +193,7 @@ class Deployments(BuiltIn):
         return resized
 
     async def _scale(self, api: Api, rollout: Rollout) -> None:
-        """The Deployment was scaled: every ReplicaSet gets its share."""
+        """Scales every ReplicaSet in proportion after the Deployment was scaled."""
         active = [each for each in rollout.every if replicas_of(each)]
         if len(active) <= 1:
             latest = active[0] if active else rollout.new or (rollout.old[-1] if rollout.old else None)
@@ -222,7 +222,7 @@ class Deployments(BuiltIn):
         return await self._finish(api, rollout)
 
     async def _shrink(self, api: Api, rollout: Rollout, new: Object) -> bool:
-        """Take pods from old ReplicaSets: first those that do not work anyway, then as many as may be missing."""
+        """Scales old ReplicaSets down: first unhealthy pods, then as many as ``maxUnavailable`` allows."""
         old = [each for each in rollout.old if replicas_of(each)]
         if not old:
             return False
@@ -270,7 +270,7 @@ class Deployments(BuiltIn):
         return any((controller_of(pod) or {}).get("uid") in old and not is_finished(pod) for pod in pods)
 
     async def _clean_up(self, api: Api, rollout: Rollout) -> None:
-        """Delete old ReplicaSets beyond the history limit."""
+        """Deletes old ReplicaSets beyond the history limit."""
         limit = rollout.deployment["spec"].get("revisionHistoryLimit", UNLIMITED)
         if limit == UNLIMITED:
             return
@@ -287,7 +287,7 @@ class Deployments(BuiltIn):
                 continue
 
     async def _roll_back(self, api: Api, deployment: Object, sets: list[Object]) -> None:
-        """Put back the template of an earlier revision, as an old annotation asks for."""
+        """Puts back the template of an earlier revision, as an old annotation asks for."""
         rollout = await self._rollout(api, deployment, sets, create=True)
         revision = number_in(deployment, ROLLBACK) or 0
         if not revision:
@@ -299,7 +299,7 @@ class Deployments(BuiltIn):
         del deployment["metadata"]["annotations"][ROLLBACK]
         await api.update(deployment)
 
-    # What is said
+    # Status
 
     async def _say_paused(self, api: Api, deployment: Object) -> None:
         if not has_deadline(deployment):
@@ -315,7 +315,7 @@ class Deployments(BuiltIn):
         await api.status.update(deployment)
 
     async def _finish(self, api: Api, rollout: Rollout) -> Result | None:
-        """Say how the rollout gets on."""
+        """Writes the status of the rollout."""
         deployment, now = rollout.deployment, api.now()
         status = status_of(rollout, now)
         set_progress(rollout, status, now)

@@ -1,4 +1,4 @@
-"""The ReplicaSets of a Deployment: which one is the new one, how large they may be, and what they say together."""
+"""The ReplicaSets of a Deployment: the new one among them, their sizes, and the sums over their statuses."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ UNLIMITED: Final = 2**31 - 1
 
 
 def replicas_of(obj: Mapping[str, Any]) -> int:
-    """How many pods an object asks for."""
+    """Returns how many pods an object asks for."""
     return int((obj.get("spec") or {}).get("replicas") or 0)
 
 
 def wanted(sets: Iterable[Object]) -> int:
-    """How many pods ReplicaSets ask for together."""
+    """Returns how many pods ReplicaSets ask for together."""
     return sum(replicas_of(each) for each in sets)
 
 
@@ -63,12 +63,12 @@ def by_age(sets: Iterable[Object]) -> list[Object]:
 
 
 def is_rolling(deployment: Mapping[str, Any]) -> bool:
-    """Whether pods are replaced a few at a time."""
+    """Reports whether pods are replaced a few at a time."""
     return (deployment["spec"].get("strategy") or {}).get("type") == "RollingUpdate"
 
 
 def _budget(deployment: Mapping[str, Any]) -> tuple[int, int]:
-    """How many pods there may be too many, and too few."""
+    """Returns ``maxSurge`` and ``maxUnavailable`` as numbers of pods."""
     if not is_rolling(deployment):
         return 0, 0
     rolling = deployment["spec"]["strategy"].get("rollingUpdate") or {}
@@ -78,12 +78,12 @@ def _budget(deployment: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def max_surge(deployment: Mapping[str, Any]) -> int:
-    """How many pods there may be too many during an update."""
+    """Returns ``maxSurge`` as a number of pods."""
     return _budget(deployment)[0]
 
 
 def max_unavailable(deployment: Mapping[str, Any]) -> int:
-    """How many pods may be missing during an update."""
+    """Returns ``maxUnavailable`` as a number of pods."""
     return min(_budget(deployment)[1], replicas_of(deployment))
 
 
@@ -102,7 +102,7 @@ def find_new(deployment: Object, sets: Iterable[Object]) -> Object | None:
 
 
 def new_size(deployment: Object, sets: Iterable[Object], new: Object) -> int:
-    """How large the new ReplicaSet may be now."""
+    """Returns the size that the new ReplicaSet may have now."""
     if not is_rolling(deployment):
         return replicas_of(deployment)
     room = replicas_of(deployment) + max_surge(deployment) - wanted(sets)
@@ -137,7 +137,7 @@ def make_new(deployment: Object) -> Object:
 
 
 def set_sizes(deployment: Object, replica_set: Object) -> bool:
-    """Note on a ReplicaSet how large the Deployment is and may be; says whether that is new."""
+    """Annotates a ReplicaSet with the desired and the maximal size of the Deployment; returns whether they changed."""
     sizes = {
         DESIRED: str(replicas_of(deployment)),
         MOST: str(replicas_of(deployment) + max_surge(deployment)),
@@ -148,7 +148,7 @@ def set_sizes(deployment: Object, replica_set: Object) -> bool:
 
 
 def annotate_new(deployment: Object, new: Object, revision: int, *, exists: bool) -> bool:
-    """Copy annotations to the new ReplicaSet and number it; says whether anything changed."""
+    """Copies annotations to the new ReplicaSet and sets its revision; returns whether anything changed."""
     old = annotations_of(new)
     copied = {name: value for name, value in annotations_of(deployment).items() if name not in _NOT_COPIED}
     annotations = {**old, **copied}

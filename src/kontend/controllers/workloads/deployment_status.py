@@ -1,4 +1,4 @@
-"""What a Deployment says about its rollout: numbers, and the conditions ``Available`` and ``Progressing``."""
+"""The status of a Deployment: numbers, and the conditions ``Available`` and ``Progressing``."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class Rollout:
 
     @property
     def size(self) -> int:
-        """How many pods there should be."""
+        """Returns the number of replicas of the Deployment."""
         return replicas_of(self.deployment)
 
 
 def was_scaled(rollout: Rollout) -> bool:
-    """Whether the Deployment was scaled since its ReplicaSets were."""
+    """Reports whether the Deployment was scaled since its ReplicaSets were."""
     desired = [number_in(each, DESIRED) for each in rollout.every if replicas_of(each)]
     return any(each is not None and each != rollout.size for each in desired)
 
 
 def is_saturated(rollout: Rollout) -> bool:
-    """Whether the new ReplicaSet has all pods, and all of them work."""
+    """Reports whether the new ReplicaSet has all pods, and all of them are available."""
     new = rollout.new
     if new is None:
         return False
@@ -57,12 +57,12 @@ def is_saturated(rollout: Rollout) -> bool:
 
 
 def has_deadline(deployment: Object) -> bool:
-    """Whether a rollout may be called stuck."""
+    """Reports whether a rollout may be called stuck."""
     return bool(deployment["spec"].get("progressDeadlineSeconds", UNLIMITED) != UNLIMITED)
 
 
 def set_revision(deployment: Object, revision: str) -> bool:
-    """Note the revision on the Deployment; says whether it is new."""
+    """Annotates the Deployment with the revision; returns whether it changed."""
     annotations = deployment["metadata"].setdefault("annotations", {})
     changed = bool(annotations.get(REVISION) != revision)
     annotations[REVISION] = revision
@@ -70,7 +70,7 @@ def set_revision(deployment: Object, revision: str) -> bool:
 
 
 def set_progressing(deployment: Object, status: str, reason: str, message: str, now: str) -> None:
-    """Set the condition ``Progressing``."""
+    """Sets the condition ``Progressing``."""
     put_condition(deployment.setdefault("status", {}), _condition("Progressing", status, reason, message, now))
 
 
@@ -79,7 +79,7 @@ def _condition(kind: str, status: str, reason: str, message: str, now: str) -> d
 
 
 def status_of(rollout: Rollout, now: str) -> dict[str, Any]:
-    """What the ReplicaSets say together."""
+    """Returns the status, summed over the ReplicaSets."""
     deployment, every = rollout.deployment, rollout.every
     old = deployment.get("status") or {}
     available = counted(every, "availableReplicas")
@@ -109,7 +109,7 @@ def status_of(rollout: Rollout, now: str) -> dict[str, Any]:
 
 
 def is_complete(deployment: Object, status: Mapping[str, Any]) -> bool:
-    """Whether a rollout is done."""
+    """Reports whether a rollout is done."""
     size = replicas_of(deployment)
     counts = (status.get(name, 0) for name in ("updatedReplicas", "replicas", "availableReplicas"))
     generation = deployment["metadata"].get("generation", 0)
@@ -125,7 +125,7 @@ def _gets_on(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
 
 
 def set_progress(rollout: Rollout, status: dict[str, Any], now: str) -> None:
-    """Say in the condition ``Progressing`` whether the rollout is done, gets on, or is stuck."""
+    """Sets the condition ``Progressing``: the rollout is complete, makes progress, or is stuck."""
     deployment = rollout.deployment
     if not has_deadline(deployment):
         remove_condition(status, "Progressing")
@@ -161,7 +161,7 @@ def _is_stuck(deployment: Object, status: dict[str, Any], now: str) -> bool:
 
 
 def next_look(deployment: Object, status: dict[str, Any], now: str) -> Result | None:
-    """When to look whether the rollout is stuck."""
+    """Returns the seconds until the next check for a stuck rollout."""
     known = get_condition(status, "Progressing")
     if not has_deadline(deployment) or known is None or known["reason"] == "ProgressDeadlineExceeded":
         return None

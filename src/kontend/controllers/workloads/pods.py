@@ -1,4 +1,4 @@
-"""What the controllers of pods know about a pod: how far it is, what it came from, and which one to lose first."""
+"""Pods as their controllers see them: phase, readiness, creation from a template, and the order of deletion."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def phase_of(pod: Mapping[str, Any]) -> str:
 
 
 def is_finished(pod: Mapping[str, Any]) -> bool:
-    """Whether all containers have stopped for good."""
+    """Reports whether all containers have stopped for good."""
     return phase_of(pod) in ("Succeeded", "Failed")
 
 
 def is_active(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod runs or will run."""
+    """Reports whether a pod runs or will run."""
     return not is_finished(pod) and not is_deleting(pod)
 
 
 def is_terminating(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod still runs but was told to stop."""
+    """Reports whether a pod is being deleted and still runs."""
     return not is_finished(pod) and is_deleting(pod)
 
 
@@ -56,7 +56,7 @@ def condition(obj: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
 
 
 def is_ready(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod is ready.
+    """Reports whether a pod is ready.
 
     >>> is_ready({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
     True
@@ -65,14 +65,14 @@ def is_ready(pod: Mapping[str, Any]) -> bool:
 
 
 def ready_since(pod: Mapping[str, Any]) -> int | None:
-    """When a pod became ready, in seconds since 1970."""
+    """Returns the time at which a pod became ready, in seconds since 1970."""
     found = condition(pod, "Ready") or {}
     time = found.get("lastTransitionTime")
     return seconds(time) if found.get("status") == "True" and time else None
 
 
 def is_available(pod: Mapping[str, Any], min_ready: int, now: str) -> bool:
-    """Whether a pod has been ready for at least so many seconds."""
+    """Reports whether a pod has been ready for at least so many seconds."""
     if not is_ready(pod):
         return False
     since = ready_since(pod)
@@ -80,7 +80,7 @@ def is_available(pod: Mapping[str, Any], min_ready: int, now: str) -> bool:
 
 
 def next_available(pods: Iterable[Mapping[str, Any]], min_ready: int, now: str) -> float | None:
-    """How many seconds until the next ready pod becomes available."""
+    """Returns how many seconds until the next ready pod becomes available."""
     waits = [
         since + min_ready - seconds(now)
         for pod in pods
@@ -132,12 +132,12 @@ def selecting(kind: str) -> Mapper:
 
 
 def is_namespace_terminating(error: ApiError) -> bool:
-    """Whether something could not be created because its namespace is on its way out."""
+    """Reports whether a create failed because its namespace is terminating."""
     return any(cause.get("reason") == "NamespaceTerminating" for cause in error.causes)
 
 
 def first_to_lose(pods: Sequence[Object], related: Iterable[Object], count: int, now: str) -> list[Object]:
-    """The pods that are missed least, as a ReplicaSet chooses them when it has too many.
+    """Returns the pods to delete first, as a ReplicaSet chooses them when it has too many.
 
     Not assigned before assigned, pending before running, not ready before ready, cheap before costly, crowded before
     alone on a node, young before old. Ages count on a logarithmic scale; within a step of it the uid decides.

@@ -32,7 +32,7 @@ from kontend.runtime.client.patches import Object
 from kontend.runtime.controller import Indexer, Mapper, Request, Result
 
 REPLICA_SETS: Final = "ReplicaSet.apps/v1"
-#: How many pods are created or deleted at most in one go.
+#: The largest number of pods created or deleted in one reconcile.
 _BURST: Final = 500
 
 
@@ -46,7 +46,7 @@ class ReplicaSets(BuiltIn):
     indexes: ClassVar[Mapping[str, Mapping[str, Indexer]]] = {PODS: {CONTROLLER: by_controller}}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Count the pods, make the number right, and say what was counted."""
+        """Counts the pods, creates or deletes some, and writes the status."""
         try:
             replica_set = await api.get(REPLICA_SETS, request)
         except NotFound:
@@ -72,7 +72,7 @@ class ReplicaSets(BuiltIn):
         return None
 
     async def _manage(self, api: Api, replica_set: Object, active: list[Object]) -> ApiError | None:
-        """Create or delete pods; returns what went wrong."""
+        """Creates or deletes pods; returns what went wrong."""
         excess = len(active) - (replica_set["spec"].get("replicas") or 0)
         try:
             for _ in range(min(-excess, _BURST)):

@@ -27,7 +27,7 @@ _ESCAPED: Final = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 
 
 def safe_encode(text: str) -> str:
-    """A number as a word without vowels, so that it never says anything.
+    """Encodes a number without vowels, so that it never spells a word.
 
     >>> safe_encode("2874617930")
     '6dc8b5cf74'
@@ -44,7 +44,7 @@ def fnv32(data: bytes) -> int:
 
 
 def template_patch(owner: Mapping[str, Any]) -> dict[str, Any]:
-    """What a revision stores: a patch that puts the template back."""
+    """Returns the data of a revision: a patch that restores the template."""
     return {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
 
 
@@ -102,7 +102,7 @@ def new_revision(owner: Object, number: int) -> Object:
 
 
 async def store_revision(api: Api, owner: Object, revision: Object, collisions: int) -> tuple[Object, int]:
-    """Create a revision under the name of its hash; returns it, and how many names were taken by others."""
+    """Creates a revision under the name of its hash; returns it, and how many names were taken by others."""
     first = revision_hash(revision["data"], collisions)
     while True:
         name = f"{owner['metadata']['name']}-{revision_hash(revision['data'], collisions)}"

@@ -1,4 +1,4 @@
-"""The volumes of a StatefulSet's pods: claims that are made from templates, and who owns them.
+"""The volume claims of a StatefulSet's pods: their creation from templates, and their owners.
 
 By default a claim outlives its pod and its StatefulSet. ``persistentVolumeClaimRetentionPolicy`` changes that by owner
 references: a claim that should go with the set is controlled by it, one that should go when the set shrinks is
@@ -53,7 +53,7 @@ class Claims:
             return None
 
     async def create_missing(self, pod: Object) -> None:
-        """Make the claims that a pod needs and does not have."""
+        """Makes the claims that a pod needs and does not have."""
         for claim in self._wanted(pod):
             name = claim["metadata"]["name"]
             found = await self._find(name)
@@ -63,7 +63,7 @@ class Claims:
                 raise Conflict(f"pvc {name} is being deleted")
 
     async def are_stale(self, pod: Object) -> bool:
-        """Whether a claim still belongs to an earlier pod of the same name, and will go with it."""
+        """Reports whether a claim still belongs to an earlier pod of the same name, and will go with it."""
         if not self._goes_when_scaled:
             return False
         for claim in self._wanted(pod):
@@ -73,7 +73,7 @@ class Claims:
         return False
 
     async def follow_policy(self, pod: Object) -> None:
-        """Give the claims of a pod the owners that the policy asks for."""
+        """Gives the claims of a pod the owners that the policy asks for."""
         for wanted in self._wanted(pod):
             claim = await self._find(wanted["metadata"]["name"])
             if claim is None or _is_stale(claim, self._set) or _is_stale(claim, pod):
@@ -89,7 +89,7 @@ class Claims:
         others = [each for each in owner_references(claim) if not any(_names(each, owner) for owner in own)]
         applies = self._goes_when_scaled or self._goes_when_deleted
         if applies and any(each.get("controller") for each in others):
-            return others  # somebody else rules it
+            return others  # another controller owns it
         outside = ordinal_of(pod) not in ordinals(self._set)
         owner = None
         if self._goes_when_scaled and outside:
@@ -111,5 +111,5 @@ def _names(reference: Mapping[str, Any], owner: Object) -> bool:
 
 
 def _is_stale(claim: Object, owner: Object) -> bool:
-    """Whether a claim is owned by a namesake that is no more."""
+    """Reports whether a claim is owned by a deleted object of the same name."""
     return any(_names(each, owner) and each.get("uid") != uid_of(owner) for each in owner_references(claim))

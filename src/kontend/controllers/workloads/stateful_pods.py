@@ -34,12 +34,12 @@ def ordinal_of(pod: Mapping[str, Any]) -> int:
 
 
 def is_member(stateful_set: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
-    """Whether a pod has a name of this StatefulSet."""
+    """Reports whether a pod has a name of this StatefulSet."""
     return parent_and_ordinal(pod)[0] == str(stateful_set["metadata"]["name"])
 
 
 def ordinals(stateful_set: Mapping[str, Any]) -> range:
-    """The numbers that pods should have."""
+    """Returns the ordinals that pods should have."""
     spec = stateful_set["spec"]
     start = int((spec.get("ordinals") or {}).get("start") or 0)
     return range(start, start + int(spec.get("replicas", 1)))
@@ -51,7 +51,7 @@ def claim_name(stateful_set: Mapping[str, Any], template: Mapping[str, Any], ord
 
 
 def new_pod(stateful_set: Object, template: Mapping[str, Any], revision: str, ordinal: int) -> Object:
-    """A pod for a place in line."""
+    """Returns a new pod for an ordinal."""
     pod = pod_from(template, stateful_set)
     metadata = pod["metadata"]
     metadata["name"] = f"{stateful_set['metadata']['name']}-{ordinal}"
@@ -66,14 +66,14 @@ def new_pod(stateful_set: Object, template: Mapping[str, Any], revision: str, or
 
 
 def has_identity(stateful_set: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
-    """Whether a pod is called what it should be, and says so."""
+    """Reports whether a pod has the name and the labels of its ordinal."""
     parent, ordinal = parent_and_ordinal(pod)
     name = pod["metadata"]["name"]
     return ordinal >= 0 and parent == stateful_set["metadata"]["name"] and labels_of(pod).get(_NAME_LABEL) == name
 
 
 def set_identity(stateful_set: Mapping[str, Any], pod: Object) -> None:
-    """Give a pod its labels."""
+    """Gives a pod its labels."""
     metadata = pod["metadata"]
     labels = metadata.setdefault("labels", {})
     labels[_NAME_LABEL] = metadata["name"]
@@ -82,7 +82,7 @@ def set_identity(stateful_set: Mapping[str, Any], pod: Object) -> None:
 
 
 def has_storage(stateful_set: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
-    """Whether a pod uses its own volumes."""
+    """Reports whether a pod uses its own volumes."""
     volumes = {each["name"]: each for each in (pod.get("spec") or {}).get("volumes") or ()}
     ordinal = ordinal_of(pod)
     return all(
@@ -93,7 +93,7 @@ def has_storage(stateful_set: Mapping[str, Any], pod: Mapping[str, Any]) -> bool
 
 
 def set_storage(stateful_set: Mapping[str, Any], pod: Object) -> None:
-    """Let a pod use its own volumes."""
+    """Lets a pod use its own volumes."""
     templates = stateful_set["spec"].get("volumeClaimTemplates") or ()
     ordinal = ordinal_of(pod)
     own = [

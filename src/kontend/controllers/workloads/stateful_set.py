@@ -1,4 +1,4 @@
-"""The StatefulSet controller: pods with a name, a place in line and their own volumes.
+"""The StatefulSet controller: pods with a stable name, an ordinal and volumes of their own.
 
 Pods are numbered. They are made in order, each when the one before it is available, and taken away in reverse order;
 ``podManagementPolicy: Parallel`` lifts that. A new template makes a new revision, and pods are replaced from the last
@@ -66,34 +66,34 @@ class Rollout:
     current: Object
     update: Object
     collisions: int
-    #: One for each place in line, made or not.
+    #: One for each ordinal, created or not.
     replicas: list[Object]
-    #: Pods outside of the line, the last one first.
+    #: Pods with other ordinals, the last one first.
     condemned: list[Object]
     now: str
 
     @property
     def min_ready(self) -> int:
-        """How long a pod must be ready to count as available, in seconds."""
+        """Returns ``minReadySeconds``: how long a pod must be ready to count as available."""
         return int(self.stateful_set["spec"].get("minReadySeconds") or 0)
 
     @property
     def in_order(self) -> bool:
-        """Whether one pod waits for another."""
+        """Reports whether pods are created and deleted in order."""
         return bool(self.stateful_set["spec"].get("podManagementPolicy") != "Parallel")
 
     def is_unavailable(self, pod: Object) -> bool:
-        """Whether a pod does not count as working."""
+        """Reports whether a pod is not available."""
         return not is_available(pod, self.min_ready, self.now) or is_deleting(pod)
 
     @property
     def first_unavailable(self) -> Object | None:
-        """The first pod in line that does not work."""
+        """Returns the first pod that is not available."""
         pods = [*self.replicas, *reversed(self.condemned)]
         return next((pod for pod in pods if self.is_unavailable(pod)), None)
 
     def status(self, pods: list[Object]) -> dict[str, Any]:
-        """What to say about some pods."""
+        """Returns the status of some pods."""
         made = [pod for pod in pods if phase_of(pod)]
         ready = [pod for pod in made if _is_running_and_ready(pod)]
         staying = [labels_of(pod).get(HASH_LABEL) for pod in made if not is_deleting(pod)]
@@ -120,7 +120,7 @@ class StatefulSets(BuiltIn):
     indexes: ClassVar[Mapping[str, Mapping[str, Indexer]]] = {PODS: {CONTROLLER: by_controller}}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Bring pods and volumes a step closer to the spec."""
+        """Brings pods and volumes a step closer to the spec."""
         try:
             stateful_set = await api.get(STATEFUL_SETS, request)
         except NotFound:
@@ -146,7 +146,7 @@ class StatefulSets(BuiltIn):
         return None
 
     async def _update(self, api: Api, rollout: Rollout) -> tuple[int, ApiError | None]:
-        """Make, fix and remove pods. Returns how many were removed for an update, and what went wrong."""
+        """Makes, fixes and removes pods. Returns how many were removed for an update, and what went wrong."""
         try:
             for pod in rollout.replicas:
                 if await self._keep(api, rollout, pod) and rollout.in_order:
@@ -163,7 +163,7 @@ class StatefulSets(BuiltIn):
             return 0, error
 
     async def _keep(self, api: Api, rollout: Rollout, pod: Object) -> bool:
-        """Make sure that a pod is there and right; says whether the ones after it have to wait."""
+        """Creates or repairs a pod; returns whether the ones after it have to wait."""
         claims = Claims(api, rollout.stateful_set)
         if is_finished(pod):
             if not is_deleting(pod):
@@ -173,7 +173,7 @@ class StatefulSets(BuiltIn):
             if await claims.are_stale(pod):
                 return True
             await claims.create_missing(pod)
-            made = deepcopy(pod)  # it is counted when it is seen
+            made = deepcopy(pod)  # the next reconcile counts it
             await api.create(made)
             await claims.follow_policy(made)
             if rollout.in_order:
@@ -197,7 +197,7 @@ class StatefulSets(BuiltIn):
         return _is_running_and_ready(pod) and is_available(pod, rollout.min_ready, rollout.now)
 
     async def _remove(self, api: Api, rollout: Rollout, pod: Object, unavailable: Object | None) -> bool:
-        """Remove a pod that is out of line; says whether the others have to wait."""
+        """Removes a surplus pod; returns whether the others have to wait."""
         if is_deleting(pod):
             return True
         if rollout.in_order and pod is not unavailable and not self._is_up(rollout, pod):
@@ -209,7 +209,7 @@ class StatefulSets(BuiltIn):
         return True
 
     async def _replace(self, api: Api, rollout: Rollout) -> int:
-        """Remove pods of an older revision, from the last one down, as far as the budget goes."""
+        """Removes pods of an older revision, from the last one down, as far as the budget goes."""
         strategy = rollout.stateful_set["spec"].get("updateStrategy") or {}
         if strategy.get("type") == "OnDelete":
             return 0
@@ -223,7 +223,7 @@ class StatefulSets(BuiltIn):
             if removed >= budget:
                 break
             if labels_of(pod).get(HASH_LABEL) != rollout.update["metadata"]["name"] and not is_deleting(pod):
-                with suppress(NotFound):  # gone is what was wanted
+                with suppress(NotFound):  # it is gone already
                     await api.delete(pod)
                 removed += 1
         return removed
@@ -248,7 +248,7 @@ def _is_running_and_ready(pod: Object) -> bool:
 
 
 async def _rollout(api: Api, stateful_set: Object, revisions: list[Object], pods: list[Object]) -> Rollout:
-    """Find or make the revisions, and put the pods in line."""
+    """Finds or makes the revisions, and sorts the pods by ordinal."""
     status = stateful_set.get("status") or {}
     collisions = status.get("collisionCount") or 0
     wanted = new_revision(stateful_set, revisions[-1]["revision"] + 1 if revisions else 1)
@@ -270,7 +270,7 @@ async def _rollout(api: Api, stateful_set: Object, revisions: list[Object], pods
 
 
 def _new_pod(stateful_set: Object, current: Object, update: Object, ordinal: int) -> Object:
-    """A pod for a place in line, of the revision that belongs there."""
+    """Returns a new pod for an ordinal, of the revision that belongs there."""
     strategy = stateful_set["spec"].get("updateStrategy") or {}
     rolling = strategy.get("rollingUpdate")
     start = ordinals(stateful_set).start
@@ -284,7 +284,7 @@ def _new_pod(stateful_set: Object, current: Object, update: Object, ordinal: int
 
 
 async def _forget_revisions(api: Api, rollout: Rollout, revisions: list[Object], pods: list[Object]) -> None:
-    """Delete the oldest revisions that nothing uses, down to the limit."""
+    """Deletes the oldest revisions that nothing uses, down to the limit."""
     used = {rollout.current["metadata"]["name"], rollout.update["metadata"]["name"]}
     used |= {labels_of(pod).get(HASH_LABEL, "") for pod in pods}
     unused = [each for each in revisions if each["metadata"]["name"] not in used]

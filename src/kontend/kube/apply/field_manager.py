@@ -1,8 +1,8 @@
-"""Who owns what after a write that is not an apply: create, update, and the other patches.
+"""Field ownership after a write that is not an apply: create, update, and the other patches.
 
-The server compares the object before and after. Whoever owned a field that changed loses it; the writer owns what it
-added or modified. Whoever owns nothing any more is forgotten. The rest is bookkeeping: fields that the server itself
-sets belong to nobody, entries of other versions are judged with their own schema, and a client may edit or reset the
+The server compares the object before and after. The previous owner of a field that changed loses it; the writer owns
+the fields that it added or modified. A manager that owns nothing any more is forgotten. Fields that the server itself
+sets have no owner, entries of other versions are judged with their own schema, and a client may edit or reset the
 list by hand.
 """
 
@@ -119,7 +119,7 @@ class Versions:
         return tuple(out.values()) if changed or len(out) < len(managed) else managed
 
     def comparisons(self, old: dict[str, Any], new: dict[str, Any]) -> Callable[[str], Comparison]:
-        """What changed, as seen from each version that is asked for."""
+        """Returns the differences as seen from each requested version."""
         made: dict[str, Comparison] = {}
 
         def at(api_version: str) -> Comparison:
@@ -178,7 +178,7 @@ def track_update(
 
 
 def _requested(requested: Any, live: ManagedFields) -> ManagedFields:
-    """What a client asks for; those of the live object when it says nothing that can be understood."""
+    """Returns the entries in the request; those of the live object when the request has none that can be decoded."""
     if is_reset(requested):
         return ()
     try:
@@ -215,7 +215,7 @@ def updated(
     subresource: str,
     now: str,
 ) -> ManagedFields:
-    """The heart of :func:`track_update`. Raises :class:`Violations` and :class:`CannotConvert`."""
+    """Computes the result of :func:`track_update`. Raises :class:`Violations` and :class:`CannotConvert`."""
     settled = versions.settled(managed, before)
     comparison_at = versions.comparisons(before, after)
     api_version = versions.api_version

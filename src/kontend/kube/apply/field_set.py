@@ -1,4 +1,4 @@
-"""Sets of fields: who owns what, in the form that ``managedFields`` has.
+"""Sets of fields, in the form that ``managedFields`` has.
 
 A path through an object is a chain of elements, each written as a string: ``f:name`` for a field, ``k:{"port":80}`` for
 the list item with these keys, ``v:"x"`` for a member of a set, ``i:0`` for a position. A set of paths is a tree of
@@ -77,7 +77,7 @@ class FieldSet:
 
     @classmethod
     def parse(cls, raw: Any) -> FieldSet:
-        """The set that somebody wrote, in canonical form. Raises :class:`MalformedFields`."""
+        """The set that a client sent, in canonical form. Raises :class:`MalformedFields`."""
         # Mostly clients send back what they got, and that is known.
         return _interned.get(_canonical(raw)) or cls(_parsed(raw))
 
@@ -111,7 +111,7 @@ def _canonical(tree: Any) -> bytes:
 
 
 def union(a: Tree, b: Tree) -> Tree:
-    """What is in either."""
+    """Returns the union of both sets."""
     if a is b or not b:
         return a
     if not a:
@@ -131,7 +131,7 @@ def union(a: Tree, b: Tree) -> Tree:
 
 
 def difference(a: Tree, b: Tree) -> Tree:
-    """What is in ``a`` and not in ``b``, path by path: taking away a node leaves what is below it."""
+    """Returns ``a`` without ``b``, path by path: removing a node keeps the nodes below it."""
     out = None
     for key, right in b.items():
         left = a.get(key)
@@ -155,7 +155,7 @@ def difference(a: Tree, b: Tree) -> Tree:
 
 
 def recursive_difference(a: Tree, b: Tree) -> Tree:
-    """What is in ``a`` and neither in ``b`` nor below a member of it."""
+    """Returns ``a`` without the members of ``b`` and everything below them."""
     out = None
     for key, right in b.items():
         left = a.get(key)
@@ -176,7 +176,7 @@ def recursive_difference(a: Tree, b: Tree) -> Tree:
 
 
 def intersection(a: Tree, b: Tree) -> Tree:
-    """What is in both."""
+    """Returns the intersection of both sets."""
     if a is b:
         return a
     if len(b) < len(a):
@@ -195,7 +195,7 @@ def intersection(a: Tree, b: Tree) -> Tree:
 
 
 def keep(tree: Tree, pattern: Tree) -> Tree:
-    """What lies on or below the paths of ``pattern``, in which the element ``f:*`` stands for any element.
+    """Returns the paths on or below those of ``pattern``, in which the element ``f:*`` matches any element.
 
     >>> keep({"f:spec": {"f:a": {"f:b": {}, "f:c": {}}, "f:d": {}}}, {"f:spec": {"f:*": {"f:b": {}}}})
     {'f:spec': {'f:a': {'f:b': {}}, 'f:d': {}}}
@@ -213,12 +213,12 @@ def keep(tree: Tree, pattern: Tree) -> Tree:
 
 
 def contains(a: Tree, b: Tree) -> bool:
-    """Whether all of ``b`` is in ``a``."""
+    """Reports whether all of ``b`` is in ``a``."""
     return a is b or not difference(b, a)
 
 
 def is_member(tree: Tree | None) -> bool:
-    """Whether a node (or no node) stands for a path that is in the set itself."""
+    """Reports whether a node (or no node) stands for a path that is in the set itself."""
     return tree is not None and (not tree or SELF in tree)
 
 
@@ -268,7 +268,7 @@ def _parsed(raw: Any) -> Tree:
             out[SELF] = LEAF
             continue
         element = parse_element(text)
-        # A later version of Kubernetes may know what it is; this one forgets it, as it does there.
+        # A later version of Kubernetes may know this kind of element; 1.35 drops it.
         if element is not None:
             out[element] = _tidy(_parsed(below))
     return out

@@ -1,4 +1,4 @@
-"""How ownership of fields sees a schema: what is one field, what is many.
+"""The type system of field ownership: which parts of a schema are one field, and which are many.
 
 Apply and ``managedFields`` need to know less than validation does, and in another shape: may a scalar, a list or a map
 stand here; is a list one field, or are its items fields of their own, and named how; is a map one field; what is the
@@ -21,7 +21,7 @@ class NoElement(ValueError):
 
 
 class FieldType:
-    """What may stand at one place, and which parts of it are fields of their own."""
+    """The values allowed at one place, and which parts of them are fields of their own."""
 
     __slots__ = (
         "deduced",
@@ -43,7 +43,7 @@ class FieldType:
     def __init__(self) -> None:
         #: ``numeric``, ``string``, ``boolean``, ``untyped``, or empty where no scalar may stand.
         self.scalar = ""
-        #: Whether a list may stand here, whether it is one field, and the type of its items.
+        #: A list is allowed here; it is one field (atomic); the type of its items.
         self.list = False
         self.list_atomic = True
         self.item: FieldType | None = None
@@ -51,17 +51,17 @@ class FieldType:
         self.keys: tuple[tuple[str, str, str | None], ...] = ()
         #: The names of the keys in the order of the schema, for messages.
         self.names: tuple[str, ...] = ()
-        #: Whether a map may stand here, whether it is one field, its named fields, and the type of all others.
+        #: A map is allowed here; it is one field (atomic); its named fields, and the type of all others.
         self.map = False
         self.map_atomic = False
         self.fields: dict[str, FieldType] = {}
         self.values: FieldType | None = None
         #: A map of which nothing is known.
         self.deduced = False
-        #: Whether a value below may be a boolean here and a number there, which Python takes for equal.
+        #: A value below may be a boolean in one object and a number in another, which Python takes for equal.
         self.loose = False
         self.loose_fields: tuple[tuple[str, FieldType], ...] = ()
-        #: What an object of this type is before anything is set (of the root only).
+        #: The object of this type before anything is set (root only).
         self.empty: dict[str, Any] = {}
 
     def element(self, item: Any) -> str:
@@ -113,7 +113,7 @@ def _untyped(inner: FieldType | None, *, loose: bool = True) -> FieldType:
 ATOMIC: Final = _untyped(None)
 #: Anything: maps are owned key by key, lists as a whole.
 DEDUCED: Final = _untyped(ATOMIC)
-#: Types for which Python's equality is good enough: ``fieldsV1``, of which nobody asks, and numbers or strings.
+#: Types for which Python's equality is good enough: ``fieldsV1``, which is never compared, and numbers or strings.
 _FIELDS_V1: Final = _untyped(None, loose=False)
 _INT_OR_STRING: Final = _untyped(ATOMIC, loose=False)
 
@@ -197,7 +197,7 @@ class _Builder:
             )
 
     def _add_implied(self, made: FieldType) -> None:
-        """What every object has, whatever its definition says."""
+        """Adds the fields that every object has, independent of its definition."""
         made.fields["apiVersion"] = made.fields["kind"] = self.build(_STRING, False)
         made.fields["metadata"] = self.build(OBJECT_META, False)
 
@@ -222,7 +222,7 @@ def _default_json(schema: Schema | None) -> str | None:
 
 
 def _empty(schema: Schema) -> dict[str, Any]:
-    """What Go's zero value of a built-in struct looks like as JSON: structs are there, and what is never left out."""
+    """Returns Go's zero value of a built-in struct as JSON: nested structs, and fields that are never omitted."""
     out: dict[str, Any] = {}
     for name, child in schema.properties.items():
         if child.omit_zero:

@@ -1,4 +1,4 @@
-"""``metadata.managedFields``: who owns which fields of an object, read, written and kept in order.
+"""``metadata.managedFields``, the owners of an object's fields: decoding, encoding and ordering.
 
 The list is kept beside the object, decoded, as a tuple of :class:`ManagedEntry`; sets of fields are shared between all
 entries that have the same. What changes ownership is in :mod:`kontend.kube.apply.field_manager` and
@@ -19,7 +19,7 @@ from kontend.kube.apply.field_set import FieldSet, MalformedFields, Tree, is_mem
 from kontend.kube.field_errors import go_json, go_quote
 
 Operation: TypeAlias = Literal["Apply", "Update"]
-#: What tells two managers apart: name, operation, apiVersion (of updates only) and subresource.
+#: The identity of a manager: name, operation, apiVersion (of updates only) and subresource.
 Identity: TypeAlias = tuple[str, Operation, str, str]
 
 #: How many entries updates may leave behind before the oldest are put together.
@@ -33,7 +33,7 @@ class InvalidManagedFields(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ManagedEntry:
-    """What one manager owns: through which operation, version and subresource, and since when (or ``""``)."""
+    """The fields of one manager, with operation, version and subresource, and the time of its last write or ``""``."""
 
     manager: str
     operation: Operation
@@ -99,7 +99,7 @@ def encode_json(managed: ManagedFields) -> bytes:
 
 
 def decode(raw: Any) -> ManagedFields:
-    """The entries of a list that somebody wrote. Raises :class:`InvalidManagedFields` in the server's words."""
+    """The entries of a list that a client sent. Raises :class:`InvalidManagedFields` in the server's words."""
     if raw is None:
         return ()
     if not isinstance(raw, list) or not all(isinstance(each, dict) for each in raw):
@@ -153,7 +153,7 @@ def _parse_time(text: str) -> str:
 
 
 def is_reset(raw: Any) -> bool:
-    """Whether a request asks for managed fields to be forgotten: an empty list, or one with a single empty entry.
+    """Reports whether a request resets the managed fields: an empty list, or one with a single empty entry.
 
     >>> is_reset([]), is_reset([{}]), is_reset(None), is_reset([{"manager": "m"}])
     (True, True, False, False)
@@ -205,7 +205,7 @@ def identity_text(identity: Identity) -> str:
 
 
 def owns(tree: Tree, path: Iterable[str]) -> bool:
-    """Whether the field at a path of field names is in the set."""
+    """Reports whether the field at a path of field names is in the set."""
     node: Tree | None = tree
     for name in path:
         node = None if node is None else node.get("f:" + name)

@@ -1,4 +1,4 @@
-"""Server-side apply: merging what somebody wants into an object that others want things of too.
+"""Server-side apply: merges the fields that one manager declares into an object that it shares with other managers.
 
 The applier sends all it cares about. What it says is merged into the object; what it applied last time and leaves out
 now is taken away, unless somebody else owns it. A field that this would change and that another manager owns is a
@@ -72,7 +72,7 @@ def apply(
     reset_fields: FieldSet | None = None,
     kept_fields: FieldSet | None = None,
 ) -> tuple[dict[str, Any], ManagedFields]:
-    """Apply ``patch`` to ``live`` (``None``: to nothing); the merged object and who owns what in it.
+    """Applies ``patch`` to ``live`` (``None``: to nothing); returns the merged object and its owners.
 
     The object is the one of the request: the caller prunes, defaults and validates it. It is ``live`` itself when
     nothing changed. Raises :class:`Conflict`, and :class:`ApiError` in the server's words for what cannot be applied.

@@ -1,4 +1,4 @@
-"""Values seen through their type: are they what the type allows, and which fields do they hold.
+"""Values seen through their type: validation against the type, and the fields that they hold.
 
 Three readings of an object as a set of fields, which differ in which inner nodes they count:
 
@@ -17,7 +17,7 @@ from kontend.kube.field_errors import go_float, go_quote
 
 
 class Violations(ValueError):
-    """A value that is not of its type: every place and what is wrong there."""
+    """A value that is not of its type: each place, and the mistake there."""
 
     def __init__(self, errors: list[tuple[str, str]]) -> None:
         super().__init__(errors)
@@ -29,7 +29,7 @@ class Violations(ValueError):
 
 
 def validate(kind: FieldType | None, value: Any, *, path: str = "", duplicates: bool = False) -> None:
-    """Raise :class:`Violations` unless ``value`` is of its type; ``duplicates`` in lists of distinct items can pass."""
+    """Raises :class:`Violations` unless ``value`` is of its type; ``duplicates`` allows repeated list items."""
     errors: list[tuple[str, str]] = []
     _validate(kind, value, path, errors, duplicates)
     if errors:
@@ -185,7 +185,7 @@ def with_named_fields(kind: FieldType | None, tree: Tree) -> Tree:
 
 
 def settle(kind: FieldType, fields: FieldSet) -> FieldSet:
-    """The set after a change of the schema: whoever owned parts of what is one field now owns that field."""
+    """The set after a change of the schema: an owner of parts of what is one field now owns that field."""
     if fields.settled_for is kind:
         return fields
     tree = _settled(kind, fields.tree)
@@ -214,7 +214,7 @@ def _settled(kind: FieldType, tree: Tree) -> Tree:
     return {**tree, **changed} if changed else tree
 
 
-# Go's words for a value
+# Go's formatting of a value
 
 _GO_TYPES = {
     str: "string",

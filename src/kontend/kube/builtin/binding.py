@@ -11,7 +11,7 @@ from kontend.kube.strategy import Json, metadata_of
 
 
 def validate_binding(binding: Mapping[str, Any]) -> list[FieldError]:
-    """What is wrong with a binding."""
+    """Validates a binding."""
     target = _target(binding)
     errors = []
     if target.get("kind", "") not in ("", "Node"):
@@ -22,7 +22,7 @@ def validate_binding(binding: Mapping[str, Any]) -> list[FieldError]:
 
 
 def bind(pod: Json, binding: Mapping[str, Any], now: str) -> None:
-    """Assign the pod to the binding's node, in place; raises ``Conflict`` if it cannot be assigned."""
+    """Assigns the pod to the binding's node, in place; raises ``Conflict`` if it cannot be assigned."""
     metadata, spec = metadata_of(pod), pod["spec"]
     name = metadata.get("name", "")
     why = ""
@@ -45,7 +45,7 @@ def bind(pod: Json, binding: Mapping[str, Any], now: str) -> None:
 
 
 def set_condition(status: Json, condition: Mapping[str, Any], now: str) -> None:
-    """Add or replace a pod condition; the time of the transition stays if the status does not change."""
+    """Adds or replaces a pod condition; the time of the transition stays if the status does not change."""
     conditions: list[Json] = status.get("conditions") or []
     fresh = {"lastProbeTime": None, **condition, "lastTransitionTime": now}
     for index, each in enumerate(conditions):

@@ -1,4 +1,4 @@
-"""Which class counts when an object names none: the one that an annotation marks as the default."""
+"""The class of an object that names none: the one that an annotation marks as the default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects as the server sees them inside, for messages that print them.
+"""Objects in the server's internal form, for messages that print them.
 
 :func:`shown_as` is a value as it stands in an error message, :func:`difference` what changed between two of them, as
 the server prints it: a unified diff of indented JSON.
@@ -99,7 +99,7 @@ def shown_as(type_name: str, value: Any, *, pointer: bool = True) -> Verbatim:
 
 
 def difference(type_name: str, old: Any, new: Any) -> str:
-    """What changed from the old value to the new one."""
+    """Returns the diff from the old value to the new one."""
     texts = [_escaped(json.dumps(internal(type_name, each), ensure_ascii=False, indent=1)) for each in (old, new)]
     before, after = ([f"{line}\n" for line in text.split("\n")] for text in texts)
     # The first two lines name files, and there are none.

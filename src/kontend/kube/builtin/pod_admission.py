@@ -1,4 +1,4 @@
-"""What the admission plugins that are always on do to pods: priorities and tolerations."""
+"""The pod part of the admission plugins that are always on: priorities and tolerations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SYSTEM_CLASSES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def add_default_tolerations(spec: Json) -> None:
-    """Let the pod stay for five minutes on a node that is not ready or not reachable, unless it says otherwise."""
+    """Lets the pod stay for five minutes on a node that is not ready or not reachable, unless it says otherwise."""
     tolerations: list[Json] = spec.get("tolerations") or []
     missing = [taint for taint in (NOT_READY, UNREACHABLE) if not any(_covers(each, taint) for each in tolerations)]
     if missing:
@@ -33,7 +33,7 @@ def _covers(toleration: Json, taint: str) -> bool:
 
 
 def set_priority(pod: Json, list_objects: ListObjects) -> None:
-    """Work out the pod's priority from its priority class, or from the cluster's default class."""
+    """Works out the pod's priority from its priority class, or from the cluster's default class."""
     spec = pod["spec"]
     name = spec.get("priorityClassName", "")
     chosen: Mapping[str, Any] | None

@@ -1,4 +1,4 @@
-"""What the way through the server's internal form does to a pod, wherever a pod or a pod template stands.
+"""Conversion of pods and pod templates through the server's internal form.
 
 Two fields name the service account, and the server keeps them equal; annotations that held init containers ten years
 ago are dropped.
@@ -16,7 +16,7 @@ _INIT_CONTAINER_ANNOTATIONS: Final = tuple(
 
 
 def convert_pod_spec(spec: Json) -> None:
-    """Make ``serviceAccount`` an echo of ``serviceAccountName``."""
+    """Makes ``serviceAccount`` an echo of ``serviceAccountName``."""
     name = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if name:
         spec["serviceAccountName"] = spec["serviceAccount"] = name
@@ -26,7 +26,7 @@ def convert_pod_spec(spec: Json) -> None:
 
 
 def convert_pod_metadata(metadata: Json) -> None:
-    """Drop the annotations that once held init containers."""
+    """Drops the annotations that once held init containers."""
     annotations = metadata.get("annotations")
     if annotations:
         for key in _INIT_CONTAINER_ANNOTATIONS:

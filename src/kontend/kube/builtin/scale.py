@@ -35,7 +35,7 @@ def scale_of(obj: Mapping[str, Any]) -> Json:
 
 
 def set_scale(obj: Json, scale: Mapping[str, Any]) -> None:
-    """Give the object the replicas of the scale, and its resourceVersion for the usual check."""
+    """Gives the object the replicas of the scale, and its resourceVersion for the usual check."""
     obj.setdefault("spec", {})["replicas"] = (scale.get("spec") or {}).get("replicas") or 0
     metadata = obj.setdefault("metadata", {})
     version = (scale.get("metadata") or {}).get("resourceVersion")
@@ -46,7 +46,7 @@ def set_scale(obj: Json, scale: Mapping[str, Any]) -> None:
 
 
 def validate_scale(scale: Mapping[str, Any]) -> list[FieldError]:
-    """What is wrong with a scale, apart from its metadata."""
+    """Validates a scale, apart from its metadata."""
     replicas = (scale.get("spec") or {}).get("replicas") or 0
     return [invalid("spec.replicas", replicas, "must be greater than or equal to 0")] if replicas < 0 else []
 

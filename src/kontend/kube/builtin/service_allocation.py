@@ -31,7 +31,7 @@ def allocate(
     *,
     old: Mapping[str, Any] | None = None,
 ) -> None:
-    """Fill in the IP families, cluster IPs and node ports of a service; raises ``Invalid`` if it cannot have them.
+    """Fills in the IP families, cluster IPs and node ports of a service; raises ``Invalid`` if it cannot have them.
 
     ``used_ips`` and ``used_ports`` are those of the other services.
 
@@ -65,7 +65,7 @@ def _refuse(service: Mapping[str, Any], *found: FieldError) -> errors.Invalid:
 
 
 def _keep_allocated(spec: Json, old: Mapping[str, Any]) -> None:
-    """What the writer left out stays as it was."""
+    """Restores the allocated values that the writer left out."""
     if has_cluster_ip(old) and has_cluster_ip(spec):
         for field in ("clusterIP", "clusterIPs"):
             if not spec.get(field) and old.get(field):
@@ -84,7 +84,7 @@ def _keep_allocated(spec: Json, old: Mapping[str, Any]) -> None:
 
 
 def _normalize_cluster_ips(spec: Json, old: Mapping[str, Any] | None) -> None:
-    """Keep the single address and the list of them in step, whichever of the two the writer changed."""
+    """Keeps the single address and the list of them in step, whichever of the two the writer changed."""
     one, several = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
     if old is None:
         if one and not several:

@@ -25,7 +25,7 @@ from kontend.kube.cel.types import Type, substitute
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What an expression may name: variables, and the fields of object types."""
+    """The names that an expression may use: variables, and the fields of object types."""
 
     variables: dict[str, Type]
     structs: dict[str, dict[str, Type]] = field(default_factory=dict)
@@ -35,7 +35,7 @@ _DYNAMIC: Final = frozenset({"dyn", "error"})
 
 
 def check(tree: Node, source: str, environment: Environment) -> frozenset[str]:
-    """Type the tree in place; the variables that it uses. A ``CompileError`` tells all that is wrong."""
+    """Types the tree in place; returns the variables that it uses. Raises a ``CompileError`` with all mistakes."""
     issues = Issues(source)
     checker = _Checker(issues, environment)
     checker.visit(tree)

@@ -52,7 +52,7 @@ Pairs = Callable[["Frame"], Iterable[None]]
 
 
 def _pairs(over: Run, convert: Callable[[Any], Any] | None, first: int, second: int) -> Pairs:
-    """Iterate: the variables are set in the frame before each turn."""
+    """Iterates, and sets the variables in the frame before each turn."""
 
     def run(frame: Frame) -> Iterable[None]:
         items = over(frame)

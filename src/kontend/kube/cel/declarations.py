@@ -1,4 +1,4 @@
-"""What may be called in a rule: the functions of CEL and of Kubernetes, with the types they take and give.
+"""The functions that a rule may call: those of CEL and of Kubernetes, with their parameter and result types.
 
 The table is text, one signature a line, because that is how the documentation of CEL writes it. A name before the dot
 is the type of the target of a method; ``A``, ``B``, ``K``, ``V`` and ``T`` are type parameters.

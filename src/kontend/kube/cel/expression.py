@@ -49,7 +49,7 @@ class Expression:
             raise NoOverload from None
 
     def old_value(self, old: Any) -> Any:
-        """What ``oldSelf`` is bound to, given the old JSON (``None`` when there is none)."""
+        """Returns the value of ``oldSelf``, given the old JSON (``None`` when there is none)."""
         if not self.optional_old:
             return old
         if old is None:
@@ -58,12 +58,12 @@ class Expression:
         try:
             return Optional(convert(old) if convert is not None else old)
         except EvalError:
-            # An old value that cannot be read is still an old value; whoever looks into it gets an error.
+            # An old value that cannot be read is still an old value; an expression that reads it gets an error.
             return Optional(old)
 
 
 def compile_expression(source: str, declaration: Declaration, *, optional_old: bool = False) -> Expression:
-    """Compile a rule; a ``CompileError`` tells what is wrong with it."""
+    """Compiles a rule; raises a ``CompileError`` with its mistakes."""
     tree = parse(source)
     old_type = types.optional_of(declaration.type) if optional_old else declaration.type
     structs = declaration.structs

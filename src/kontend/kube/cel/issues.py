@@ -1,4 +1,4 @@
-"""What is wrong with an expression, shown as the server shows it: line, column and a pointer below the text."""
+"""The mistakes in an expression, shown as the server shows them: line, column and a pointer below the text."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Issues:
         self.found: list[tuple[int, int, str]] = []
 
     def add(self, at: int, message: str) -> None:
-        """Note a mistake."""
+        """Notes a mistake."""
         before = self.source[:at]
         line = before.count("\n") + 1
         self.found.append((line, at - (before.rfind("\n") + 1), message))
 
     def raise_any(self) -> None:
-        """Raise what was found, if anything."""
+        """Raises what was found, if anything."""
         if self.found:
             raise CompileError(self.text())
 

@@ -31,7 +31,7 @@ _CONVERSIONS: Final = frozenset({"bool", "bytes", "double", "duration", "dyn", "
 
 
 def check_constants(node: Call) -> None:
-    """Conversions and patterns of constants are tried at once, and what is wrong with them is told then."""
+    """Tries conversions and patterns of constants at once, so that mistakes are found when a rule is compiled."""
     last = node.args[-1] if node.args else None
     if not isinstance(last, Literal):
         return
@@ -60,7 +60,7 @@ def converted_value(run: Run, schema: Mapping[str, Any]) -> Run:
 
 
 def field_reader(operand: Run, key: str, missing: str, declared: Declaration) -> tuple[Run, Mapping[str, Any] | None]:
-    """Read a field of an object: a null counts as missing."""
+    """Reads a field of an object: a null counts as missing."""
     convert = converter(declared.node)
     if convert is not None and declared.node.get("type") not in ("array", "object"):
         change = convert
@@ -83,7 +83,7 @@ def field_reader(operand: Run, key: str, missing: str, declared: Declaration) ->
 
 
 def map_field(operand: Run, name: str, test: bool) -> Run:
-    """Read an entry of a map, or test for it."""
+    """Reads an entry of a map, or tests for it."""
 
     def run(frame: Frame) -> Any:
         value = operand(frame)
@@ -142,7 +142,7 @@ def logic(terms: list[Run], decided: bool, known: bool) -> Run:
 
 
 def _is_plain(kind: Type) -> bool:
-    """Whether Python's equality is CEL's for this type: nothing in it is left to the run."""
+    """Reports whether Python's equality is CEL's for this type: nothing in it is left to the run."""
     if kind.kind in ("list", "map"):
         return all(map(_is_plain, kind.params))
     return kind.kind in _SCALARS or kind.kind == "struct"

@@ -1,6 +1,6 @@
 """``x-kubernetes-validations``: the rules in CEL that a schema puts on its values.
 
-Rules are compiled once, into a tree that only has the places where there are rules. A rule that speaks of ``oldSelf``
+Rules are compiled once, into a tree that only has the places where there are rules. A rule that refers to ``oldSelf``
 is a transition rule: it runs when there is an old value at the same place (or always, with ``optionalOldSelf``). Any
 other rule that fails is tolerated on an update where nothing changed at its place. What rules may cost is estimated
 when a definition is made (:mod:`kontend.kube.cel.cost.estimate`); the budget that the server also keeps while it runs
@@ -32,7 +32,7 @@ _Around = tuple[Any, Any, Mapping[str, Any]] | None
 
 @dataclass(slots=True)
 class Rule:
-    """One rule, compiled, or what is wrong with it."""
+    """One rule, compiled, or its mistakes."""
 
     text: Mapping[str, Any]
     expression: Expression | None = None
@@ -43,12 +43,12 @@ class Rule:
 
     @property
     def shown(self) -> str:
-        """How messages call the rule: by its own message if it has one."""
+        """The name of the rule in messages: its own message if it has one."""
         return str(self.text.get("message") or self.text.get("rule") or "").strip()
 
     @property
     def default_message(self) -> str:
-        """What a failure says when the rule does not say it."""
+        """The message of a failure when the rule has none."""
         return self.shown if self.text.get("message") else f"failed rule: {self.shown}"
 
 
@@ -81,7 +81,7 @@ def rule_tree(node: Mapping[str, Any], *, resource: bool) -> RuleNode | None:
 
 
 def has_rules(node: Mapping[str, Any]) -> bool:
-    """Whether a node or anything below it (outside of junctors) has rules."""
+    """Reports whether a node or anything below it (outside of ``allOf``, ``anyOf`` and so on) has rules."""
     if node.get("x-kubernetes-validations"):
         return True
     below = [*as_mapping(node.get("properties")).values(), node.get("items"), node.get("additionalProperties")]
@@ -163,7 +163,7 @@ def _compile(
 
 
 def rule_errors(rules: RuleNode, obj: Any, old: Any, path: Path = None, *, ratchet: bool = True) -> list[FieldError]:
-    """What the rules say about a value; ``old`` is its old value, if there is one."""
+    """Returns the violations of the rules by a value; ``old`` is its old value, if there is one."""
     errors: list[FieldError] = []
     _walk(rules, obj, old, path, errors, None, ratchet and old is not MISSING, True)
     return errors

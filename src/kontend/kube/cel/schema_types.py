@@ -1,4 +1,4 @@
-"""What rules see of an object: its schema as CEL types, and its JSON as CEL values.
+"""Objects as rules see them: the schema as CEL types, and the JSON as CEL values.
 
 Fields are named by identifiers, so other characters are escaped (``a-b`` is ``a__dash__b``) and reserved words are
 wrapped (``__namespace__``); after a dot the word itself does as well (``self.namespace``). Fields whose schema says
@@ -184,7 +184,7 @@ _TEXTS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
 
 
 def converter(node: Mapping[str, Any]) -> Convert | None:
-    """How the JSON of a schema becomes a CEL value; nothing when it is one already."""
+    """Returns the conversion from JSON to a CEL value; nothing when the JSON is one already."""
     kind = node.get("type")
     if node.get("x-kubernetes-int-or-string") is True:
         return None
@@ -287,7 +287,7 @@ _GO_TYPES: Final = {
 
 
 def data_problem(value: Any, node: Mapping[str, Any]) -> str:
-    """Where JSON does not have the shape of its schema (an update may leave such data alone), what CEL says of it."""
+    """Returns CEL's message about JSON that does not fit its schema (an update may leave such data alone)."""
     if value is None:
         return "" if node.get("nullable") is True else _NULL_DATA
     if node.get("x-kubernetes-int-or-string") is True:

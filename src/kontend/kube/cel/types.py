@@ -84,7 +84,7 @@ def optional_of(inner: Type) -> Type:
 
 
 def is_dyn(each: Type) -> bool:
-    """Whether the type is left to the run."""
+    """Reports whether the type is left to the run."""
     return each.kind == "dyn"
 
 
@@ -125,7 +125,7 @@ def _assign(mapping: Mapping, left: Type, right: Type) -> bool:
 
 
 def _bind(mapping: Mapping, wanted: Type, parameter: Type) -> tuple[bool, bool]:
-    """Whether a parameter may stand for a type, and whether it stood for one before."""
+    """Reports whether a parameter may stand for a type, and whether it stood for one before."""
     if wanted == parameter:
         return True, True
     bound = mapping.get(parameter.name)
@@ -145,7 +145,7 @@ def _bind(mapping: Mapping, wanted: Type, parameter: Type) -> tuple[bool, bool]:
 
 
 def less_specific(left: Type, right: Type) -> bool:
-    """Whether the left type is equal to the right one or says less."""
+    """Reports whether the left type is equal to the right one or says less."""
     if left.kind in ("dyn", "param"):
         return True
     if right.kind in ("dyn", "param") or left.kind != right.kind:

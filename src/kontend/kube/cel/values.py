@@ -56,7 +56,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class TypeValue:
-    """What ``type(x)`` gives, and what a type's name stands for."""
+    """The value of ``type(x)``, and of a type's name."""
 
     name: str
 
@@ -117,7 +117,7 @@ class MapList(list[Any]):
         return {self.key_of(item): item for item in self}
 
     def key_of(self, item: Any) -> tuple[Any, ...]:
-        """What identifies an item."""
+        """Returns the key that identifies an item."""
         return tuple(_hashable(item.get(key)) for key in self.keys) if isinstance(item, dict) else (id(item),)
 
 

@@ -1,4 +1,4 @@
-"""Custom resources: what a definition says about one version, and the strategy that follows from it."""
+"""Custom resources: one version of a definition, and the strategy that follows from it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CustomDefinition:
 
     @classmethod
     def of(cls, spec: Mapping[str, Any], version: Mapping[str, Any]) -> CustomDefinition:
-        """What the ``spec`` of a definition says about one of its versions."""
+        """Reads one version from the ``spec`` of a definition."""
         subresources = version.get("subresources") or {}
         return cls(
             group=spec["group"],
@@ -58,12 +58,12 @@ class CustomDefinition:
 
     @cached_property
     def api_version(self) -> str:
-        """Under which objects of this version are served."""
+        """The ``apiVersion`` under which objects of this version are served."""
         return api_version(self.group, self.version)
 
     @cached_property
     def storage_api_version(self) -> str:
-        """Under which objects of all versions are stored."""
+        """The ``apiVersion`` under which objects of all versions are stored."""
         return api_version(self.group, self.storage_version)
 
     @cached_property
@@ -95,7 +95,7 @@ class CustomDefinition:
             raise internal_error(f'the spec replicas field "{path}" does not exist')
 
     def set_scale(self, obj: Json, scale: Mapping[str, Any]) -> None:
-        """Give an object the replicas of a Scale, and its resourceVersion for the usual check."""
+        """Gives an object the replicas of a Scale, and its resourceVersion for the usual check."""
         fields = (self.scale or {}).get("specReplicasPath", "").removeprefix(".").split(".")
         at = obj
         for field in fields[:-1]:
@@ -157,7 +157,7 @@ class CustomStrategy(WithOwnFieldLabels):
                 new[name] = value
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new object."""
+        """Validates a new object."""
         wrong = self._type_errors(obj)
         preceding = wrong or validate_object_meta(
             obj["metadata"], namespaced=self.definition.namespaced, name_rule=dns1123_subdomain
@@ -167,7 +167,7 @@ class CustomStrategy(WithOwnFieldLabels):
         )
 
     def validate_changes(self, subresource: str, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with an update through the main resource ("") or one of its subresources."""
+        """Validates an update through the main resource ("") or one of its subresources."""
         wrong = self._type_errors(new)
         preceding = wrong
         if not wrong and new["metadata"] != old["metadata"]:
@@ -183,7 +183,7 @@ class CustomStrategy(WithOwnFieldLabels):
         )
 
     def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:
-        """What the server has to say about new finalizers."""
+        """Returns the server's warnings about new finalizers."""
         finalizers = new["metadata"].get("finalizers")
         if not finalizers:
             return []

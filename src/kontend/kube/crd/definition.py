@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: their defaults, the status they end up with, and why one is refused."""
+"""CustomResourceDefinitions: their defaults, the status that the server gives them, and their validation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMES: Final = ("plural", "singular", "shortNames", "kind", "listKind", "catego
 
 
 def default_crd(crd: Json) -> None:
-    """Fill in what a definition leaves out, in place.
+    """Fills in what a definition leaves out, in place.
 
     >>> crd = {"spec": {"names": {"plural": "widgets", "kind": "Widget"}, "versions": []}}
     >>> default_crd(crd); crd["spec"]["names"]["listKind"], crd["spec"]["conversion"]
@@ -105,7 +105,7 @@ def crd_status(crd: Mapping[str, Any], *, now: str = "", taken: Sequence[Mapping
 
 
 def _accept_names(names: Mapping[str, Any], accepted: Json, taken: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """Take over the names that are free; the last conflict's reason and message, if there is one."""
+    """Takes over the names that are free; returns reason and message of the last conflict, if there is one."""
     resources: set[str] = set()
     kinds: set[str] = set()
     for other in taken:
@@ -151,7 +151,7 @@ def _is_protected(group: str) -> bool:
 
 
 def _approval(crd: Mapping[str, Any]) -> tuple[str, str]:
-    """How the annotation that approves a protected group reads: its state, and the reason for it."""
+    """Reads the annotation that approves a protected group: returns its state, and the reason for it."""
     text = str(as_mapping(as_mapping(crd.get("metadata")).get("annotations")).get(_APPROVAL) or "")
     must = f"protected groups must have approval annotation {go_quote(_APPROVAL)}"
     if not text:
@@ -180,7 +180,7 @@ def _set_approval(conditions: list[Json], crd: Mapping[str, Any], now: str) -> N
 
 
 def validate_crd(crd: Mapping[str, Any]) -> list[FieldError]:
-    """Why a new definition is refused."""
+    """Validates a new definition."""
     spec = as_mapping(crd.get("spec"))
     plural = as_mapping(spec.get("names")).get("plural") or ""
     wanted = f"{plural}.{spec.get('group') or ''}"
@@ -194,13 +194,13 @@ def validate_crd(crd: Mapping[str, Any]) -> list[FieldError]:
 
 
 def validate_crd_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
-    """Why a change of a definition is refused; what was accepted before is not refused now."""
+    """Validates a change of a definition; mistakes that were accepted before are tolerated."""
     errors = validate_object_meta_update(as_mapping(new.get("metadata")), as_mapping(old.get("metadata")))
     return errors + _errors(new, old, update_strictness(new, old))
 
 
 def crd_warnings(new: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[str]:
-    """What the server says about formats that it does not know and that are new.
+    """Returns warnings about new string formats that the server does not know.
 
     >>> node = {"type": "object", "properties": {"a": {"type": "string", "format": "nope"}}}
     >>> crd_warnings({"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": node}}]}})

@@ -1,4 +1,4 @@
-"""A definition as the server sees it inside, which is what its messages speak of and print.
+"""A definition in the server's internal form, which its messages refer to and print.
 
 Inside, what all versions have in common (the schema, the subresources, the columns) stands once at the top of the spec;
 so a mistake in the only version's schema is reported under ``spec.validation``. Where a message shows a whole
@@ -47,7 +47,7 @@ class InternalSpec:
 
 
 def internal_spec(spec: Mapping[str, Any]) -> InternalSpec:
-    """Take out of the versions what they share."""
+    """Takes out of the versions what they share."""
     versions = [_version(version) for version in spec.get("versions") or ()]
     shared: dict[str, Any] = {}
     for name in _SHARED:

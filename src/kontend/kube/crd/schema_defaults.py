@@ -18,7 +18,7 @@ Node = Mapping[str, Any]
 
 
 def default_errors(node: Node, path: str, *, pruned: bool) -> list[FieldError]:
-    """What is wrong with the defaults in a schema; ``pruned`` also refuses unknown fields in them."""
+    """Lists the errors in the defaults in a schema; ``pruned`` also refuses unknown fields in them."""
     return _errors(node, path, pruned, root=True, metadata=False)
 
 

@@ -1,4 +1,4 @@
-"""The checks of one OpenAPI schema in a definition: what it may say, and whether its rules compile and are cheap.
+"""The checks of one OpenAPI schema in a definition: its keywords, and the compilation and cost of its rules.
 
 Mistakes in a schema come before those in its rules, and rules are only compiled where the schema around them is right.
 """
@@ -35,7 +35,7 @@ _SET_ITEM: Final = "must be atomic as item of a list with x-kubernetes-list-type
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How strictly a schema is checked: an update does not refuse what was accepted before."""
+    """The strictness of the checks: an update does not refuse what was accepted before."""
 
     valid_types: bool = True
     atomic_sets: bool = True
@@ -45,13 +45,13 @@ class Options:
 
 @dataclass(slots=True)
 class Costs:
-    """What all rules of a schema cost together."""
+    """The cost of all rules of a schema together."""
 
     total: int = 0
     most_expensive: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, path: str, cost: int) -> None:
-        """Count one rule."""
+        """Counts one rule."""
         self.total = min(self.total + cost, _UNBOUNDED)
         if cost >= _MOST_TOTAL_COST // 100:
             self.most_expensive.append((cost, path))
@@ -59,7 +59,7 @@ class Costs:
             del self.most_expensive[4:]
 
     def errors(self, path: str) -> list[FieldError]:
-        """That the sum is too high, if it is."""
+        """Returns the error about a sum that is too high."""
         if self.total <= _MOST_TOTAL_COST:
             return []
         says = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
@@ -70,7 +70,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in the schema the checks are, and what holds there."""
+    """A position in the schema, and the facts that hold there."""
 
     path: str
     root: bool = False
@@ -78,14 +78,14 @@ class _Place:
     in_metadata: bool = False
     #: The nearest place around this one where old and new values cannot be matched.
     uncorrelated: str | None = None
-    #: Whether rules are compiled here.
+    #: Rules are compiled here.
     rules: bool = True
-    #: How often this value can occur at most; None without a bound.
+    #: The largest number of occurrences of this value; None without a bound.
     most: int | None = 1
 
 
 def schema_errors(node: Node, path: str, options: Options, costs: Costs | None) -> list[FieldError]:
-    """What is wrong with a schema; ``costs`` sums up its rules, which are not compiled without it."""
+    """Lists the errors of a schema; ``costs`` sums up its rules, which are not compiled without it."""
     schema, rules = _check(node, _Place(path, root=True, rules=costs is not None), options, costs)
     return schema + rules
 
@@ -103,7 +103,7 @@ def _check(node: Node, place: _Place, options: Options, costs: Costs | None) -> 
     texts = node.get("x-kubernetes-validations") or []
     for index, rule in enumerate(texts):
         errors += _rule_text_errors(node, as_mapping(rule), f"{place.path}.x-kubernetes-validations[{index}]")
-    # A schema that is wrong here or below gives rules errors that nobody could understand.
+    # A schema that is wrong here or below would only give misleading errors of its rules.
     if texts and not errors and place.rules and costs is not None:
         rules += _rule_errors(node, texts, place, options, costs)
     return errors, rules
@@ -175,7 +175,7 @@ def _children(node: Node, place: _Place) -> list[tuple[Node, _Place]]:
 
 
 def _most_elements(node: Node, most: int | None) -> int | None:
-    """How often a child of this node can occur."""
+    """Returns how often a child of this node can occur."""
     if most is None:
         return None
     bound: int | None = 1

@@ -35,7 +35,7 @@ _ROOT_FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Strictness:
-    """What is asked of a definition: all of it of a new one, but an update may keep what was accepted before."""
+    """The checks that apply to a definition: all of them to a new one; an update may keep what was accepted before."""
 
     known_review_versions: bool = True
     established: bool = False
@@ -48,12 +48,12 @@ class Strictness:
 
 
 def new_strictness() -> Strictness:
-    """What is asked of a new definition."""
+    """Returns the checks for a new definition."""
     return Strictness()
 
 
 def update_strictness(new: Node, old: Node) -> Strictness:
-    """What is asked of an update, given what the old definition gets away with."""
+    """Returns the checks for an update, without those that the old definition already violates."""
     before, after = internal_spec(as_mapping(old.get("spec"))), internal_spec(as_mapping(new.get("spec")))
     nodes = [node for _, node in before.schemas()]
     inner = [each for node in nodes for each in all_nodes(node)]
@@ -125,7 +125,7 @@ def _has_loose_set(node: Node) -> bool:
 
 
 def spec_errors(raw: Node, strictness: Strictness) -> list[FieldError]:
-    """What is wrong with the spec of a definition."""
+    """Lists the errors in the spec of a definition."""
     spec = internal_spec(raw)
     preserving = raw.get("preserveUnknownFields") is True
     errors = _group_errors(str(raw.get("group") or ""))
@@ -196,7 +196,7 @@ def _missing_schemas(spec: InternalSpec, strictness: Strictness, preserving: boo
 
 
 def _is_extended(node: Node) -> bool:
-    """Whether a schema uses extensions that only make sense in a structural one."""
+    """Reports whether a schema uses extensions that only make sense in a structural one."""
     return (
         node.get("x-kubernetes-embedded-resource") is True
         or node.get("x-kubernetes-preserve-unknown-fields") is not None
@@ -212,7 +212,7 @@ def _all_subresources(spec: InternalSpec) -> list[Any]:
 
 
 def _for_version(strictness: Strictness, name: str) -> Strictness:
-    """The cost of rules in a schema that did not change is not held against it."""
+    """Drops the errors about the cost of rules in a schema that did not change."""
     if name not in strictness.unchanged:
         return strictness
     return replace(strictness, options=replace(strictness.options, expression_cost=False))

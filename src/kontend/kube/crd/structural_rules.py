@@ -1,4 +1,4 @@
-"""When a schema is structural: every value has its type at its place, whatever junctors add to it.
+"""Checks that a schema is structural: each value has its type at its place, outside of ``allOf``, ``anyOf`` and so on.
 
 Only then can the server tell what to prune and to default. The errors come sorted, as the server sorts them.
 """
@@ -24,7 +24,7 @@ _UNSUPPORTED: Final = (
     ("id", "id"), ("$schema", "schema"), ("$ref", "$ref"), ("patternProperties", "patternProperties"),
     ("dependencies", "dependencies"), ("additionalItems", "additionalItems"), ("definitions", "definitions"),
 )  # fmt: skip
-#: What a junctor may not say, because it belongs to the structure, and how that is put.
+#: Keywords forbidden inside ``allOf``, ``anyOf``, ``oneOf`` and ``not``, as they belong to the structure; the messages.
 _FORBIDDEN_IN_JUNCTORS: Final = (
     ("default", "must be undefined to be structural"),
     ("title", "must be empty to be structural"),
@@ -50,7 +50,7 @@ _KEPT: Final = frozenset(
 
 
 def conversion_problem(node: Node) -> str:
-    """Why a schema cannot even be read as a structural one, or nothing."""
+    """Returns the reason why a schema cannot be read as a structural one, or nothing."""
     for key, name in _UNSUPPORTED:
         if node.get(key) or (key == "additionalItems" and node.get(key) is not None):
             return f"OpenAPIV3Schema '{name}' is not supported"
@@ -207,7 +207,7 @@ def _nested_errors(node: Node, skip_any_of: bool, path: str) -> list[FieldError]
 
 
 def _value_completeness(rules: Node, node: Node | None, path: str, rules_path: str) -> list[FieldError]:
-    """What junctors speak of must also be in the structure."""
+    """Validates that fields named inside ``allOf``, ``anyOf``, ``oneOf`` and ``not`` also are in the structure."""
     if node is None:
         return [required(path, f"because it is defined in {rules_path}")]
     errors: list[FieldError] = []

@@ -1,7 +1,7 @@
-"""What becomes of JSON on its way through a built-in kind's Go type.
+"""Decodes JSON into a built-in kind's Go type and encodes it again.
 
 The server decodes a body into a Go struct and later encodes that struct again. So fields it does not know vanish, a
-value of the wrong type is refused in the words of Go's JSON package, quantities and times take their canonical form,
+value of the wrong type is refused with the message of Go's JSON package, quantities and times become canonical,
 empty optional fields disappear, and required ones appear with their zero value. :func:`decode` does both ways in one
 walk; what it returns is what the server would store and send.
 
@@ -53,7 +53,7 @@ def decode(raw: Any, schema: Schema) -> tuple[dict[str, Any], list[str]]:
 
 
 class _Field(Step):
-    """How one field of a struct is decoded and when it is left out."""
+    """The decoding of one field of a struct, and the rule for leaving it out."""
 
     __slots__ = ("decoder", "keep", "null", "plain")
 
@@ -71,12 +71,12 @@ class _Field(Step):
 
 
 def has_own_form(schema: Schema) -> bool:
-    """Whether the type's JSON is not simply that of a string, a number, a list or an object."""
+    """Reports whether the type's JSON is not simply that of a string, a number, a list or an object."""
     return schema.go_type in _OWN_FORM or schema.format == "byte" or schema.go_type.startswith("JSONSchemaPropsOr")
 
 
 def _can_be_empty(schema: Schema) -> bool:
-    """Whether Go's omitempty ever applies: not to structs, and types with their own form are structs."""
+    """Reports whether Go's omitempty ever applies: not to structs, and types with their own form are structs."""
     return schema.go_type not in _OWN_FORM and not (schema.type == "object" and schema.additional is None)
 
 
@@ -94,7 +94,7 @@ class StructDecoder:
         self.always: list[tuple[str, Any, StructDecoder | None]] = []
 
     def compile(self) -> dict[str, _Field]:
-        """Make the table of fields."""
+        """Makes the table of fields."""
         fields: dict[str, _Field] = {}
         always: list[tuple[str, Any, StructDecoder | None]] = []
         for name, each in self.schema.properties.items():
@@ -163,7 +163,7 @@ def _make_decoder(schema: Schema) -> Decoder:
 
 
 def _zero(schema: Schema) -> Any:
-    """What Go writes for a field that was never set."""
+    """Returns the value that Go writes for a field that was never set."""
     if schema.go_type in _OWN_FORM:
         return _OWN_ZERO.get(schema.go_type)
     if schema.format == "byte":
@@ -308,7 +308,7 @@ def _anything(value: Any, _at: At, _run: Run) -> Any:
 def one_of(go_type: str, props: Schema) -> Decoder:
     """The decoder of the types of a CustomResourceDefinition that hold a schema or something simpler.
 
-    Inside them nothing is strict: unknown fields vanish without being told.
+    Inside them nothing is strict: unknown fields vanish without a warning.
     """
 
     decoders: dict[type, Decoder] = {

@@ -1,6 +1,6 @@
-"""Where in an object decoding is, and what it has found so far.
+"""The position of a decoding in its object, and its errors so far.
 
-Two kinds of places are told, and they look different: a mismatch names the innermost struct and the way to the field
+Errors name places in two ways: a mismatch names the innermost struct and the way to the field
 through embedded structs but without list indexes and map keys, while an unknown field is named with indexes and keys
 but without embedded structs.
 """
@@ -33,7 +33,7 @@ class Step:
 
 
 class Run:
-    """What one decoding has found so far."""
+    """The errors of one decoding so far."""
 
     __slots__ = ("error", "unknown")
 
@@ -42,13 +42,13 @@ class Run:
         self.unknown: list[str] = []
 
     def mismatch(self, value: Any, go_name: str, at: At, *, literal: bool = False) -> None:
-        """Note that a value does not fit, unless something did not fit before."""
+        """Notes that a value does not fit, unless something did not fit before."""
         if self.error is None:
             self.error = cannot_unmarshal(json_kind(value, literal=literal), go_name, at)
 
 
 def json_kind(value: Any, *, literal: bool = False) -> str:
-    """A value's type as Go's JSON package calls it; with ``literal``, a number is told as well."""
+    """A value's type as Go's JSON package calls it; with ``literal``, a number is shown as well."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
@@ -73,7 +73,7 @@ def cannot_unmarshal(value: str, go_name: str, at: At) -> str:
 
 
 def unknown_path(at: At, last: str) -> str:
-    """Where an unknown field is, as strict decoding writes it."""
+    """Returns the path of an unknown field, as strict decoding writes it."""
     parts = ["." + last]
     while at is not None:
         at, step = at

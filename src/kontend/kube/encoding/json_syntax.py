@@ -1,6 +1,6 @@
 """JSON read the way Go reads it, for the cases in which a fast parser is not enough.
 
-A fast parser answers almost every request. This slow one answers the rest: it finds the words that Go's scanner has
+A fast parser answers almost every request. This slow one answers the rest: it finds the message that Go's scanner has
 for a malformed text, the paths of duplicate keys, and the source text of numbers and strings, and it accepts what Go
 accepts and others refuse (bytes that are not UTF-8 and halves of surrogate pairs both become U+FFFD).
 """
@@ -193,7 +193,7 @@ class _Reader:
 
 
 def go_kind(value: Any) -> str:
-    """What Go's decoder calls a value that it did not expect.
+    """Returns the name that Go's decoder has for the type of a value.
 
     >>> go_kind(True), go_kind(1), go_kind("x"), go_kind([]), go_kind({}), go_kind(None)
     ('bool', 'number', 'string', 'array', 'object', 'null')

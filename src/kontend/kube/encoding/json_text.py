@@ -59,7 +59,7 @@ def parse_json(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[
 
 
 def _may_repeat_keys(raw: bytes, value: Any) -> bool:
-    """Whether the text has more keys than the value, which has each only once. Escapes may hide quotes: then maybe."""
+    """Reports whether the text may repeat keys: it has more than the value, or escapes that may hide quotes."""
     if b"\\u" in raw:
         return True
     return len(_KEY_END.findall(raw)) != len(_KEY_END.findall(orjson.dumps(value)))
@@ -106,7 +106,7 @@ def canonical(obj: Any) -> bytes:
 
 
 def _check(value: Any, path: str, parents: set[int]) -> None:
-    """Raise for the first thing below ``value`` that JSON cannot hold."""
+    """Raises for the first thing below ``value`` that JSON cannot hold."""
     where = path or "the object"
     if value is None or isinstance(value, bool):
         return

@@ -2,7 +2,7 @@
 
 After a strategic merge patch the server has the new object as nested maps and copies it field by field into the struct.
 What comes out is what decoding the same JSON gives, with three differences: the fields are visited in the order of the
-struct, a misfit is told in the converter's own, much shorter words, and numbers are converted as Go converts them (a
+struct, a misfit has the converter's own, much shorter message, and numbers are converted as Go converts them (a
 whole float is an integer, an integer that is too large loses its upper bits).
 """
 
@@ -32,7 +32,7 @@ def from_unstructured(raw: Any, schema: Schema) -> tuple[dict[str, Any], list[st
 
 
 def _convert(value: Any, schema: Schema) -> Any:
-    """Check a value and make its numbers fit, in place."""
+    """Checks a value and makes its numbers fit, in place."""
     if value is None:
         return None
     kind = _KINDS[type(value)]

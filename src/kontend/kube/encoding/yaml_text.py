@@ -93,7 +93,7 @@ def parse_yaml(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[
 
 
 def _is_too_deep(text: str) -> bool:
-    """Whether a text is nested deeper than the server reads; the C parser would overflow the stack."""
+    """Reports whether a text is nested deeper than the server reads; the C parser would overflow the stack."""
     if sum(text.count(mark) for mark in "[{-?:") <= _DEEPEST:
         return False
     depth = 0
@@ -105,7 +105,7 @@ def _is_too_deep(text: str) -> bool:
                     return True
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
-    except yaml.YAMLError:  # it will be found again, and told in the server's words
+    except yaml.YAMLError:  # the parser finds it again, and reports it with the server's message
         pass
     return False
 

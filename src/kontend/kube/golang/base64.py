@@ -1,4 +1,4 @@
-"""Standard base64 as Go reads it: line ends are skipped, padding is required, and a fault is told by its place."""
+"""Standard base64 as Go reads it: line ends are skipped, padding is required, and an error names its position."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ALPHABET: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw
 
 
 def decode_base64(text: str) -> bytes:
-    """The bytes that a text stands for; ``ValueError`` in Go's words.
+    """The bytes that a text stands for; raises ``ValueError`` with Go's message.
 
     >>> decode_base64("aGVs\\nbG8=")
     b'hello'
@@ -26,7 +26,7 @@ def decode_base64(text: str) -> bytes:
 
 
 def _fault(text: str) -> int:
-    """Where Go's decoder stops: at a foreign byte or at wrong padding."""
+    """Returns the position at which Go's decoder stops: a foreign byte or wrong padding."""
     data = text.encode("utf-8", "replace")
     count = 0
     for index, byte in enumerate(data):

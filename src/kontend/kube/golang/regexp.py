@@ -23,7 +23,7 @@ class RegexpError(ValueError):
 
 @lru_cache(maxsize=1024)
 def compile_regexp(pattern: str) -> re.Pattern[str]:
-    """Compile a Go pattern; use ``search`` on the result, as Go's ``MatchString`` does.
+    """Compiles a Go pattern; use ``search`` on the result, as Go's ``MatchString`` does.
 
     >>> bool(compile_regexp("^a$").search("a\\n")), bool(compile_regexp(r"x(?i)b\\z").search("xB"))
     (False, True)
@@ -115,7 +115,7 @@ class _Translator:
         return char if char == "." else re.escape(char)
 
     def _set_flags(self, flags: re.Match[str]) -> str:
-        """Take over flags; the opening of a Python group that says the same, or nothing."""
+        """Takes over flags; the opening of a Python group that says the same, or nothing."""
         on, off = flags[1], (flags[2] or "")[1:]
         self.multi_line = ("m" in on or self.multi_line) and "m" not in off
         self.ungreedy = ("U" in on or self.ungreedy) and "U" not in off

@@ -29,7 +29,7 @@ _EPOCH: Final = date(1970, 1, 1).toordinal()
 
 
 def parse_duration(text: str) -> int:
-    """Nanoseconds of a duration such as ``1h15m30.5s``; ``ValueError`` in Go's words.
+    """Nanoseconds of a duration such as ``1h15m30.5s``; raises ``ValueError`` with Go's message.
 
     >>> parse_duration("1.5s"), parse_duration("-2m")
     (1500000000, -120000000000)
@@ -93,7 +93,7 @@ def _decimal(value: int, unit: int) -> str:
 
 
 def is_date(text: str) -> bool:
-    """Whether ``text`` is a full date such as ``2006-01-02``."""
+    """Reports whether ``text`` is a full date such as ``2006-01-02``."""
     found = _DATE.fullmatch(text)
     return found is not None and _valid_day(int(found[1]), int(found[2]), int(found[3]))
 

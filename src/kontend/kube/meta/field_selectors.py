@@ -1,6 +1,6 @@
 """Field selectors: ``metadata.name=a,status.phase!=Running``.
 
-Which fields may be selected by is a matter of the kind; here is only the language. A backslash before a comma, an
+The kind decides which fields can be selected; this module is only the language. A backslash before a comma, an
 equals sign or another backslash makes it part of the value.
 """
 
@@ -32,7 +32,7 @@ class FieldRequirement(NamedTuple):
     value: str
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Whether an object with these fields meets the condition; a field that is not there is empty."""
+        """Reports whether an object with these fields meets the condition; a field that is not there is empty."""
         return (fields.get(self.field, "") == self.value) == (self.operator == EQUALS)
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class FieldSelector(NamedTuple):
     requirements: tuple[FieldRequirement, ...] = ()
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Whether an object with these fields is selected.
+        """Reports whether an object with these fields is selected.
 
         >>> parse_field_selector("metadata.name=a,status.phase!=Running").matches({"metadata.name": "a"})
         True

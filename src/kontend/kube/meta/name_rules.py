@@ -1,4 +1,4 @@
-"""The rules that names, labels and keys obey: each takes a text and gives back the server's complaints about it.
+"""The rules that names, labels and keys obey: each takes a text and returns the server's messages about it.
 
 An empty list means that the text is fine. Lengths are counted in bytes. The server has two vocabularies, an older one
 that says "characters" and the newer one of labels that says "bytes"; both are kept.
@@ -121,7 +121,7 @@ def dns1035_label(text: str) -> list[str]:
 
 
 def path_segment(text: str) -> list[str]:
-    """What every name must obey because it stands in a path.
+    """Checks the rules of every name that stands in a path.
 
     >>> path_segment("a/b%"), path_segment("..")
     (["may not contain '/'", "may not contain '%'"], ["may not be '..'"])

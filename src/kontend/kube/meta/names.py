@@ -1,4 +1,4 @@
-"""How kinds, resources and objects are named, and the paths they are served at.
+"""Names of kinds, resources and objects, and the paths that serve them.
 
 Users name a kind ``Widget.example.com/v1`` (``Pod/v1`` for the core group); requests name a resource by group, version
 and plural; an object is a namespace and a name.
@@ -23,7 +23,7 @@ class GroupVersionKind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """What objects of this kind carry in ``apiVersion``."""
+        """The ``apiVersion`` of objects of this kind."""
         return api_version(self.group, self.version)
 
     def __str__(self) -> str:
@@ -31,7 +31,7 @@ class GroupVersionKind(NamedTuple):
 
 
 class Key(NamedTuple):
-    """Which object of a kind: its namespace (empty for cluster-scoped kinds) and its name."""
+    """The identity of an object within its kind: its namespace (empty for cluster-scoped kinds) and its name."""
 
     namespace: str
     name: str

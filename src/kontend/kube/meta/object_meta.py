@@ -1,4 +1,4 @@
-"""The metadata of objects: what every kind checks in it, and what may not change.
+"""The metadata of objects: the checks that all kinds share, and the fields that may not change.
 
 These checks are the same for all kinds, built-in and custom. They take metadata that was decoded before, so that types
 are right and zero values are absent; :func:`coerce_object_meta` is that decoding for custom resources, whose schema
@@ -51,7 +51,7 @@ _DUPLICATE_OWNERS: Final = (
 def validate_object_meta(
     meta: Meta, *, namespaced: bool, name_rule: NameRule, field: str = "metadata"
 ) -> list[FieldError]:
-    """Everything that is wrong with an object's metadata, in the server's order.
+    """Validates an object's metadata; the errors come in the server's order.
 
     >>> [str(error) for error in validate_object_meta({"namespace": "a"}, namespaced=True, name_rule=path_segment)]
     ['metadata.name: Required value: name or generateName is required']
@@ -83,7 +83,7 @@ def validate_object_meta(
 
 
 def validate_object_meta_update(new: Meta, old: Meta, *, field: str = "metadata") -> list[FieldError]:
-    """Everything that an update may not do to metadata, in the server's order.
+    """Validates an update of metadata; the errors come in the server's order.
 
     The system's own fields that the writer left out must have been filled in from the old object before.
     """
@@ -124,7 +124,7 @@ def _common(meta: Meta, field: str, *, with_finalizers: bool) -> list[FieldError
 
 
 def validate_labels(labels: Mapping[str, str], field: str) -> list[FieldError]:
-    """What is wrong with the keys and values of labels; errors name the map, not the key."""
+    """Validates the keys and values of labels; errors name the map, not the key."""
     errors: list[FieldError] = []
     for key, value in labels.items():
         errors += [invalid(field, key, message) for message in qualified_name(key)]
@@ -133,7 +133,7 @@ def validate_labels(labels: Mapping[str, str], field: str) -> list[FieldError]:
 
 
 def validate_annotations(annotations: Mapping[str, str], field: str) -> list[FieldError]:
-    """What is wrong with the keys of annotations, and with their size all together."""
+    """Validates the keys of annotations, and their total size."""
     errors: list[FieldError] = []
     size = 0
     for key, value in annotations.items():
@@ -198,7 +198,7 @@ def _validate_managed_fields(entries: Sequence[Meta], field: str) -> list[FieldE
 
 
 def validate_field_manager(manager: str, field: str = "fieldManager") -> list[FieldError]:
-    """What is wrong with the name of a field manager: too long, or not printable.
+    """Validates the name of a field manager: its length, and that it is printable.
 
     >>> str(validate_field_manager("a\\tb")[0])
     'fieldManager: Invalid value: "a\\\\tb": invalid character U+0009 (at position 1)'
@@ -225,7 +225,7 @@ def unqualified_finalizers(meta: Meta, field: str = "metadata") -> list[FieldErr
 
 
 def finalizer_warnings(finalizers: Sequence[str], field: str = "metadata.finalizers") -> list[str]:
-    """What the server warns about in the finalizers of a custom resource.
+    """Returns the server's warnings about the finalizers of a custom resource.
 
     >>> finalizer_warnings(["foregroundDeletion", "example.com/x", "mine"])[0][:60]
     'metadata.finalizers: "mine": prefer a domain-qualified final'
@@ -243,7 +243,7 @@ def finalizer_warnings(finalizers: Sequence[str], field: str = "metadata.finaliz
 
 
 def dedup_owner_references(meta: dict[str, Any], *, after_admission: bool = False) -> list[str]:
-    """Drop, in place, the owner references that stand there twice; at most one warning says which."""
+    """Drops, in place, the owner references that stand there twice; at most one warning says which."""
     owners = meta.get("ownerReferences")
     if not owners or len(owners) == 1:
         return []
@@ -269,7 +269,7 @@ def _schema() -> Schema:
 def coerce_object_meta(raw: Any) -> tuple[dict[str, Any], list[str]]:
     """The metadata of a custom resource as the server keeps it, and the paths of the fields that it does not know.
 
-    Raises :class:`~kontend.kube.errors.BadRequest` for values of the wrong type, in the words of Go's decoder. ``raw``
+    Raises :class:`~kontend.kube.errors.BadRequest` for values of the wrong type, with Go's message. ``raw``
     is used up: parts of it become parts of the result.
 
     >>> coerce_object_meta({"name": "w", "color": "red", "labels": {}, "creationTimestamp": None})

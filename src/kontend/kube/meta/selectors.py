@@ -1,8 +1,8 @@
-"""Label selectors: which objects a list, a watch or a controller is about.
+"""Label selectors, by which lists, watches and controllers choose objects.
 
 A selector is written as text in requests (``env in (prod, dev),!canary``) and as JSON inside objects (``matchLabels``
 and ``matchExpressions``). Both become a :class:`LabelSelector`: a few requirements, sorted by key, all of which must
-hold. Mistakes are told in the words of the server's parser.
+hold. Error messages are those of the server's parser.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Requirement(NamedTuple):
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels meets the condition."""
+        """Reports whether an object with these labels meets the condition."""
         operator = self.operator
         if operator == EXISTS:
             return self.key in labels
@@ -84,7 +84,7 @@ class LabelSelector(NamedTuple):
     nothing: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is selected.
+        """Reports whether an object with these labels is selected.
 
         >>> parse_selector("env in (prod, dev), !canary").matches({"env": "dev"})
         True
@@ -151,7 +151,7 @@ def selector_from_labels(labels: Mapping[str, str] | None) -> LabelSelector:
 
 
 def _requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
-    """A requirement that obeys the rules; the complaints about one that does not are told together."""
+    """A requirement that obeys the rules; the errors of one that does not are reported together."""
     errors: list[FieldError] = []
     problems = qualified_name(key)
     if problems:

@@ -46,7 +46,7 @@ class Operation:
 
 
 class _DoesNotApply(Exception):
-    """Why an operation cannot be carried out."""
+    """An operation that cannot be carried out, with the reason."""
 
 
 def parse_json_patch(raw: bytes | Sequence[Any], *, field_validation: str = "Warn") -> list[Operation]:
@@ -111,7 +111,7 @@ def _with_spelling(raw: bytes, operations: list[Operation]) -> list[Operation]:
 
 
 def json_patch_strict_errors(raw: bytes) -> list[str]:
-    """What strict field validation finds in the text of a patch: unknown and repeated fields.
+    """Returns the errors of strict field validation in the text of a patch: unknown and repeated fields.
 
     >>> json_patch_strict_errors(b'[{"op": "remove", "path": "/a", "why": 1}]')
     ['json patch unknown field "[0].why"']
@@ -171,7 +171,7 @@ def _index(text: str, size: int) -> int:
 
 
 def _child(at: Any, key: str) -> Any:
-    """What stands at ``key``; a key that an object does not have is null."""
+    """Returns the value at ``key``; a key that an object does not have is null."""
     if isinstance(at, dict):
         return at.get(key)
     if isinstance(at, list):
@@ -287,7 +287,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _equal_as_written(value: Any, spelled: Any) -> bool:
-    """Whether the server would write ``value`` as it was spelled in the patch (white space and order aside)."""
+    """Reports whether the server would write ``value`` as the patch spells it (white space and order aside)."""
     if isinstance(value, dict):
         return (
             isinstance(spelled, dict)

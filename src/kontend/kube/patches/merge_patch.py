@@ -16,7 +16,7 @@ from kontend.kube.field_errors import go_quote
 
 
 def parse_merge_patch(raw: bytes, *, field_validation: str = "Warn") -> tuple[dict[str, Any], list[str]]:
-    """The patch in a request's body, and what strict field validation finds in its text (keys that stand there twice).
+    """The patch in a request's body, and the errors of strict field validation in its text (repeated keys).
 
     >>> parse_merge_patch(b'{"spec": {"size": 1, "size": 2}}')
     ({'spec': {'size': 2}}, ['duplicate field "spec.size"'])

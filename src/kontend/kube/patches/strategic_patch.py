@@ -6,7 +6,7 @@ patch itself can carry directives: ``$patch: replace`` and ``$patch: delete``, `
 keep their order, items that only the object has keep theirs, and a new item comes before what it has no known place
 behind.
 
-Objects are never changed in place. What is wrong with a patch is told in the server's words and with its codes: a
+Objects are never changed in place. Errors have the texts and codes of the server: a
 directive that is malformed is a bad request, a patch that does not fit the object an internal error.
 """
 
@@ -104,7 +104,7 @@ def _merge_map(original: Mapping[str, Any], patch: Mapping[str, Any], schema: Sc
 
 
 def _set_new(result: Json, key: str, value: Any) -> None:
-    """Put in what the object did not have: without nulls, and without the parts that are only directives."""
+    """Puts in what the object did not have: without nulls, and without the parts that are only directives."""
     clean, keep = _without_directives(without_nulls(value))
     if keep:
         result[key] = clean
@@ -157,7 +157,7 @@ def _merge_list(original: list[Any], patch: list[Any], field: Schema, *, deletin
 
 
 def _apply_item_directives(original: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any]]:
-    """Carry out the ``$patch`` items of a list; what is left are ordinary items."""
+    """Carries out the ``$patch`` items of a list; what is left are ordinary items."""
     ordinary: list[Any] = []
     replace = False
     for item in patch:
@@ -194,7 +194,7 @@ def _merge_items(original: list[Any], patch: list[Any], key: str, schema: Schema
 
 
 def _apply_order(result: Json, patch: Json, directive: str, schema: Schema | None) -> None:
-    """Merge one list and put it in the order that ``$setElementOrder`` asks for; ``patch`` is done with it then."""
+    """Merges one list and puts it in the order that ``$setElementOrder`` asks for; ``patch`` is done with it then."""
     order = patch.pop(directive)
     if not isinstance(order, list):
         raise bad_type([], order)

@@ -1,4 +1,4 @@
-"""What a strategic merge patch must know about a schema, and the words in which the server refuses one.
+"""The merge rules of a schema for strategic merge patches, and the server's messages for bad patches.
 
 Both directions, applying a patch and making one, ask the same questions: which field is this, is it merged or replaced,
 by which key. Most mistakes have no code of their own in the server, which then answers 500 without a reason.
@@ -30,7 +30,7 @@ def _split(strategy: str) -> tuple[bool, str]:
 
 
 def strategy_of(field: Schema) -> tuple[bool, str]:
-    """Whether keys are retained, and how the values are merged."""
+    """Returns whether keys are retained, and how the values are merged."""
     return _split(field.patch_strategy)
 
 
@@ -110,7 +110,7 @@ def bad_type(expected: Any, actual: Any) -> ApiError:
 
 
 def are_maps(*lists: list[Any]) -> bool:
-    """Whether the items are objects; all items must be of one type, and none a list."""
+    """Reports whether the items are objects; all items must be of one type, and none a list."""
     kind: str | None = None
     for each in lists:
         for item in each:

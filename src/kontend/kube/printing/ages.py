@@ -1,4 +1,4 @@
-"""How long ago something was, in the few letters that the server's tables have for it."""
+"""Ages as the server's tables print them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in the columns of the server's tables, for each built-in kind that has columns of its own."""
+"""The cells of the server's tables, for each built-in kind that has columns of its own."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from kontend.kube.printing.workload_cells import (
 
 
 class Cells(NamedTuple):
-    """How the rows of a kind are made, and in which API groups the kind lives."""
+    """The function that makes the rows of a kind, and the API groups of the kind."""
 
     of: Callable[[Json, str], list[Any]]
     groups: tuple[str, ...] = ("",)
 
 
 def row_conditions(kind: str, obj: Json) -> dict[str, Any]:
-    """What a row says about its object besides its cells: that a pod has finished."""
+    """Returns the conditions of a row: that a pod has finished."""
     return pod_conditions(obj) if kind == "Pod" else {}
 
 

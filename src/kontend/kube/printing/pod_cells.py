@@ -71,7 +71,7 @@ def _ended(terminated: Json, prefix: str = "") -> str:
 
 
 class _Tally:
-    """What the containers of a pod add up to."""
+    """The totals over the containers of a pod."""
 
     def __init__(self, spec: Json, status: Json) -> None:
         inits = {each.get("name"): each for each in spec.get("initContainers") or ()}
@@ -94,7 +94,7 @@ class _Tally:
         self.last_restart = max(self.last_restart, finished)
 
     def count_init(self, status: Json, total: int) -> tuple[bool, int, str]:
-        """Go through the init containers up to the first that is not done; what is told of the sidecars is apart."""
+        """Counts the init containers up to the first that is not done; sidecars are counted separately."""
         sidecar_restarts, sidecar_last = 0, ""
         for index, container in enumerate(status.get("initContainerStatuses") or ()):
             self.count_restarts(container)

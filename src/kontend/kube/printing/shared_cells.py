@@ -25,7 +25,7 @@ def name_of(obj: Json) -> str:
 
 
 def age_of(obj: Json, now: str) -> str:
-    """How long ago the object was created."""
+    """Returns the age of the object."""
     return age(meta_of(obj).get("creationTimestamp"), now)
 
 
@@ -65,6 +65,6 @@ def first_few(items: list[str], count: int, most: int = 3, empty: str = "") -> s
 
 
 def has_condition(obj: Json, wanted: str) -> bool:
-    """Whether a condition of that type is true."""
+    """Reports whether a condition of that type is true."""
     conditions = status_of(obj).get("conditions") or ()
     return next((each.get("status") == "True" for each in conditions if each.get("type") == wanted), False)

@@ -1,4 +1,4 @@
-"""What stands in the columns of the server's tables for the kinds that make pods."""
+"""The cells of the server's tables for the kinds that make pods."""
 
 from __future__ import annotations
 

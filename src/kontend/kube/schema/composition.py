@@ -1,6 +1,6 @@
 """``anyOf``, ``oneOf``, ``allOf`` and ``not`` of OpenAPI schemas.
 
-When no branch of a junctor fits, the server reports the branch that came nearest: the one in which most single checks
+When no branch of an ``anyOf`` or ``oneOf`` fits, the server reports the nearest branch: the one in which most checks
 passed. Counting is only done then, by :func:`_matches`, so a valid object pays nothing for it.
 """
 
@@ -95,7 +95,7 @@ def _nearest(branches: list[_Branch], results: list[list[Failure]], value: Any) 
 
 
 def _matches(node: Mapping[str, Any], value: Any) -> int:
-    """How many checks of the server's validator pass for this value, counted as it counts them."""
+    """Returns how many checks of the server's validator pass for this value, counted as the server does."""
     typed = bool(node.get("type")) or node.get("x-kubernetes-int-or-string") is True
     known_format = format_check(str(node.get("format") or "")) is not None
     shallow = {key: node[key] for key in ("type", "format", "nullable", "x-kubernetes-int-or-string") if key in node}

@@ -15,7 +15,7 @@ from kontend.kube.schema.tree import MISSING, Schema
 
 
 def apply_defaults(obj: Any, schema: Schema) -> None:
-    """Default ``obj`` in place.
+    """Defaults ``obj`` in place.
 
     >>> from kontend.kube.schema.structural import structural_schema
     >>> size = {"type": "integer", "default": 1}
@@ -31,13 +31,13 @@ def apply_defaults(obj: Any, schema: Schema) -> None:
 
 
 def fill_defaults(obj: Any, schema: Schema) -> None:
-    """Default ``obj`` in place, but leave the nulls that have no default: what an apply merged is not cleaned up."""
+    """Defaults ``obj`` in place, but leaves the nulls that have no default: an apply is not cleaned up."""
     if type(obj) is dict:
         _default(obj, schema, True)
 
 
 def _drop_nulls(value: Any, schema: Schema, resource: bool) -> None:
-    """Take away nulls that are neither allowed nor replaced by a default (in maps; items of lists stay)."""
+    """Takes away nulls that are neither allowed nor replaced by a default (in maps; items of lists stay)."""
     if type(value) is dict:
         properties = schema.properties
         additional = schema.additional

@@ -1,6 +1,6 @@
 """Embedded resources: objects inside an object, with ``apiVersion``, ``kind`` and ``metadata`` of their own.
 
-They must say what they are; their metadata obeys the rules that hold for every object.
+They must have a kind and an apiVersion; their metadata obeys the rules that hold for every object.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def compile_embedded(schema: Schema, *, resource: bool = False) -> EmbeddedCheck
 
 
 def has_embedded(schema: Schema) -> bool:
-    """Whether there are embedded resources below a node."""
+    """Reports whether there are embedded resources below a node."""
     return schema.embedded or any(has_embedded(child) for _, child in schema.children() if child.node is not None)
 
 
 def coerce_embedded(value: Any, schema: Schema, path: str = "") -> list[str]:
-    """Bring the metadata of all embedded resources into the form the server keeps, in place; the fields it dropped."""
+    """Normalizes the metadata of all embedded resources in place; returns the dropped fields."""
     if type(value) is list:
         return [] if schema.items is None else [
             each for i, item in enumerate(value) for each in coerce_embedded(item, schema.items, f"{path}[{i}]")
@@ -70,7 +70,7 @@ def coerce_embedded(value: Any, schema: Schema, path: str = "") -> list[str]:
 
 
 def resource_errors(obj: dict[str, Any], prefix: str) -> list[FieldError]:
-    """What is wrong with the type and the metadata of one embedded resource; ``prefix`` ends with a dot or is empty."""
+    """Validates the type and the metadata of one embedded resource; ``prefix`` ends with a dot or is empty."""
     errors = [required(f"{prefix}{name}") for name in ("apiVersion", "kind") if name not in obj]
     for name, value in obj.items():
         where = f"{prefix}{name}"

@@ -61,7 +61,7 @@ def field_path(path: Path) -> str:
 
 
 def _repeated(values: list[Any]) -> list[int]:
-    """Where a value comes for the second time (a third time is not told)."""
+    """Returns the positions at which a value occurs for the second time (a third time is not reported)."""
     try:
         # Nothing is repeated in nearly all lists, and a set finds that out at once.
         if len(set(values)) == len(values):

@@ -1,4 +1,4 @@
-"""What an old value is to a new one, for the rules that look at both.
+"""Correlation of old and new values, for the rules that look at both.
 
 Transition rules compare a value with what stood at the same place, and an update is not refused for mistakes in places
 that it leaves alone. The *same place* is the same field, and in a list of type ``map`` the item with the same keys;
@@ -15,7 +15,7 @@ from kontend.kube.schema.tree import MISSING
 
 
 def same_json(left: Any, right: Any) -> bool:
-    """Whether two JSON values are equal and of the same types (``1``, ``1.0`` and ``true`` are three values)."""
+    """Reports whether two JSON values are equal and of the same types (``1``, ``1.0`` and ``true`` differ)."""
     if left is right:
         return True
     kind = type(left)
@@ -48,7 +48,7 @@ def old_items(node: Mapping[str, Any], old: Any) -> dict[Any, Any] | None:
 
 
 def item_key(keys: list[str], item: Any) -> tuple[Any, ...] | None:
-    """What identifies an item of a list of type ``map``; nothing when a key is missing or is not a scalar."""
+    """Returns the key of an item of a list of type ``map``; nothing when a key is missing or is not a scalar."""
     if type(item) is not dict:
         return None
     out: list[Any] = []
@@ -69,8 +69,9 @@ def field_schema(node: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
 
 
 def unchanged(new: Any, old: Any, node: Mapping[str, Any]) -> bool:
-    """Whether nothing changed at this place, as the server sees it: lists of type ``map`` may be reordered, and a
-    field without a schema is never found unchanged.
+    """Reports whether nothing changed at this place, as the server sees it.
+
+    Lists of type ``map`` may be reordered, and a field without a schema is never unchanged.
     """
     if type(new) is dict:
         if type(old) is not dict or len(new) != len(old):

@@ -1,7 +1,7 @@
 """Schema nodes that can be relied on: every keyword has a value of its type, and nothing else is there.
 
-The server decodes a definition into Go types before it looks at it, and refuses what does not fit them. Whoever reads
-a schema here may have it from elsewhere, so what has the wrong type is taken as not said.
+The server decodes a definition into Go types before it looks at it, and refuses what does not fit them. A schema
+that is read here may come from elsewhere, so keywords of the wrong type are ignored.
 """
 
 from __future__ import annotations

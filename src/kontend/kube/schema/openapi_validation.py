@@ -1,4 +1,4 @@
-"""Validation of custom resources, in the words and in the order of the server.
+"""Validation of custom resources, with the texts and in the order of the server.
 
 First the value rules of the schema, then the replica counts of the scale subresource, embedded resources, lists of type
 ``set`` and ``map``, and last the rules in CEL. Those are skipped when a mistake was found that may make them senseless
@@ -79,8 +79,8 @@ def validate(
 
     ``preceding`` are mistakes found before (in ``metadata``): they come first in the answer and may block the rules.
     ``status`` validates a write to the status subresource, which checks the values of ``status`` alone. ``scale`` is
-    the scale subresource of the definition. ``wrong_type`` says that ``preceding`` tells of a wrong ``kind`` or
-    ``apiVersion``: the values are then not looked at.
+    the scale subresource of the definition. ``wrong_type`` means that ``preceding`` has an error about ``kind`` or
+    ``apiVersion``: the values are then not validated.
 
     >>> from kontend.kube.schema.structural import structural_schema
     >>> spec = {"type": "object", "properties": {"size": {"type": "integer", "minimum": 0}}}
@@ -127,7 +127,7 @@ def _list_errors(compiled: Validator, obj: Any, old: Any) -> list[FieldError]:
 
 
 def scale_errors(obj: Mapping[str, Any], scale: Mapping[str, Any], *, status: bool = False) -> list[FieldError]:
-    """What is wrong with the fields that the scale subresource reads (a status write only has those of the status)."""
+    """Lists the errors in the fields that the scale subresource reads (a status write only has those of the status)."""
     errors: list[FieldError] = []
     for name in ("specReplicasPath", "statusReplicasPath"):
         path = scale.get(name)

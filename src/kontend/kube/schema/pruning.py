@@ -14,7 +14,7 @@ from kontend.kube.schema.tree import Schema
 
 
 def prune(obj: Any, schema: Schema) -> list[str]:
-    """Prune ``obj`` in place; the paths that were dropped, sorted, as the server names them in warnings.
+    """Prunes ``obj`` in place; the paths that were dropped, sorted, as the server names them in warnings.
 
     >>> from kontend.kube.schema.structural import structural_schema
     >>> widget = structural_schema({"type": "object", "properties": {"spec": {"type": "object"}}})

@@ -82,17 +82,17 @@ def _is_date_time(text: str) -> bool:
 
 
 def is_ipv4(text: str) -> bool:
-    """Whether Go's lenient parser reads it as an address with dots (leading zeros are tolerated)."""
+    """Reports whether Go's lenient parser reads it as an address with dots (leading zeros are tolerated)."""
     return "." in text and _parse_ip_sloppy(text) is not None
 
 
 def is_ipv6(text: str) -> bool:
-    """Whether it is an address with colons."""
+    """Reports whether it is an address with colons."""
     return ":" in text and "%" not in text and _parse_ip_sloppy(text, strict=True) is not None
 
 
 def is_cidr(text: str) -> bool:
-    """Whether it is an address, a slash and a prefix length."""
+    """Reports whether it is an address, a slash and a prefix length."""
     address, slash, prefix = text.partition("/")
     parsed = _parse_ip_sloppy(address)
     if not slash or parsed is None or not prefix.isdecimal() or not prefix.isascii():

@@ -1,4 +1,4 @@
-"""What is known about the shape of an object: one tree for built-in kinds and custom resources.
+"""The schema of an object: one tree type for built-in kinds and custom resources.
 
 Built-in kinds are described by a table made from the Go types; custom resources by the structural schema of their
 definition. Both become a tree of :class:`Schema`, so that patches, apply, pruning and defaulting are written once.

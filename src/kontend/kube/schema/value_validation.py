@@ -1,4 +1,4 @@
-"""The value rules of OpenAPI schemas, in the server's words and order: types, ranges, lengths, patterns, junctors.
+"""The value rules of OpenAPI schemas, in the server's words and order: types, ranges, lengths, patterns, compositions.
 
 A schema is compiled once into closures, one for each JSON type that may stand at a node; a node that has nothing to say
 about a type has no closure, so a valid object costs little more than the walk over it. Paths are linked tuples that
@@ -24,7 +24,7 @@ Path = tuple[Any, ...] | None
 
 
 class Failure(NamedTuple):
-    """One broken rule: its text identifies it, ``name`` is the path (``None`` for a junctor, which has none)."""
+    """One broken rule: its text identifies it, ``name`` is the path (``None`` for ``anyOf`` and so on)."""
 
     text: str
     name: str | None
@@ -58,7 +58,7 @@ def path_text(path: Path) -> str:
 
 
 def value_errors(value: Any, node: Mapping[str, Any], checks: Checks, old: Any, prefix: str = "") -> list[FieldError]:
-    """What is wrong with ``value``; ``prefix`` is put before the paths, and ``old`` tolerates what did not change."""
+    """Lists the errors of ``value``; ``prefix`` is put before the paths, and ``old`` tolerates what did not change."""
     failures: list[Failure] = []
     check = checks.get(type(value))
     if check is None:
@@ -141,7 +141,7 @@ def _chain(parts: list[Check]) -> Check | None:
 
 
 def is_json_integer(value: float) -> bool:
-    """Whether a float is a whole number that JSON keeps exactly (within one part in a billion)."""
+    """Reports whether a float is a whole number that JSON keeps exactly (within one part in a billion)."""
     if not -_SAFE_INTEGER <= value <= _SAFE_INTEGER:
         return False
     whole = float(int(value))
@@ -333,7 +333,7 @@ def _array(node: Mapping[str, Any]) -> Check | None:
 
 
 def _ratchet(check: Check, value: Any, path: Path, errors: list[Failure], old: Any, node: Mapping[str, Any]) -> None:
-    """Check a value whose old value is known: where nothing changed, nothing is wrong."""
+    """Checks a value whose old value is known: where nothing changed, nothing is wrong."""
     found: list[Failure] = []
     check(value, path, found, old)
     if found and not unchanged(value, old, node):

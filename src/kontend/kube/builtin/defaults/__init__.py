@@ -1,6 +1,6 @@
-"""What the server fills into objects of built-in kinds before anything else looks at them.
+"""Defaults of the built-in kinds, filled in before anything else looks at an object.
 
-Defaulting comes right after decoding: whatever a decoded object leaves unsaid gets the value that the API promises.
+Defaulting comes right after decoding: a field that a decoded object leaves out gets the value that the API documents.
 Each module here holds one API group, or the part of one that is a subject of its own; a pod's defaults are shared by
 everything that holds a pod template. All of them change the object in place and, applied twice, do nothing more.
 
@@ -76,7 +76,7 @@ _DEFAULTS: Final[dict[tuple[str, str, str], Callable[[Json], None]]] = {
 
 
 def apply_defaults(obj: Json, group: str, version: str, kind: str) -> None:
-    """Fill the defaults into a decoded object, in place. Kinds without defaults stay as they are.
+    """Fills the defaults into a decoded object, in place. Kinds without defaults stay as they are.
 
     >>> secret = {"kind": "Secret", "metadata": {}}
     >>> apply_defaults(secret, "", "v1", "Secret")

@@ -151,7 +151,7 @@ def _whole_pod(resources: Json, containers: list[Json], init_containers: list[Js
 
 
 def _aggregate(what: str, containers: list[Json], init_containers: list[Json]) -> dict[str, Quantity]:
-    """What all containers take together: the sum, or the most that any step of initialization takes."""
+    """Returns the resources of all containers together: the sum, or the most that any init step takes."""
     total: dict[str, Quantity] = {}
     for each in containers:
         _add(total, _quantities(each, what))

@@ -1,4 +1,4 @@
-"""Who may do what: Role, ClusterRole and their bindings."""
+"""Strategies of RBAC: Role, ClusterRole and their bindings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Roles(Strategy):
     name_rule = staticmethod(path_segment)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a role."""
+        """Validates a role."""
         return access.validate_role(obj)
 
 
@@ -29,7 +29,7 @@ class ClusterRoles(Roles):
     namespaced = False
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a cluster role."""
+        """Validates a cluster role."""
         return access.validate_cluster_role(obj)
 
 
@@ -37,11 +37,11 @@ class RoleBindings(Roles):
     """Role bindings."""
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a role binding."""
+        """Validates a role binding."""
         return access.validate_role_binding(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed role binding."""
+        """Validates a changed role binding."""
         return self.validate(new) + access.validate_same_role(new, old)
 
 
@@ -51,7 +51,7 @@ class ClusterRoleBindings(RoleBindings):
     namespaced = False
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a cluster role binding."""
+        """Validates a cluster role binding."""
         return access.validate_cluster_role_binding(obj)
 
 

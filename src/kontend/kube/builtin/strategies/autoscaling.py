@@ -16,22 +16,22 @@ class HorizontalPodAutoscalers(WithSpecAndStatus):
     generation_fields = ()
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Start without a status; which of its fields are always written depends on the version."""
+        """Starts without a status; which of its fields are always written depends on the version."""
         if str(obj.get("apiVersion", "")).endswith("/v1"):
             obj["status"] = {"currentReplicas": 0, "desiredReplicas": 0}
         else:
             obj["status"] = {"desiredReplicas": 0, "currentMetrics": None}
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new autoscaler."""
+        """Validates a new autoscaler."""
         return autoscaler.validate_autoscaler(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed autoscaler."""
+        """Validates a changed autoscaler."""
         return autoscaler.validate_autoscaler(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """What is wrong with a changed status."""
+        """Validates a changed status."""
         return autoscaler.validate_autoscaler_status(new)
 
 

@@ -22,26 +22,26 @@ class Jobs(WithSpecAndStatus):
     selectable = ("status.successful",)
 
     def convert(self, obj: Json) -> None:
-        """Convert the pod template."""
+        """Converts the pod template."""
         convert_template((obj.get("spec") or {}).get("template"))
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Generate the selector, and the labels that it selects."""
+        """Generates the selector, and the labels that it selects."""
         spec = obj["spec"]
         if not spec.get("manualSelector"):
             _generate_selector(spec, metadata_of(obj))
         super().prepare_for_create(obj)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new job."""
+        """Validates a new job."""
         return job.validate_job(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed job."""
+        """Validates a changed job."""
         return job.validate_job_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed status."""
+        """Validates a changed status."""
         return job_status.validate_job_status_update(new, old)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
@@ -49,7 +49,7 @@ class Jobs(WithSpecAndStatus):
         return {**super().field_labels(obj), "status.successful": str((obj.get("status") or {}).get("succeeded", 0))}
 
     def unsupported_field_label(self, label: str) -> str:
-        """What the server says to a field selector on anything else."""
+        """Returns the message that refuses any other field selector."""
         return f"field label {go_quote(label)} not supported for Job"
 
 
@@ -70,16 +70,16 @@ class CronJobs(WithSpecAndStatus):
     """Cron jobs."""
 
     def convert(self, obj: Json) -> None:
-        """Convert the pod template of the job template."""
+        """Converts the pod template of the job template."""
         job_spec = ((obj.get("spec") or {}).get("jobTemplate") or {}).get("spec") or {}
         convert_template(job_spec.get("template"))
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new cron job."""
+        """Validates a new cron job."""
         return cron_job.validate_cron_job(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed cron job."""
+        """Validates a changed cron job."""
         return cron_job.validate_cron_job(new, old)
 
 

@@ -26,11 +26,11 @@ class ConfigMaps(Strategy):
     rechecks_metadata = True
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new config map."""
+        """Validates a new config map."""
         return config.validate_config_map(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed config map."""
+        """Validates a changed config map."""
         return config.validate_config_map_update(new, old)
 
 
@@ -41,7 +41,7 @@ class Secrets(WithOwnFieldLabels):
     selectable = ("type",)
 
     def convert(self, obj: Json) -> None:
-        """Take plain texts among the data; they are never shown again as such."""
+        """Takes plain texts among the data; they are never shown again as such."""
         texts = obj.pop("stringData", None)
         if texts:
             encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
@@ -53,11 +53,11 @@ class Secrets(WithOwnFieldLabels):
             take_over(new, old, "type")
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new secret."""
+        """Validates a new secret."""
         return config.validate_secret(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed secret."""
+        """Validates a changed secret."""
         return config.validate_secret_update(new, old)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
@@ -72,11 +72,11 @@ class ServiceAccounts(Strategy):
     rechecks_metadata = True
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Clean the references."""
+        """Cleans the references."""
         _keep_secret_names(obj)
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:  # noqa: ARG002
-        """Clean the references."""
+        """Cleans the references."""
         _keep_secret_names(new)
 
 
@@ -97,7 +97,7 @@ class Namespaces(WithOwnFieldLabels):
     selectable = ("status.phase",)
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Start active, and not to be removed before the namespace controller has emptied it."""
+        """Starts active, and not to be removed before the namespace controller has emptied it."""
         super().prepare_for_create(obj)
         spec = obj.setdefault("spec", {})
         finalizers = spec.get("finalizers") or []
@@ -105,12 +105,12 @@ class Namespaces(WithOwnFieldLabels):
             spec["finalizers"] = [*finalizers, "kubernetes"]
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Keep finalizers and status."""
+        """Keeps finalizers and status."""
         take_over(new, old, "status")
         take_over(new.setdefault("spec", {}), old.get("spec") or {}, "finalizers")
 
     def prepare(self, subresource: str, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Let ``finalize`` change the finalizers."""
+        """Lets ``finalize`` change the finalizers."""
         if subresource == "finalize":
             take_over(new, old, "status")
         else:
@@ -122,15 +122,15 @@ class Namespaces(WithOwnFieldLabels):
         metadata["labels"] = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata.get("name", "")}
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a namespace."""
+        """Validates a namespace."""
         return limits.validate_namespace(obj)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """What is wrong with a changed status."""
+        """Validates a changed status."""
         return limits.validate_namespace_status(new)
 
     def validate_changes(self, subresource: str, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a change through the main resource or a subresource."""
+        """Validates a change through the main resource or a subresource."""
         if subresource == "finalize":
             return limits.validate_namespace_finalize(new)
         return super().validate_changes(subresource, new, old)
@@ -151,15 +151,15 @@ class ResourceQuotas(WithSpecAndStatus):
     generation_fields = ()
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a resource quota."""
+        """Validates a resource quota."""
         return limits.validate_resource_quota(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed resource quota."""
+        """Validates a changed resource quota."""
         return limits.validate_resource_quota_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """What is wrong with a changed status."""
+        """Validates a changed status."""
         return limits.validate_resource_quota_status(new)
 
 
@@ -171,7 +171,7 @@ class LimitRanges(Strategy):
     rechecks_metadata_update = False
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a limit range."""
+        """Validates a limit range."""
         return limits.validate_limit_range(obj)
 
 
@@ -189,11 +189,11 @@ class Events(WithOwnFieldLabels):
     )  # fmt: skip
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new event."""
+        """Validates a new event."""
         return events.validate_event(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed event."""
+        """Validates a changed event."""
         return events.validate_event_update(new, old)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:

@@ -20,18 +20,18 @@ class Leases(Strategy):
     allow_create_on_update = True
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Drop what is switched off."""
+        """Drops what is switched off."""
         for field in _SWITCHED_OFF:
             (obj.get("spec") or {}).pop(field, None)
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Drop what is switched off, unless it is there already."""
+        """Drops what is switched off, unless it is there already."""
         for field in _SWITCHED_OFF:
             if (old.get("spec") or {}).get(field) is None:
                 (new.get("spec") or {}).pop(field, None)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a lease."""
+        """Validates a lease."""
         return validate_lease(obj)
 
 

@@ -41,7 +41,7 @@ class CustomResourceDefinitions(Strategy):
         take_over(new, old, "spec")
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new definition, its name included."""
+        """Validates a new definition, its name included."""
         return crd.validate_crd(obj)
 
     def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:
@@ -55,11 +55,11 @@ class CustomResourceDefinitions(Strategy):
         status.setdefault("acceptedNames", {"plural": "", "kind": ""})
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a change of a definition."""
+        """Validates a change of a definition."""
         return crd.validate_crd_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a change of the status."""
+        """Validates a change of the status."""
         return validate_object_meta_update(new["metadata"], old["metadata"])
 
 

@@ -1,4 +1,4 @@
-"""How traffic gets in and where it may go: Ingress, IngressClass, NetworkPolicy, IPAddress, ServiceCIDR."""
+"""Strategies of networking: Ingress, IngressClass, NetworkPolicy, IPAddress, ServiceCIDR."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Ingresses(WithSpecAndStatus):
     rechecks_metadata = True
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:
-        """Choose the default ingress class if none is asked for."""
+        """Chooses the default ingress class if none is asked for."""
         metadata = obj.get("metadata") or {}
         spec = obj.setdefault("spec", {})
         if spec.get("ingressClassName") is not None or CLASS_ANNOTATION in (metadata.get("annotations") or {}):
@@ -39,15 +39,15 @@ class Ingresses(WithSpecAndStatus):
             spec["ingressClassName"] = default
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new ingress."""
+        """Validates a new ingress."""
         return ingress.validate_ingress(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed ingress."""
+        """Validates a changed ingress."""
         return ingress.validate_ingress_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed status."""
+        """Validates a changed status."""
         return ingress.validate_ingress_status(new, old)
 
 
@@ -59,11 +59,11 @@ class IngressClasses(Strategy):
     rechecks_metadata = True
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new ingress class."""
+        """Validates a new ingress class."""
         return ingress.validate_ingress_class(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed ingress class."""
+        """Validates a changed ingress class."""
         return ingress.validate_ingress_class_update(new, old)
 
 
@@ -74,11 +74,11 @@ class NetworkPolicies(Strategy):
     rechecks_metadata = True
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a network policy."""
+        """Validates a network policy."""
         return network_policy.validate_network_policy(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """What is wrong with a changed network policy; both of the server's checks look at the whole spec."""
+        """Validates a changed network policy; both of the server's checks look at the whole spec."""
         errors = network_policy.validate_network_policy(new)
         return errors + errors
 
@@ -96,7 +96,7 @@ class ServiceCidrs(Strategy):
     reset_fields: ClassVar = {"": STATUS, "status": (("spec",),)}
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Keep everything but the status."""
+        """Keeps everything but the status."""
         super().prepare_for_status_update(new, old, now)
         reset_metadata_for_status(new, old)
 

@@ -20,7 +20,7 @@ from kontend.kube.strategy import (
 
 
 class Nodes(WithOwnFieldLabels):
-    """Nodes; whoever creates one may set its status at once."""
+    """Nodes; a create may set the status at once."""
 
     namespaced = False
     reset_fields: ClassVar = {"": STATUS, "status": (("spec",),)}
@@ -28,7 +28,7 @@ class Nodes(WithOwnFieldLabels):
     rechecks_metadata = True
 
     def convert(self, obj: Json) -> None:
-        """Keep the single range of the node's pods and the list of them in step."""
+        """Keeps the single range of the node's pods and the list of them in step."""
         spec = obj.get("spec") or {}
         primary, ranges = spec.get("podCIDR", ""), spec.get("podCIDRs") or []
         if primary and ranges[:1] != [primary]:
@@ -37,25 +37,25 @@ class Nodes(WithOwnFieldLabels):
             spec["podCIDR"] = ranges[0]
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:  # noqa: ARG002
-        """Keep pods away until the node says that it is ready."""
+        """Keeps pods away until the node reports that it is ready."""
         spec = obj.setdefault("spec", {})
         taints = spec.get("taints") or []
         if not any(taint.get("key") == NOT_READY and taint.get("effect") == "NoSchedule" for taint in taints):
             spec["taints"] = [*taints, {"key": NOT_READY, "effect": "NoSchedule"}]
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Drop the long gone dynamic kubelet configuration."""
+        """Drops the long gone dynamic kubelet configuration."""
         (obj.get("spec") or {}).pop("configSource", None)
         (obj.get("status") or {}).pop("config", None)
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Keep the status."""
+        """Keeps the status."""
         take_over(new, old, "status")
         if (old.get("spec") or {}).get("configSource") is None:
             (new.get("spec") or {}).pop("configSource", None)
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Keep the spec."""
+        """Keeps the spec."""
         super().prepare_for_status_update(new, old, now)
         if (old.get("status") or {}).get("config") is None:
             (new.get("status") or {}).pop("config", None)
@@ -70,15 +70,15 @@ class Nodes(WithOwnFieldLabels):
         return {**super().field_labels(obj), "spec.unschedulable": unschedulable}
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new node."""
+        """Validates a new node."""
         return node.validate_node(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed node."""
+        """Validates a changed node."""
         return node.validate_node(new) + node.validate_node_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed status."""
+        """Validates a changed status."""
         return node.validate_node_update(new, old)
 
 
@@ -91,11 +91,11 @@ class RuntimeClasses(Strategy):
     rechecks_metadata = True
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new runtime class."""
+        """Validates a new runtime class."""
         return node.validate_runtime_class(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed runtime class."""
+        """Validates a changed runtime class."""
         return node.validate_runtime_class_update(new, old)
 
 

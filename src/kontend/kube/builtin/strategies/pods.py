@@ -64,7 +64,7 @@ class Pods(WithOwnFieldLabels):
     field_aliases: ClassVar = {"spec.host": "spec.nodeName"}
 
     def convert(self, obj: Json) -> None:
-        """Keep fields that say the same in step, and drop what is of ages ago."""
+        """Keeps redundant fields in step, and drops obsolete annotations."""
         convert_pod_metadata(metadata_of(obj))
         spec = obj.get("spec") or {}
         convert_pod_spec(spec)
@@ -79,12 +79,12 @@ class Pods(WithOwnFieldLabels):
             status["podIP"] = addresses[0]
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:
-        """Give the pod a priority and the tolerations of unready nodes."""
+        """Gives the pod a priority and the tolerations of unready nodes."""
         set_priority(obj, list_objects)
         add_default_tolerations(obj["spec"])
 
     def admit_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Keep the priority when the writer left it out."""
+        """Keeps the priority when the writer left it out."""
         spec, old_spec = new["spec"], old.get("spec") or {}
         for field in ("priority", "preemptionPolicy"):
             if spec.get(field) is None and old_spec.get(field) is not None:
@@ -92,7 +92,7 @@ class Pods(WithOwnFieldLabels):
         add_default_tolerations(spec)
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Start pending, in generation 1."""
+        """Starts pending, in generation 1."""
         super().prepare_for_create(obj)
         spec = obj["spec"]
         obj["status"]["qosClass"] = quality_of_service(spec)
@@ -101,7 +101,7 @@ class Pods(WithOwnFieldLabels):
         _merge_label_keys(spec, metadata_of(obj).get("labels") or {})
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:  # noqa: ARG002
-        """Keep all but the status, and what careless writers of the status leave out of it."""
+        """Keeps all but the status, and what careless writers of the status leave out of it."""
         take_over(new, old, "spec")
         metadata = metadata_of(new)
         metadata.pop("deletionTimestamp", None)
@@ -112,7 +112,7 @@ class Pods(WithOwnFieldLabels):
         _keep_observed_generations(status, old_status)
 
     def prepare(self, subresource: str, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Let each subresource change only its own part."""
+        """Lets each subresource change only its own part."""
         if subresource == "ephemeralcontainers":
             wanted = (new.get("spec") or {}).get("ephemeralContainers")
             self._keep_all_but_spec(new, old)
@@ -143,19 +143,19 @@ class Pods(WithOwnFieldLabels):
                 new["spec"][field] = _with_resources(old["spec"][field], containers)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new pod."""
+        """Validates a new pod."""
         return validate_pod(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a change of a pod: nearly everything is fixed."""
+        """Validates a change of a pod: nearly everything is fixed."""
         return pod_update.validate_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a change of a pod's status."""
+        """Validates a change of a pod's status."""
         return pod_update.validate_status_update(new, old)
 
     def validate_changes(self, subresource: str, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a change through the main resource or a subresource."""
+        """Validates a change through the main resource or a subresource."""
         if subresource == "ephemeralcontainers":
             return pod_update.validate_ephemeral_containers_update(new, old)
         if subresource == "resize":
@@ -213,7 +213,7 @@ def _keep_observed_generations(status: Json, old_status: Mapping[str, Any]) -> N
 
 
 def _merge_label_keys(spec: Json, labels: Mapping[str, str]) -> None:
-    """Write the pod's own labels into selectors that ask for "the same label" or "another label" than this pod has."""
+    """Writes the pod's own labels into selectors that ask for "the same label" or "another label" than this pod has."""
     affinity = spec.get("affinity") or {}
     for kind in ("podAffinity", "podAntiAffinity"):
         rules = affinity.get(kind) or {}

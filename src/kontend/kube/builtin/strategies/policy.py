@@ -1,4 +1,4 @@
-"""Which pods matter more: PodDisruptionBudget and PriorityClass."""
+"""Strategies of PodDisruptionBudget and PriorityClass."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class PodDisruptionBudgets(WithSpecAndStatus):
     zero_status: ClassVar = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a pod disruption budget."""
+        """Validates a pod disruption budget."""
         return policy.validate_disruption_budget(obj)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """What is wrong with a changed status."""
+        """Validates a changed status."""
         return policy.validate_disruption_budget_status(new)
 
 
@@ -35,15 +35,15 @@ class PriorityClasses(Strategy):
     namespaced = False
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Start with generation 1."""
+        """Starts with generation 1."""
         obj.setdefault("metadata", {})["generation"] = 1
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new priority class."""
+        """Validates a new priority class."""
         return policy.validate_priority_class(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed priority class."""
+        """Validates a changed priority class."""
         return policy.validate_priority_class_update(new, old)
 
 

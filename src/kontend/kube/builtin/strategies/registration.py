@@ -41,7 +41,7 @@ class FlowControl(WithSpecAndStatus):
     reset_fields: ClassVar = {"": STATUS, "status": (("metadata",), ("spec",))}
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Keep everything but the status and the managed fields."""
+        """Keeps everything but the status and the managed fields."""
         super().prepare_for_status_update(new, old, now)
         managed = metadata_of(new).get("managedFields")
         new["metadata"] = dict(old.get("metadata") or {})
@@ -61,11 +61,11 @@ class CertificateSigningRequests(WithOwnFieldLabels):
     selectable = ("spec.signerName",)
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Keep all but the metadata."""
+        """Keeps all but the metadata."""
         take_over(new, old, "spec", "status")
 
     def prepare(self, subresource: str, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Let ``approval`` change the conditions."""
+        """Lets ``approval`` change the conditions."""
         if subresource != "approval":
             super().prepare(subresource, new, old, now)
             return

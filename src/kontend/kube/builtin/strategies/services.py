@@ -23,22 +23,22 @@ class Services(WithOwnFieldLabels):
     selectable = ("spec.clusterIP", "spec.type")
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Keep the status, and drop what the new type does not need."""
+        """Keeps the status, and drops what the new type does not need."""
         super().prepare_for_update(new, old)
         _drop_type_dependent_fields(new["spec"], old.get("spec") or {})
         if new["spec"].get("type") != "LoadBalancer":
             new["status"] = {**(new.get("status") or {}), "loadBalancer": {}}
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new service."""
+        """Validates a new service."""
         return service.validate_service(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed service."""
+        """Validates a changed service."""
         return service.validate_service_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed status."""
+        """Validates a changed status."""
         return service.validate_service_status_update(new, old)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
@@ -84,11 +84,11 @@ class Endpoints(Strategy):
     rechecks_metadata = True
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with endpoints."""
+        """Validates endpoints."""
         return endpoints.validate_endpoints(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with changed endpoints."""
+        """Validates changed endpoints."""
         return endpoints.validate_endpoints_update(new, old)
 
 
@@ -100,12 +100,12 @@ class EndpointSlices(Strategy):
     rechecks_metadata_update = False
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Start with generation 1, without the topology of the beta."""
+        """Starts with generation 1, without the topology of the beta."""
         super().prepare_for_create(obj)
         _drop_topology(obj)
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Count changes."""
+        """Counts changes."""
         super().prepare_for_update(new, old)
         if (metadata_of(new).get("labels") or {}) != ((old.get("metadata") or {}).get("labels") or {}):
             self.next_generation(new, old)
@@ -113,11 +113,11 @@ class EndpointSlices(Strategy):
             _drop_topology(new)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a slice."""
+        """Validates a slice."""
         return endpoints.validate_endpoint_slice(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed slice."""
+        """Validates a changed slice."""
         return endpoints.validate_endpoint_slice_update(new, old)
 
 

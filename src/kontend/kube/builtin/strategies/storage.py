@@ -48,18 +48,18 @@ class PersistentVolumes(WithSpecAndStatus):
     zero_status: ClassVar = {"phase": "Pending"}
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:  # noqa: ARG002
-        """Protect the volume while it is in use."""
+        """Protects the volume while it is in use."""
         _protect(obj, PV_PROTECTION)
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Start pending, from now on."""
+        """Starts pending, from now on."""
         super().prepare_for_create(obj)
         created = metadata_of(obj).get("creationTimestamp")
         if created:
             obj["status"]["lastPhaseTransitionTime"] = created
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Note the time when the phase changes."""
+        """Notes the time when the phase changes."""
         super().prepare_for_status_update(new, old, now)
         status, before = new.setdefault("status", {}), old.get("status") or {}
         time = "lastPhaseTransitionTime"
@@ -70,15 +70,15 @@ class PersistentVolumes(WithSpecAndStatus):
             status[time] = now
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new volume."""
+        """Validates a new volume."""
         return volume.validate_persistent_volume(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed volume."""
+        """Validates a changed volume."""
         return volume.validate_persistent_volume_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """What is wrong with a changed status."""
+        """Validates a changed status."""
         return volume.validate_persistent_volume_status(new)
 
 
@@ -92,7 +92,7 @@ class PersistentVolumeClaims(WithSpecAndStatus):
     zero_status: ClassVar = {}
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:
-        """Choose the default storage class if none is asked for, and protect the claim while it is in use."""
+        """Chooses the default storage class if none is asked for, and protects the claim while it is in use."""
         if obj["spec"].get("storageClassName") is None:
             default = default_class(list_objects("storage.k8s.io", "StorageClass"), *DEFAULT_CLASS)
             if default:
@@ -100,25 +100,25 @@ class PersistentVolumeClaims(WithSpecAndStatus):
         _protect(obj, PVC_PROTECTION)
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Start pending."""
+        """Starts pending."""
         super().prepare_for_create(obj)
         _normalize_data_sources(obj["spec"])
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Keep the status."""
+        """Keeps the status."""
         super().prepare_for_update(new, old)
         _normalize_data_sources(new["spec"])
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new claim."""
+        """Validates a new claim."""
         return volume_claim.validate_claim(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed claim."""
+        """Validates a changed claim."""
         return volume_claim.validate_claim_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed status."""
+        """Validates a changed status."""
         return volume_claim.validate_claim_status_update(new, old)
 
 
@@ -142,11 +142,11 @@ class StorageClasses(Strategy):
     rechecks_metadata = True
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new storage class."""
+        """Validates a new storage class."""
         return storage_class.validate_storage_class(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed storage class."""
+        """Validates a changed storage class."""
         return storage_class.validate_storage_class_update(new, old)
 
 
@@ -162,7 +162,7 @@ class VolumeAttachments(WithSpecAndStatus):
     rechecks_metadata_update = False
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Keep everything but the status."""
+        """Keeps everything but the status."""
         super().prepare_for_status_update(new, old, now)
         reset_metadata_for_status(new, old)
 
@@ -177,7 +177,7 @@ class CsiDrivers(_ClusterScopedLocked):
     """CSI drivers, whose generation starts with the first change."""
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Count changes of the spec."""
+        """Counts changes of the spec."""
         if new.get("spec") != old.get("spec"):
             self.next_generation(new, old)
 
@@ -195,7 +195,7 @@ class VolumeAttributesClasses(Strategy):
     returns_deleted_object = True
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:  # noqa: ARG002
-        """Protect the class while it is in use."""
+        """Protects the class while it is in use."""
         _protect(obj, VAC_PROTECTION)
 
 

@@ -19,7 +19,7 @@ class _WithTemplate(WithSpecAndStatus):
     """A kind with a pod template in its spec."""
 
     def convert(self, obj: Json) -> None:
-        """Convert the pod template."""
+        """Converts the pod template."""
         convert_template((obj.get("spec") or {}).get("template"))
 
 
@@ -29,27 +29,27 @@ class Deployments(_WithTemplate):
     reset_fields: ClassVar = {**WithSpecAndStatus.reset_fields, "status": (("spec",), ("metadata", "labels"))}
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Count a change of the spec or of the annotations."""
+        """Counts a change of the spec or of the annotations."""
         super().prepare_for_update(new, old)
         before = (old.get("metadata") or {}).get("annotations") or {}
         if (metadata_of(new).get("annotations") or {}) != before:
             self.next_generation(new, old)
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Keep the spec and the labels."""
+        """Keeps the spec and the labels."""
         super().prepare_for_status_update(new, old, now)
         take_over(metadata_of(new), old.get("metadata") or {}, "labels")
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new deployment."""
+        """Validates a new deployment."""
         return controllers.validate_deployment(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed deployment."""
+        """Validates a changed deployment."""
         return controllers.validate_deployment_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed status."""
+        """Validates a changed status."""
         return controllers.validate_deployment_status_update(new, old)
 
 
@@ -59,15 +59,15 @@ class ReplicaSets(_WithTemplate):
     zero_status: ClassVar = {"replicas": 0}
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new replica set."""
+        """Validates a new replica set."""
         return replication.validate_replica_set(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed replica set."""
+        """Validates a changed replica set."""
         return replication.validate_replica_set_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """What is wrong with a changed status."""
+        """Validates a changed status."""
         return replication.validate_replica_set_status(new.get("status") or {})
 
 
@@ -79,7 +79,7 @@ class ReplicationControllers(_WithTemplate):
     selectable = ("status.replicas",)
 
     def unsupported_field_label(self, label: str) -> str:
-        """What the server says to a field selector on anything else."""
+        """Returns the message that refuses any other field selector."""
         return f"field label not supported: {label}"
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
@@ -87,11 +87,11 @@ class ReplicationControllers(_WithTemplate):
         return {**super().field_labels(obj), "status.replicas": str((obj.get("status") or {}).get("replicas", 0))}
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new replication controller."""
+        """Validates a new replication controller."""
         return replication.validate_replication_controller(obj)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """What is wrong with a changed status."""
+        """Validates a changed status."""
         return replication.validate_replica_set_status(new.get("status") or {})
 
 
@@ -102,32 +102,32 @@ class StatefulSets(_WithTemplate):
     name_rule = staticmethod(dns1123_label)
 
     def convert(self, obj: Json) -> None:
-        """Convert the pod template, and say of every volume claim template what it is."""
+        """Converts the pod template, and sets kind and apiVersion of every volume claim template."""
         super().convert(obj)
         for claim in (obj.get("spec") or {}).get("volumeClaimTemplates") or []:
             claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Drop what is switched off."""
+        """Drops what is switched off."""
         super().prepare_for_create(obj)
         _drop_max_unavailable(obj)
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Drop what is switched off, unless it is there already."""
+        """Drops what is switched off, unless it is there already."""
         if _rolling_update(old).get("maxUnavailable") is None:
             _drop_max_unavailable(new)
         super().prepare_for_update(new, old)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new stateful set."""
+        """Validates a new stateful set."""
         return controllers.validate_stateful_set(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed stateful set."""
+        """Validates a changed stateful set."""
         return controllers.validate_stateful_set_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed status."""
+        """Validates a changed status."""
         return controllers.validate_stateful_set_status_update(new, old)
 
 
@@ -152,38 +152,38 @@ class DaemonSets(_WithTemplate):
     }
 
     def convert(self, obj: Json) -> None:
-        """Convert the pod template, and write the annotation that every daemon set has."""
+        """Converts the pod template, and writes the annotation that every daemon set has."""
         super().convert(obj)
         metadata = metadata_of(obj)
         if TEMPLATE_GENERATION not in (metadata.get("annotations") or {}):
             metadata.setdefault("annotations", {})[TEMPLATE_GENERATION] = "0"
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Start with the first template."""
+        """Starts with the first template."""
         super().prepare_for_create(obj)
         _set_template_generation(obj, max(1, _template_generation(obj)))
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Count changes of the template."""
+        """Counts changes of the template."""
         super().prepare_for_update(new, old)
         changed = (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template")
         _set_template_generation(new, _template_generation(old) + changed)
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Keep the spec, of which the annotation is a part."""
+        """Keeps the spec, of which the annotation is a part."""
         super().prepare_for_status_update(new, old, now)
         _set_template_generation(new, _template_generation(old))
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new daemon set."""
+        """Validates a new daemon set."""
         return controllers.validate_daemon_set(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed daemon set."""
+        """Validates a changed daemon set."""
         return controllers.validate_daemon_set_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed status."""
+        """Validates a changed status."""
         return controllers.validate_daemon_set_status_update(new, old)
 
 
@@ -204,11 +204,11 @@ class ControllerRevisions(Strategy):
     rechecks_metadata = True
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a new revision."""
+        """Validates a new revision."""
         return controllers.validate_controller_revision(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """What is wrong with a changed revision."""
+        """Validates a changed revision."""
         return controllers.validate_controller_revision_update(new, old)
 
 
@@ -219,11 +219,11 @@ class PodTemplates(Strategy):
     generation_fields = ("template",)
 
     def convert(self, obj: Json) -> None:
-        """Convert the pod template."""
+        """Converts the pod template."""
         convert_template(obj.get("template"))
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """What is wrong with a pod template."""
+        """Validates a pod template."""
         return validate_pod_template_object(obj)
 
 

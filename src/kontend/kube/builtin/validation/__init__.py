@@ -1,1 +1,1 @@
-"""What is wrong with objects of the built-in kinds, in the words and in the order of kube-apiserver."""
+"""Validation of the built-in kinds, with the texts and the order of kube-apiserver."""

@@ -13,12 +13,12 @@ _GROUP: Final = "rbac.authorization.k8s.io"
 
 
 def validate_role(obj: Json) -> list[FieldError]:
-    """What is wrong with a role."""
+    """Validates a role."""
     return _rules(obj, namespaced=True)
 
 
 def validate_cluster_role(obj: Json) -> list[FieldError]:
-    """What is wrong with a cluster role."""
+    """Validates a cluster role."""
     errors = _rules(obj, namespaced=False)
     aggregation = obj.get("aggregationRule")
     if aggregation is not None:
@@ -56,12 +56,12 @@ def _rules(obj: Json, *, namespaced: bool) -> list[FieldError]:
 
 
 def validate_role_binding(obj: Json) -> list[FieldError]:
-    """What is wrong with a role binding."""
+    """Validates a role binding."""
     return _binding(obj, ("Role", "ClusterRole"), namespaced=True)
 
 
 def validate_cluster_role_binding(obj: Json) -> list[FieldError]:
-    """What is wrong with a cluster role binding."""
+    """Validates a cluster role binding."""
     return _binding(obj, ("ClusterRole",), namespaced=False)
 
 

@@ -23,5 +23,5 @@ def amount(quantity: Any) -> Decimal:
 
 
 def is_whole(number: Decimal) -> bool:
-    """Whether there is nothing behind the decimal point."""
+    """Reports whether there is nothing behind the decimal point."""
     return number == number.to_integral_value()

@@ -82,7 +82,7 @@ def _requirement(requirement: Mapping[str, Any], path: str) -> list[FieldError]:
 
 
 def selector_operator(operator: str, values: list[str], path: str) -> list[FieldError]:
-    """Whether there are as many values as the operator of a selector needs."""
+    """Reports whether there are as many values as the operator of a selector needs."""
     if operator in ("In", "NotIn"):
         if not values:
             return [required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")]
@@ -96,7 +96,7 @@ def selector_operator(operator: str, values: list[str], path: str) -> list[Field
 
 
 def selects(selector: Mapping[str, Any] | None, given: Mapping[str, str]) -> bool:
-    """Whether a valid label selector matches; one that is missing matches nothing, an empty one everything."""
+    """Reports whether a valid label selector matches; one that is missing matches nothing, an empty one everything."""
     if selector is None:
         return False
     if any(given.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):

@@ -13,7 +13,7 @@ _PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
 
 def domain_prefixed_path(value: str, path: str) -> list[FieldError]:
-    """What is wrong with such a path."""
+    """Lists the errors of such a path."""
     if not value:
         return [required(path)]
     host, _, rest = value.partition("/")

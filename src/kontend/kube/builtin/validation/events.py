@@ -22,7 +22,7 @@ def _involved(event: Json) -> Json:
 
 
 def validate_event(event: Json) -> list[FieldError]:
-    """What is wrong with an event; those of ``events.k8s.io`` are checked more strictly."""
+    """Validates an event; those of ``events.k8s.io`` are checked more strictly."""
     errors = _any_event(event)
     if not _is_new(event):
         return errors
@@ -86,7 +86,7 @@ def _series(event: Json) -> list[FieldError]:
 
 
 def validate_event_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a changed event; of those of ``events.k8s.io`` only the series may change."""
+    """Validates a changed event; of those of ``events.k8s.io`` only the series may change."""
     errors = _any_event(new)
     if not _is_new(new):
         return errors

@@ -9,7 +9,7 @@ from kontend.kube.strategy import Json
 
 
 def validate_lease(obj: Json) -> list[FieldError]:
-    """What is wrong with a lease."""
+    """Validates a lease."""
     spec = obj.get("spec") or {}
     errors: list[FieldError] = []
     duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")

@@ -1,4 +1,4 @@
-"""What containers may ask for: the names of resources, and requests and limits."""
+"""Compute resources: their names, and the requests and limits of containers."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ NameCheck = Callable[[str, str], list[FieldError]]
 
 
 def is_native(name: str) -> bool:
-    """Whether Kubernetes itself defines the resource."""
+    """Reports whether Kubernetes itself defines the resource."""
     return "/" not in name or "kubernetes.io/" in name
 
 
 def is_extended(name: str) -> bool:
-    """Whether somebody else does."""
+    """Reports whether the resource is an extended one, defined outside of Kubernetes."""
     return not is_native(name) and not name.startswith("requests.") and not qualified_name(f"requests.{name}")
 
 
 def may_be_overcommitted(name: str) -> bool:
-    """Whether a container may ask for less than its limit."""
+    """Reports whether a container may ask for less than its limit."""
     return is_native(name) and not name.startswith(_HUGE_PAGES)
 
 
@@ -69,7 +69,7 @@ def pod_resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def is_quota_resource(name: str) -> bool:
-    """Whether a quota knows the resource by itself."""
+    """Reports whether a quota knows the resource by itself."""
     return name in _QUOTA or name.startswith((_HUGE_PAGES, f"requests.{_HUGE_PAGES}"))
 
 

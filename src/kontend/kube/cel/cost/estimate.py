@@ -1,4 +1,4 @@
-"""What a rule may cost at worst, so that a definition with a rule that could take too long is refused.
+"""The worst-case cost of a rule; a definition whose rules could take too long is refused.
 
 The estimate is the server's own: one unit for reading a field, a tenth of a unit for a character of text, and a loop
 costs its body times the most items that its list may have. How large values may grow is known from the schema
@@ -17,7 +17,7 @@ from kontend.kube.cel.types import Type
 
 
 class _Entries(NamedTuple):
-    """How large the keys and the values of a literal may be."""
+    """The largest sizes of the keys and the values of a literal."""
 
     keys: Range
     values: Range
@@ -95,12 +95,12 @@ class Estimate:
         return None
 
     def size(self, node: Node) -> Range:
-        """How large a value may be, at worst without any limit."""
+        """Returns the largest size of a value, which may be unlimited."""
         found = self._size(node)
         return UNKNOWN if found is None else found
 
     def item_size(self, node: Node) -> Range:
-        """How large an item of a list may be."""
+        """Returns the largest size of an item of a list."""
         path = self._path(node)
         found = self._declared_size((*path, "@items")) if path and path[0] != "@result" else None
         return UNKNOWN if found is None else found
@@ -114,7 +114,7 @@ class Estimate:
     # Costs.
 
     def cost(self, node: Node) -> Range:
-        """What a node costs, with everything in it."""
+        """Returns the cost of a node and of everything in it."""
         if isinstance(node, Literal):
             return NOTHING
         if isinstance(node, Ident):

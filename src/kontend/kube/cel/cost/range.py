@@ -6,10 +6,10 @@ import math
 from typing import Final, NamedTuple
 
 MOST: Final = 2**64 - 1
-#: What it costs to read one character of a text, and of a pattern.
+#: The cost of reading one character of a text, and of a pattern.
 TEXT: Final = 0.1
 PATTERN: Final = 0.25
-#: What it costs to make a list or a map.
+#: The cost of making a list or a map.
 LIST: Final = 10
 MAP: Final = 30
 

@@ -18,7 +18,7 @@ def _ordered(items: list[Any]) -> list[Any]:
 
 @register("isSorted")
 def is_sorted(items: list[Any]) -> bool:
-    """Whether no item is greater than the next."""
+    """Reports whether no item is greater than the next."""
     return all(compare(left, right) <= 0 for left, right in pairwise(items))
 
 
@@ -56,7 +56,7 @@ def sum_from(zero: Any) -> Any:
     return run
 
 
-#: What the sum of an empty list is, by the type of its items.
+#: The sum of an empty list, by the type of its items.
 ZEROS: dict[str, Any] = {"int": 0, "uint": UInt(0), "double": 0.0, "duration": Duration(0)}
 
 
@@ -133,19 +133,19 @@ def distinct(items: list[Any]) -> list[Any]:
 
 @register("sets.contains")
 def set_contains(items: list[Any], wanted: list[Any]) -> bool:
-    """Whether every wanted item is there."""
+    """Reports whether every wanted item is there."""
     return all(any(equal(each, item) for item in items) for each in wanted)
 
 
 @register("sets.equivalent")
 def set_equivalent(left: list[Any], right: list[Any]) -> bool:
-    """Whether both lists have the same items."""
+    """Reports whether both lists have the same items."""
     return set_contains(left, right) and set_contains(right, left)
 
 
 @register("sets.intersects")
 def set_intersects(left: list[Any], right: list[Any]) -> bool:
-    """Whether the lists have an item in common."""
+    """Reports whether the lists have an item in common."""
     return any(equal(a, b) for a in left for b in right)
 
 
@@ -175,7 +175,7 @@ def of_non_zero(value: Any) -> Optional:
 
 @register("hasValue")
 def has_value(value: Any) -> bool:
-    """Whether there is a value."""
+    """Reports whether there is a value."""
     return bool(_optional(value).present)
 
 

@@ -24,7 +24,7 @@ def quote(text: str) -> str:
     return '"' + "".join(_ESCAPES.get(char, char) for char in text) + '"'
 
 
-#: Which types a clause takes, and what is said about others.
+#: The types that a clause takes, and the message about others.
 CLAUSES: Final[dict[str, tuple[frozenset[str], str]]] = {
     "s": (
         frozenset({"list", "map", "int", "uint", "double", "bool", "string", "timestamp", "bytes", "duration", "type",

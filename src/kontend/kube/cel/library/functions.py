@@ -41,7 +41,7 @@ _Any = TypeVar("_Any", bound=Function)
 
 
 def register(*names: str) -> Callable[[_Any], _Any]:
-    """Make a Python function known to rules under these names."""
+    """Makes a Python function known to rules under these names."""
 
     def add(function: _Any) -> _Any:
         for name in names:
@@ -260,7 +260,7 @@ def optional_index(container: Any, key: Any) -> Optional:
 
 
 def lookup(container: Any, key: Any) -> tuple[Any] | None:
-    """What stands at a key or an index, in a tuple of one; nothing when there is nothing."""
+    """Returns the value at a key or an index in a tuple of one; an empty tuple when there is none."""
     if isinstance(container, dict):
         return _find_key(container, key)
     if isinstance(container, list):
@@ -274,7 +274,7 @@ def lookup(container: Any, key: Any) -> tuple[Any] | None:
 
 @register("size")
 def size(value: Any) -> int:
-    """How many characters, bytes, items or entries."""
+    """Returns the number of characters, bytes, items or entries."""
     if isinstance(value, (str, bytes, list, dict)):
         return len(value)
     raise NoOverload

@@ -1,4 +1,4 @@
-"""What Kubernetes adds to CEL besides the network: quantities, semantic versions and named formats."""
+"""Kubernetes' extensions of CEL: quantities, semantic versions and named formats (see also ``network``)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Semver:
     prerelease: tuple[tuple[int, int, str], ...]
 
     def order(self) -> tuple[Any, ...]:
-        """What versions are sorted by: a release comes after its own previews."""
+        """The sort key of a version: a release comes after its own pre-releases."""
         return (self.numbers, not self.prerelease, self.prerelease)
 
 
@@ -91,7 +91,7 @@ def semver(text: Any, normalize: bool = False) -> Semver:
 
 @register("isSemver")
 def is_semver(text: Any, normalize: bool = False) -> bool:
-    """Whether a text is a semantic version."""
+    """Reports whether a text is a semantic version."""
     try:
         semver(text, normalize)
     except EvalError as error:
@@ -125,7 +125,7 @@ def quantity(text: Any) -> QuantityValue:
 
 @register("isQuantity")
 def is_quantity(text: Any) -> bool:
-    """Whether a text is a quantity."""
+    """Reports whether a text is a quantity."""
     need(str, text)
     try:
         parse_quantity(text)
@@ -229,7 +229,7 @@ FUNCTIONS["format.named"] = lambda name: Optional(FormatValue(name)) if name in 
 
 @register("validate")
 def validate(form: Any, text: Any) -> Optional:
-    """What is wrong with a text, or nothing."""
+    """Returns the errors of a text, or nothing."""
     need(FormatValue, form)
     need(str, text)
     complaints = _FORMATS[form.name](text)

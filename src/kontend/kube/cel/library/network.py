@@ -16,7 +16,7 @@ from kontend.kube.golang.url import Url, UrlError, parse_request_uri
 
 
 def need(kind: type, *values: Any) -> None:
-    """Refuse values of other types."""
+    """Refuses values of other types."""
     if not all(isinstance(value, kind) for value in values):
         raise NoOverload
 
@@ -51,7 +51,7 @@ def url(text: Any) -> UrlValue:
 
 @register("isURL")
 def is_url(text: Any) -> bool:
-    """Whether a text is a URL."""
+    """Reports whether a text is a URL."""
     try:
         _parse_url(text)
     except UrlError:
@@ -149,7 +149,7 @@ def _parse_address(text: str) -> _Address:
 
 
 def _address_complaint(text: str) -> str:
-    """What Go says about a text that is no address, for the usual mistakes."""
+    """Returns Go's message about a text that is no address, for the usual mistakes."""
     dot, colon = text.find("."), text.find(":")
     if dot < 0 and colon < 0:
         return "unable to parse IP"
@@ -180,7 +180,7 @@ def ip(value: Any) -> IpValue:
 
 @register("isIP")
 def is_ip(text: Any) -> bool:
-    """Whether a text is an address."""
+    """Reports whether a text is an address."""
     need(str, text)
     try:
         _parse_address(text)
@@ -191,7 +191,7 @@ def is_ip(text: Any) -> bool:
 
 @register("ip.isCanonical")
 def is_canonical(text: Any) -> bool:
-    """Whether an address is written as it should be."""
+    """Reports whether an address is written as it should be."""
     need(str, text)
     return bool(str(_parse_address(text)) == text)
 
@@ -255,7 +255,7 @@ def cidr(text: Any) -> CidrValue:
 
 @register("isCIDR")
 def is_cidr(text: Any) -> bool:
-    """Whether a text is a network."""
+    """Reports whether a text is a network."""
     need(str, text)
     try:
         _parse_cidr(text)
@@ -266,7 +266,7 @@ def is_cidr(text: Any) -> bool:
 
 @register("containsIP")
 def contains_ip(network: Any, value: Any) -> bool:
-    """Whether an address lies in a network."""
+    """Reports whether an address lies in a network."""
     need(CidrValue, network)
     address = value.address if isinstance(value, IpValue) else ip(value).address
     return bool(address.version == network.address.version and address in network.network)
@@ -274,7 +274,7 @@ def contains_ip(network: Any, value: Any) -> bool:
 
 @register("containsCIDR")
 def contains_cidr(network: Any, value: Any) -> bool:
-    """Whether a network lies in another."""
+    """Reports whether a network lies in another."""
     need(CidrValue, network)
     other = value if isinstance(value, CidrValue) else cidr(value)
     if network.address.version != other.address.version:
@@ -284,7 +284,7 @@ def contains_cidr(network: Any, value: Any) -> bool:
 
 @register("prefixLength")
 def prefix_length(network: Any) -> int:
-    """How many bits belong to the network."""
+    """Returns how many bits belong to the network."""
     need(CidrValue, network)
     return int(network.bits)
 

@@ -28,7 +28,7 @@ def char_at(text: str, position: int) -> str:
 
 @register("indexOf")
 def index_of(where: Any, what: Any, start: int = 0) -> int:
-    """Where a part of a text, or an item of a list, comes first."""
+    """Returns the position of the first occurrence in a text or a list."""
     if isinstance(where, list):
         return next((place for place, item in enumerate(where) if equal(item, what)), -1)
     if type(where) is not str or type(what) is not str:
@@ -42,7 +42,7 @@ def index_of(where: Any, what: Any, start: int = 0) -> int:
 
 @register("lastIndexOf")
 def last_index_of(where: Any, what: Any, start: int | None = None) -> int:
-    """Where a part of a text, or an item of a list, comes last."""
+    """Returns the position of the last occurrence in a text or a list."""
     if isinstance(where, list):
         return next((place for place in range(len(where) - 1, -1, -1) if equal(where[place], what)), -1)
     if type(where) is not str or type(what) is not str:
@@ -131,28 +131,28 @@ def search(pattern: str) -> Callable[[str], Any]:
 
 @register("matches")
 def matches(text: Any, pattern: Any) -> bool:
-    """Whether the pattern is found anywhere in the text."""
+    """Reports whether the pattern is found anywhere in the text."""
     _text(text, pattern)
     return search(pattern)(text) is not None
 
 
 @register("contains")
 def contains(text: Any, part: Any) -> bool:
-    """Whether the text contains a part."""
+    """Reports whether the text contains a part."""
     _text(text, part)
     return part in text
 
 
 @register("startsWith")
 def starts_with(text: Any, part: Any) -> bool:
-    """Whether the text begins with a part."""
+    """Reports whether the text begins with a part."""
     _text(text, part)
     return bool(text.startswith(part))
 
 
 @register("endsWith")
 def ends_with(text: Any, part: Any) -> bool:
-    """Whether the text ends with a part."""
+    """Reports whether the text ends with a part."""
     _text(text, part)
     return bool(text.endswith(part))
 

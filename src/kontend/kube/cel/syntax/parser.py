@@ -38,7 +38,7 @@ class _Stop(Exception):
 
 
 def parse(source: str) -> Node:
-    """The tree of an expression; a ``CompileError`` with all that is wrong otherwise."""
+    """The tree of an expression; raises a ``CompileError`` with all mistakes."""
     issues = Issues(source)
     parser = _Parser(source, issues)
     tree: Node | None = None
@@ -91,7 +91,7 @@ class _Parser:
         raise _Stop
 
     def _want(self, kinds: frozenset[str] | set[str]) -> None:
-        """Make sure that one of these tokens comes next, if need be by skipping one that should not be there."""
+        """Makes sure that one of these tokens comes next, if need be by skipping one that should not be there."""
         if self.token.kind in kinds:
             return
         expected = _expecting(kinds)
@@ -102,7 +102,7 @@ class _Parser:
         self._stop(f"mismatched input {self.token.shown} expecting {expected}")
 
     def _match(self, kind: str, follow: frozenset[str] = _AFTER_MEMBER) -> None:
-        """Take one token, or recover as ANTLR does when it is another one."""
+        """Takes one token, or recovers as ANTLR does when it is another one."""
         if self.token.kind == kind:
             self._next()
         elif self._ahead() == kind and self.token.kind != "<EOF>":

@@ -42,7 +42,7 @@ def endpoint_ip(address: str, path: str) -> list[FieldError]:
 
 
 def validate_endpoints(obj: Json) -> list[FieldError]:
-    """What is wrong with endpoints."""
+    """Validates endpoints."""
     errors: list[FieldError] = []
     for index, subset in enumerate(obj.get("subsets") or []):
         where, ports = f"subsets[{index}]", subset.get("ports") or []
@@ -57,7 +57,7 @@ def validate_endpoints(obj: Json) -> list[FieldError]:
 
 
 def validate_endpoints_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with changed endpoints; what was wrong before may stay."""
+    """Validates changed endpoints; what was wrong before may stay."""
     return [] if new.get("subsets") == old.get("subsets") else validate_endpoints(new)
 
 
@@ -84,12 +84,12 @@ def _port(port: Mapping[str, Any], path: str, *, name_required: bool) -> list[Fi
 
 
 def validate_endpoint_slice(obj: Json) -> list[FieldError]:
-    """What is wrong with an endpoint slice."""
+    """Validates an endpoint slice."""
     return _type_and_ports(obj) + _endpoints(obj)
 
 
 def validate_endpoint_slice_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a changed endpoint slice; what was wrong with the endpoints before may stay."""
+    """Validates a changed endpoint slice; what was wrong with the endpoints before may stay."""
     errors = _type_and_ports(new)
     if new.get("endpoints") != old.get("endpoints"):
         errors += _endpoints(new)

@@ -30,7 +30,7 @@ def _host(name: str, path: str) -> list[FieldError]:
 
 
 def validate_ingress(obj: Json) -> list[FieldError]:
-    """What is wrong with a new ingress."""
+    """Validates a new ingress."""
     errors = _spec(obj.get("spec") or {})
     annotation = ((obj.get("metadata") or {}).get("annotations") or {}).get(CLASS_ANNOTATION)
     name = (obj.get("spec") or {}).get("ingressClassName")
@@ -41,7 +41,7 @@ def validate_ingress(obj: Json) -> list[FieldError]:
 
 
 def validate_ingress_update(new: Json, old: Json) -> list[FieldError]:  # noqa: ARG001
-    """What is wrong with a changed ingress."""
+    """Validates a changed ingress."""
     return _spec(new.get("spec") or {})
 
 
@@ -130,7 +130,7 @@ def _reference(reference: Mapping[str, Any], path: str) -> list[FieldError]:
 
 
 def validate_ingress_status(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a changed status."""
+    """Validates a changed status."""
     given, before = (((each.get("status") or {}).get("loadBalancer") or {}).get("ingress") or [] for each in (new, old))
     known = {each.get("ip", "") for each in before}
     errors: list[FieldError] = []
@@ -143,7 +143,7 @@ def validate_ingress_status(new: Json, old: Json) -> list[FieldError]:
 
 
 def validate_ingress_class(obj: Json) -> list[FieldError]:
-    """What is wrong with an ingress class."""
+    """Validates an ingress class."""
     spec = obj.get("spec") or {}
     controller, parameters = spec.get("controller", ""), spec.get("parameters")
     errors = [too_long("spec.controller", 250)] if len(controller) > 250 else []
@@ -168,6 +168,6 @@ def _parameters(parameters: Json, path: str) -> list[FieldError]:
 
 
 def validate_ingress_class_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a changed ingress class."""
+    """Validates a changed ingress class."""
     controller, before = ((each.get("spec") or {}).get("controller", "") for each in (new, old))
     return immutable(controller, before, "spec.controller") + validate_ingress_class(new)

@@ -41,7 +41,7 @@ _RESTART_POLICIES: Final = ("Always", "Never", "OnFailure")
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the checks of a container need to know of its pod."""
+    """The parts of a pod that the checks of its containers need."""
 
     volumes: Mapping[str, Json]
     claims: frozenset[str]
@@ -124,7 +124,7 @@ def ephemeral_containers(containers: list[Json], names: set[str], pod: Surroundi
 
 
 def image_of_pod(container: Json, path: str) -> list[FieldError]:
-    """What pods are stricter about than pod templates."""
+    """Validates the image of a pod, where pods are stricter than pod templates."""
     image = container.get("image", "")
     if image == image.strip():
         return []

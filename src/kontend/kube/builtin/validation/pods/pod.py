@@ -47,7 +47,7 @@ _NO_CLAIMS: Final[frozenset[str]] = frozenset()
 
 
 def validate_pod(pod: Json) -> list[FieldError]:
-    """What is wrong with a new pod."""
+    """Validates a new pod."""
     spec = pod.get("spec") or {}
     errors = validate_pod_metadata_and_spec(pod)
     if spec.get("ephemeralContainers"):
@@ -58,7 +58,7 @@ def validate_pod(pod: Json) -> list[FieldError]:
 
 
 def validate_pod_metadata_and_spec(pod: Json) -> list[FieldError]:
-    """What is wrong with any pod, apart from its name and labels."""
+    """Validates any pod, apart from its name and labels."""
     metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     errors = pod_annotations(metadata.get("annotations") or {}, spec, "metadata.annotations")
     errors += validate_pod_spec(spec, "spec", pod_name=metadata.get("name", ""), in_pod=True)
@@ -88,7 +88,7 @@ def pod_annotations(annotations: Mapping[str, str], spec: Mapping[str, Any], pat
 
 
 def validate_pod_spec(spec: Json, path: str, *, pod_name: str = "", in_pod: bool = False) -> list[FieldError]:
-    """What is wrong with the spec of a pod or of a pod template."""
+    """Validates the spec of a pod or of a pod template."""
     grace_period = spec.get("terminationGracePeriodSeconds")
     errors = [] if grace_period is not None else [required(f"{path}.terminationGracePeriodSeconds")]
     good_volumes, found = volumes(spec.get("volumes") or [], pod_name, f"{path}.volumes", in_pod=in_pod)

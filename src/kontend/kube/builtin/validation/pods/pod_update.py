@@ -1,4 +1,4 @@
-"""What may change in a pod, and through which subresource."""
+"""Validation of updates of a pod: the fields that may change, by subresource."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOWHERE: Final = "[]"
 
 
 def validate_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a change through the main resource."""
+    """Validates a change through the main resource."""
     errors = validate_pod_metadata_and_spec(new)
     errors += _annotations(new, old)
     spec, before = new.get("spec") or {}, old.get("spec") or {}
@@ -168,7 +168,7 @@ def _node_affinity(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Field
 
 
 def validate_status_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a change of the status."""
+    """Validates a change of the status."""
     errors = _annotations(new, old)
     spec, before_spec = new.get("spec") or {}, old.get("spec") or {}
     status, before = new.get("status") or {}, old.get("status") or {}

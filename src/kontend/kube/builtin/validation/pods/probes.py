@@ -1,4 +1,4 @@
-"""Probes and lifecycle hooks: how a container is asked and told."""
+"""Probes and lifecycle hooks of containers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _probe(probe: Json, grace_period: int | None, path: str) -> list[FieldError]
 
 
 def lifecycle(hooks: Mapping[str, Any] | None, grace_period: int | None, path: str, os: str) -> list[FieldError]:
-    """What happens after a container starts and before it stops."""
+    """Validates the hooks after a container starts and before it stops."""
     errors: list[FieldError] = []
     for name in ("postStart", "preStop"):
         if hooks and hooks.get(name) is not None:
@@ -54,7 +54,7 @@ def lifecycle(hooks: Mapping[str, Any] | None, grace_period: int | None, path: s
 
 
 def handler(given: Mapping[str, Any], grace_period: int | None, path: str) -> list[FieldError]:
-    """Exactly one way to ask or tell."""
+    """Validates a handler, which has exactly one action."""
     names = [name for name in _HANDLERS if given.get(name) is not None]
     if not names:
         return [required(path, "must specify a handler type")]

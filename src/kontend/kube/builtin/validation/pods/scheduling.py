@@ -1,4 +1,4 @@
-"""Where a pod may run: node selectors, affinities, tolerations, spread constraints."""
+"""Scheduling constraints of a pod: node selectors, affinities, tolerations, spread constraints."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _label_keys(term: Mapping[str, Any], path: str) -> list[FieldError]:
 
 
 def tolerations(given: list[Json], path: str) -> list[FieldError]:
-    """What taints of nodes a pod puts up with."""
+    """Validates the tolerations of a pod."""
     errors: list[FieldError] = []
     for index, toleration in enumerate(given):
         where = f"{path}[{index}]"
@@ -172,7 +172,7 @@ def tolerations(given: list[Json], path: str) -> list[FieldError]:
 
 
 def spread_constraints(given: list[Json], path: str) -> list[FieldError]:
-    """How evenly pods are spread."""
+    """Validates the topology spread constraints of a pod."""
     errors: list[FieldError] = []
     actions = ("DoNotSchedule", "ScheduleAnyway")
     for index, constraint in enumerate(given):

@@ -47,7 +47,7 @@ _HOST_PATH_TYPES: Final = (
 
 
 def volumes(given: list[Json], pod_name: str, path: str, *, in_pod: bool) -> tuple[dict[str, Json], list[FieldError]]:
-    """The valid volumes by name, and what is wrong with the others."""
+    """Returns the valid volumes by name, and the errors of the others."""
     errors: list[FieldError] = []
     good: dict[str, Json] = {}
     made = {

@@ -11,7 +11,7 @@ _MAX_SIZE = 256 * 1024
 
 
 def validate_storage_class(obj: Json) -> list[FieldError]:
-    """What is wrong with a storage class."""
+    """Validates a storage class."""
     provisioner = obj.get("provisioner", "")
     errors = label_name(provisioner.lower(), "provisioner") if provisioner else [required("provisioner")]
     errors += _parameters(obj.get("parameters") or {})
@@ -58,7 +58,7 @@ def _topologies(terms: list[Json]) -> list[FieldError]:
 
 
 def validate_storage_class_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a changed storage class."""
+    """Validates a changed storage class."""
     errors = validate_storage_class(new)
     for field in ("parameters", "provisioner", "reclaimPolicy"):
         if (new.get(field) or None) != (old.get(field) or None):

@@ -34,7 +34,7 @@ _SECRETS: Final = (
 
 
 def validate_persistent_volume(obj: Json) -> list[FieldError]:
-    """What is wrong with a volume."""
+    """Validates a volume."""
     spec = obj.get("spec") or {}
     modes = spec.get("accessModes") or []
     errors = [] if modes else [required("spec.accessModes")]
@@ -116,7 +116,7 @@ def _csi(source: Mapping[str, Any], path: str) -> list[FieldError]:
 
 
 def validate_persistent_volume_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a changed volume: what it is stays."""
+    """Validates a changed volume: what it is stays."""
     errors = validate_persistent_volume(new)
     errors += errors  # the server looks twice
     spec, before = new.get("spec") or {}, old.get("spec") or {}
@@ -138,5 +138,5 @@ def validate_persistent_volume_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def validate_persistent_volume_status(new: Json) -> list[FieldError]:
-    """What is wrong with a changed status."""
+    """Validates a changed status."""
     return [] if path_of(new, "metadata", "resourceVersion") else [required("resourceVersion")]

@@ -46,7 +46,7 @@ def _number(value: int | str | None) -> int:
 
 
 def validate_deployment(obj: Json) -> list[FieldError]:
-    """What is wrong with a deployment."""
+    """Validates a deployment."""
     spec = obj.get("spec") or {}
     errors = non_negative(spec.get("replicas"), "spec.replicas")
     errors += selector_and_template(spec, "deployment", "ReplicaSet")
@@ -78,7 +78,7 @@ def _deployment_strategy(strategy: Json, path: str) -> list[FieldError]:
 
 
 def validate_deployment_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a changed deployment."""
+    """Validates a changed deployment."""
     return validate_deployment(new) + same_selector(new, old)
 
 
@@ -90,7 +90,7 @@ def same_selector(new: Json, old: Json) -> list[FieldError]:
 
 
 def validate_deployment_status_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a changed status."""
+    """Validates a changed status."""
     status = new.get("status") or {}
     fields = (
         "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
@@ -112,7 +112,7 @@ def _collisions(status: Mapping[str, Any], old: Json) -> list[FieldError]:
 
 
 def validate_stateful_set(obj: Json) -> list[FieldError]:
-    """What is wrong with a stateful set."""
+    """Validates a stateful set."""
     return _stateful_set(obj.get("spec") or {}, new=True)
 
 
@@ -190,7 +190,7 @@ def _with_claims(template: Json, claims: list[Json]) -> Json:
 
 
 def validate_stateful_set_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a changed stateful set: most of it is fixed."""
+    """Validates a changed stateful set: most of it is fixed."""
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     errors = _stateful_set(spec, new=False)
     fixed, fixed_before = (
@@ -201,7 +201,7 @@ def validate_stateful_set_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def validate_stateful_set_status_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a changed status."""
+    """Validates a changed status."""
     status = new.get("status") or {}
     replicas = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
     errors = counts(status, ("replicas", *replicas, "observedGeneration", "collisionCount"))
@@ -213,7 +213,7 @@ def validate_stateful_set_status_update(new: Json, old: Json) -> list[FieldError
 
 
 def validate_daemon_set(obj: Json) -> list[FieldError]:
-    """What is wrong with a daemon set."""
+    """Validates a daemon set."""
     spec = obj.get("spec") or {}
     selector, template = spec.get("selector"), spec.get("template") or {}
     found = [error for error in selector_problems(selector, "daemonset") if error.field != "spec.selector"]
@@ -249,12 +249,12 @@ def _daemon_set_strategy(strategy: Json, path: str) -> list[FieldError]:
 
 
 def validate_daemon_set_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a changed daemon set."""
+    """Validates a changed daemon set."""
     return same_selector(new, old) + validate_daemon_set(new)
 
 
 def validate_daemon_set_status_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a changed status."""
+    """Validates a changed status."""
     status = new.get("status") or {}
     fields = (
         "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration",
@@ -264,7 +264,7 @@ def validate_daemon_set_status_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def validate_controller_revision(obj: Json) -> list[FieldError]:
-    """What is wrong with a new revision."""
+    """Validates a new revision."""
     errors = non_negative(obj.get("revision"), "revision")
     data = obj.get("data")
     if data is None:
@@ -275,5 +275,5 @@ def validate_controller_revision(obj: Json) -> list[FieldError]:
 
 
 def validate_controller_revision_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a changed revision."""
+    """Validates a changed revision."""
     return non_negative(new.get("revision"), "revision") + immutable(new.get("data"), old.get("data"), "data")

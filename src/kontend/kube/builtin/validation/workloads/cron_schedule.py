@@ -37,7 +37,7 @@ _EVERY: Final = "@every "
 
 
 def check_schedule(text: str) -> None:
-    """Raise if ``text`` is not a schedule.
+    """Raises if ``text`` is not a schedule.
 
     >>> check_schedule("*/5 * * * *")
     >>> check_schedule("often")

@@ -30,7 +30,7 @@ def intervals(text: str, completions: int) -> list[tuple[int, int]]:
 
 
 def count_indexes(text: str, completions: int) -> int:
-    """How many indexes there are in a set.
+    """Returns how many indexes there are in a set.
 
     >>> count_indexes("1,3-5", 10)
     4

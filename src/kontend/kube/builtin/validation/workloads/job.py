@@ -40,7 +40,7 @@ _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
 
 
 def validate_job(job: Json) -> list[FieldError]:
-    """What is wrong with a job."""
+    """Validates a job."""
     return _validate_job(job, prefixed_labels=True)
 
 
@@ -88,7 +88,7 @@ def _spec_with_selector(spec: Json) -> list[FieldError]:
 
 
 def validate_job_spec(spec: Json, path: str) -> list[FieldError]:
-    """What is wrong with the spec of a job, apart from its selector."""
+    """Validates the spec of a job, apart from its selector."""
     errors: list[FieldError] = []
     for field in (
         "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
@@ -260,7 +260,7 @@ def _success_policy(spec: Json, path: str) -> list[FieldError]:
 
 
 def validate_job_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a changed job; the server checks the whole spec twice."""
+    """Validates a changed job; the server checks the whole spec twice."""
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     old_labels = path_of(before, "template", "metadata", "labels") or {}
     prefixed = _UID_LABELS[1] in old_labels and _NAME_LABELS[1] in old_labels

@@ -31,7 +31,7 @@ _SYSTEM: Final = "system-"
 
 
 def validate_disruption_budget(obj: Json) -> list[FieldError]:
-    """What is wrong with a pod disruption budget."""
+    """Validates a pod disruption budget."""
     spec = obj.get("spec") or {}
     errors: list[FieldError] = []
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
@@ -49,7 +49,7 @@ def validate_disruption_budget(obj: Json) -> list[FieldError]:
 
 
 def validate_disruption_budget_status(obj: Json) -> list[FieldError]:
-    """What is wrong with a changed status."""
+    """Validates a changed status."""
     status = obj.get("status") or {}
     errors = conditions(status.get("conditions") or [], "status.conditions")
     for field in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
@@ -88,7 +88,7 @@ def conditions(given: list[dict[str, Any]], path: str) -> list[FieldError]:
 
 
 def validate_priority_class(obj: Json) -> list[FieldError]:
-    """What is wrong with a priority class."""
+    """Validates a priority class."""
     name, value = (obj.get("metadata") or {}).get("name", ""), obj.get("value") or 0
     errors: list[FieldError] = []
     if name.startswith(_SYSTEM):
@@ -111,7 +111,7 @@ def validate_priority_class(obj: Json) -> list[FieldError]:
 
 
 def validate_priority_class_update(new: Json, old: Json) -> list[FieldError]:
-    """What is wrong with a changed priority class."""
+    """Validates a changed priority class."""
     errors = []
     if (new.get("value") or 0) != (old.get("value") or 0):
         errors.append(forbidden("value", "may not be changed in an update."))
