@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.table import row
-from kontend import Bounds, Controller, Reductions, Scenario, Verdict, check, update
+from kontend import Controller
+from kontend.explore import Bounds, Reductions, Scenario, Verdict, check, update
 from kontend.explore.limits import memory_in_use
 from kontend.explore.search import Search
 

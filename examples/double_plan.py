@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kontend import Api, Bounds, Cluster, Controller, Guards, Request, Scenario, always, check, eventually, merge_from
+from kontend import Api, Cluster, Controller, Guards, Request, merge_from
+from kontend.explore import Bounds, Scenario, always, check, eventually
 
 NODE = "Node.example.com/v1"
 

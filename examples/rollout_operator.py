@@ -7,19 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from kontend import (
-    AlreadyExists,
-    Api,
-    Controller,
-    NotFound,
-    Plan,
-    Request,
-    Result,
-    StatusScope,
-    Task,
-    execute,
-    sync_child,
-)
+from kontend import AlreadyExists, Api, Controller, NotFound, Request, Result, StatusScope, sync_child
+from kontend.plans import Plan, Task, execute
 from kontend.runtime.plans.tasks import Run, TaskStatus
 
 

@@ -14,7 +14,7 @@ from kontend.kube.errors import Conflict, NotFound
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.call import Call
 from kontend.runtime.client.in_process import InProcess
-from kontend.runtime.testing import settle
+from kontend.testing import settle
 
 CONFIG_MAPS = "ConfigMap/v1"
 NOBODY = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "11111111-2222-3333-4444-555555555555"}

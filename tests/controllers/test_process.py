@@ -23,7 +23,7 @@ from controllers.world import (
 from kontend import Cluster
 from kontend.controllers import controllers, pod_controllers
 from kontend.controllers.process import ControllerProcess
-from kontend.runtime.testing import settle
+from kontend.testing import settle
 
 WIDGET = "Widget.example.com/v1"
 

@@ -473,7 +473,7 @@ def test_an_action_that_does_not_say_on_what_or_which_is_refused() -> None:
 
 _FILE = """\
 from explore.widgets import CRD, WIDGET, Widgets
-from kontend import Bounds, Scenario, always, delete
+from kontend.explore import Bounds, Scenario, always, delete
 
 def planned(cluster):
     return cluster.get("Widget.example.com/v1", "w")["status"]["plan"]

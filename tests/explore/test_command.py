@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kontend import check, reproduce
 from kontend.cli import main
+from kontend.explore import check, reproduce
 from kontend.explore.source import scenarios_in
 from kontend.explore.token import read_token
 
@@ -59,7 +59,7 @@ def test_walks_that_find_something_tell_their_seed_and_how_to_follow_it(
 def test_what_no_story_can_show_has_no_token(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.py").write_text(
         "from dataclasses import replace\n"
-        "from kontend import sometimes\n"
+        "from kontend.explore import sometimes\n"
         "from explore.widgets import LockedWidgets, double_plan\n"
         "race = replace(double_plan(LockedWidgets()), properties=[sometimes(lambda cluster: False, name='so')])\n"
     )

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 import pytest
 
 from definitions import definition
-from kontend import Api, Bounds, Cluster, Controller, Request, Scenario, Verdict, check
+from kontend import Api, Cluster, Controller, Request
 from kontend.controllers.nodes.node_agent import Nodes, PodLifecycle
 from kontend.controllers.nodes.scheduler import Scheduler
 from kontend.controllers.workloads.deployment import Deployments
 from kontend.controllers.workloads.replica_set import ReplicaSets
+from kontend.explore import Bounds, Scenario, Verdict, check
 from kontend.explore.scenario import Reductions
 
 FOO = "Foo.webapp.example.com/v1"

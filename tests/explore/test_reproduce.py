@@ -13,8 +13,8 @@ import pytest
 from explore.test_search import Fails, Toggles
 from explore.test_walks import SIGNED
 from explore.widgets import CRD, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan
-from kontend import reproduce
 from kontend.cluster.cluster import Cluster
+from kontend.explore import reproduce
 from kontend.explore.check import check
 from kontend.explore.scenario import Bounds, Scenario, eventually, update
 from kontend.explore.token import BadToken, read_token, token_of

@@ -14,7 +14,7 @@ from kontend.kube.errors import BadRequest, NotFound
 from kontend.runtime.client.api import Api
 from kontend.runtime.controller import BadController, Controller, Mapper, Request, Result
 from kontend.runtime.manager.in_process import InProcessManager, Unsettled
-from kontend.runtime.testing import settle
+from kontend.testing import settle
 from runtime.samples import CONFIG_MAP, GADGET, GADGETS, Gadgets, cluster, config_map, gadget
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kontend import Cluster, Controller, settle
+from kontend import Cluster, Controller
+from kontend.testing import settle
 
 APP = "App.example.com/v1"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "rollout_operator.py"

@@ -11,9 +11,9 @@ import yaml
 from cli.test_run import running
 from kontend.cluster.cluster import Cluster
 from kontend.runtime.client.http_backend import HttpBackend
-from kontend.runtime.testing import InProcessManager
 from kontend.runtime.user_file import controllers_in, load_file
 from kontend.serve.background import BackgroundServer
+from kontend.testing import InProcessManager
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FILE = EXAMPLES / "website_operator.py"

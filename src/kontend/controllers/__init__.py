@@ -28,6 +28,12 @@ from kontend.controllers.workloads.replica_set import ReplicaSets
 from kontend.controllers.workloads.stateful_set import StatefulSets
 from kontend.runtime.controller import Controller
 
+__all__ = [
+    "ClaimProtection", "CronJobs", "DaemonSets", "Deployments", "EndpointSlices", "Endpoints", "FinishedJobs",
+    "GarbageCollector", "Jobs", "Namespaces", "Nodes", "PodLifecycle", "ReplicaSets", "Scheduler", "StatefulSets",
+    "VolumeClaims", "VolumeProtection", "Volumes", "by_name", "controllers", "pod_controllers",
+]  # fmt: skip
+
 
 def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list[Controller]:
     """Returns the controllers of kube-controller-manager.

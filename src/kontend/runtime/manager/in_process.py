@@ -148,6 +148,37 @@ class InProcessManager:
         )
 
 
+def settle(
+    cluster: Cluster,
+    controllers: Iterable[Controller] | Controller,
+    *,
+    seconds: float = 60,
+    limit: int = 10_000,
+    guards: Guards | None = None,
+) -> int:
+    """Run controllers on a cluster until nothing is left to do, and return the number of reconciles.
+
+    The controllers start as those of a new manager do: with a reconcile of every object. Timers due within ``seconds``
+    fire at once, on virtual time, which is the cluster's time too. Raises :class:`Unsettled` when a reconcile still
+    fails then, or after ``limit`` reconciles.
+
+    >>> class Labels(Controller):
+    ...     kind = "ConfigMap/v1"
+    ...     async def reconcile(self, request, api):
+    ...         config = await api.get(self.kind, request)
+    ...         if "seen" not in config["metadata"].get("labels", {}):
+    ...             config["metadata"].setdefault("labels", {})["seen"] = "yes"
+    ...             await api.update(config)
+    >>> cluster = Cluster(objects=[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}])
+    >>> settle(cluster, Labels())
+    2
+    >>> cluster.get("ConfigMap/v1", "c")["metadata"]["labels"]
+    {'seen': 'yes'}
+    """
+    several = [controllers] if isinstance(controllers, Controller) else controllers
+    return InProcessManager(cluster, several, guards=guards).settle(seconds=seconds, limit=limit)
+
+
 def drive(coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
     """Run a reconcile whose calls are all answered at once, without an event loop."""
     try:
