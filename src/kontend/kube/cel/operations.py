@@ -14,7 +14,7 @@ from kontend.kube.cel.issues import ProgramError
 from kontend.kube.cel.library import conversions, kubernetes  # noqa: F401  (they register functions)
 from kontend.kube.cel.library.collections import ZEROS, sum_from
 from kontend.kube.cel.library.functions import FUNCTIONS, checked, index
-from kontend.kube.cel.library.text import search
+from kontend.kube.cel.library.text import compiled
 from kontend.kube.cel.schema_types import Declaration, converter
 from kontend.kube.cel.syntax.ast import Call, Literal
 from kontend.kube.cel.types import Type
@@ -39,7 +39,7 @@ def check_constants(node: Call) -> None:
         if node.function in _CONVERSIONS:
             FUNCTIONS[node.function](last.value)
         elif node.function in ("matches", "find"):
-            search(last.value)
+            compiled(last.value)
     except EvalError as error:
         raise ProgramError(str(error)) from None
     except TypeError:
@@ -170,8 +170,8 @@ def specialised(name: str, args: list[Run], kinds: list[Type], node: Call) -> Ru
             return lambda f: left(f) in right(f)
         pattern = node.args[-1]
         if name == "matches" and isinstance(pattern, Literal) and kinds[0].kind == "string":
-            find = search(pattern.value)
-            return lambda f: find(left(f)) is not None
+            matches = compiled(pattern.value).matches
+            return lambda f: matches(left(f))
         if name in ("orValue", "or"):
             return _or_else(left, right, unwrap=name == "orValue")
     elif len(args) == 1:

@@ -200,11 +200,11 @@ def _string(node: Mapping[str, Any]) -> Check | None:
     longest, shortest, pattern = node.get("maxLength"), node.get("minLength"), node.get("pattern") or ""
     if longest is None and shortest is None and not pattern:
         return None
-    search = None
+    matches = None
     shown = pattern
     if pattern:
         try:
-            search = compile_regexp(pattern).search
+            matches = compile_regexp(pattern).matches
         except RegexpError as error:
             shown = f"{pattern}, but pattern is invalid: {error}"
 
@@ -217,7 +217,7 @@ def _string(node: Mapping[str, Any]) -> Check | None:
         elif shortest is not None and len(value) < shortest:
             name = path_text(path)
             errors.append(_plain(name, value, f"should be at least {shortest} chars long"))
-        elif pattern and (search is None or search(value) is None):
+        elif pattern and (matches is None or not matches(value)):
             name = path_text(path)
             errors.append(_plain(name, value, f"should match '{shown}'"))
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from kontend.kube.cel.library.formatting import format_string, quote
 from kontend.kube.cel.library.functions import FUNCTIONS, register, show
 from kontend.kube.cel.values import EvalError, NoOverload, equal
-from kontend.kube.golang.regexp import RegexpError, compile_regexp
+from kontend.kube.golang.regexp import Regexp, RegexpError, compile_regexp
 
 FUNCTIONS["format"] = format_string
 FUNCTIONS["strings.quote"] = quote
@@ -121,10 +120,10 @@ def _text(*values: Any) -> None:
         raise NoOverload
 
 
-def search(pattern: str) -> Callable[[str], Any]:
-    """The search of a Go pattern."""
+def compiled(pattern: str) -> Regexp:
+    """Compile a pattern; one that Go refuses is an error of the evaluation."""
     try:
-        return compile_regexp(pattern).search
+        return compile_regexp(pattern)
     except RegexpError as error:
         raise EvalError(str(error)) from None
 
@@ -133,7 +132,7 @@ def search(pattern: str) -> Callable[[str], Any]:
 def matches(text: Any, pattern: Any) -> bool:
     """Reports whether the pattern is found anywhere in the text."""
     _text(text, pattern)
-    return search(pattern)(text) is not None
+    return compiled(pattern).matches(text)
 
 
 @register("contains")
@@ -161,8 +160,7 @@ def ends_with(text: Any, part: Any) -> bool:
 def find(text: Any, pattern: Any) -> str:
     """The first match, or nothing."""
     _text(text, pattern)
-    found = search(pattern)(text)
-    return found[0] if found else ""
+    return next(iter(compiled(pattern).find_all(text, 1)), "")
 
 
 @register("findAll")
@@ -170,7 +168,6 @@ def find_all(text: Any, pattern: Any, most: int = -1) -> list[str]:
     """All matches, or the first few."""
     _text(text, pattern)
     try:
-        found = [each[0] for each in compile_regexp(pattern).finditer(text)]
+        return compile_regexp(pattern).find_all(text, None if most < 0 else most)
     except RegexpError as error:
         raise EvalError(f"Illegal regex: {error}") from None
-    return found if most < 0 else found[:most]
