@@ -86,6 +86,11 @@ def _parser() -> argparse.ArgumentParser:
         help="run what kube-controller-manager runs: Deployments, Jobs, owners ...",
     )
     add("--pods", action="store_true", help="schedule pods and let them run; declares a node if there is none")
+    add(
+        "--no-bootstrap",
+        action="store_true",
+        help="begin without the objects that kube-apiserver makes: default roles, the Service kubernetes ...",
+    )
     add("--read-only", action="store_true", help="refuse writes")
     add(
         "--token",
@@ -224,6 +229,8 @@ async def _until_stopped(
         if error.errno == errno.EADDRINUSE:
             raise Failure(f"port {options.port} is taken; --port 0 picks a free one") from None
         raise Failure(f"cannot listen on {options.address} port {options.port}: {error.strerror or error}") from None
+    if not options.no_bootstrap:
+        _bootstrap(server, options.address, certificates.ca.decode() if certificates else "")
     try:
         url = _url(options.address, server.port, secure=options.tls)
         path = _kubeconfig_path(options, cleanup)
@@ -243,6 +250,22 @@ async def _until_stopped(
         await stopped.wait()
     finally:
         await server.stop()
+
+
+def _bootstrap(server: Server, address: str, client_ca: str) -> None:
+    """Add what a new cluster has, when the port is known and before the first request is read."""
+    from kontend.cluster.bootstrap import bootstrap
+
+    reachable = {"address": address} if _is_address(address) and not _is_loopback(address) else {}
+    cluster = server.cluster
+    cluster.state = bootstrap(cluster.state, port=server.port, client_ca=client_ca, **reachable)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return not ipaddress.ip_address(text).is_unspecified
+    except ValueError:
+        return False
 
 
 def _kept_certificates(options: argparse.Namespace) -> Path | None:

@@ -15,7 +15,14 @@ from kontend.serve.server import Server
 
 #: Reconciles after which clients get a turn.
 _PORTION: Final = 10
-_NODE: Final = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
+_LABELS: Final = {
+    "beta.kubernetes.io/arch": "amd64",
+    "beta.kubernetes.io/os": "linux",
+    "kubernetes.io/arch": "amd64",
+    "kubernetes.io/hostname": "node-1",
+    "kubernetes.io/os": "linux",
+}
+_NODE: Final = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": _LABELS}}
 
 
 class Inside:

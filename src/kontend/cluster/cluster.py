@@ -57,16 +57,22 @@ class Cluster:
         validating: Mapping[str, Hook] | None = None,
         manager: str = "kontend",
         state: State | None = None,
+        bootstrap: bool = False,
     ) -> None:
         """A cluster with custom resource definitions and objects in it.
 
         ``objects`` are stored as they are, with status and uid. ``mutating`` and ``validating`` are admission hooks by
         name. ``manager`` is the field manager of writes that name none. ``state`` starts from a state kept earlier.
+        ``bootstrap`` adds the objects that kube-apiserver makes when it starts.
         """
         self.manager = _text("manager", manager)
         #: Immutable: keep it, compare it, assign an earlier one to go back to it.
         self.state = empty_state() if state is None else state
         self.state = seed_all(self.state, [*_all("crds", crds), *_all("objects", objects)], manager=self.manager)
+        if bootstrap:
+            from kontend.cluster.bootstrap import bootstrap as bootstrapped  # few want it
+
+            self.state = bootstrapped(self.state)
         if mutating or validating:
             hooks = Hooks(tuple((mutating or {}).items()), tuple((validating or {}).items()))
             self.state = self.state.replace(hooks=hooks)

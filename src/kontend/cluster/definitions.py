@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kontend.cluster.api_services import follow_definitions
 from kontend.cluster.options import DeleteOptions, WriteOptions
 from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import Target
@@ -28,13 +29,15 @@ def follow(before: State, after: State) -> State:
     """Applies the consequences of the changes between two states, if a definition is among them."""
     if after is before or after.resource_version == before.resource_version:
         return after
-    if before.kinds.get(DEFINITIONS) is after.kinds.get(DEFINITIONS):
-        return _finish_deletions(after) if _is_custom_removal(after) else after
+    if before.kinds.get(DEFINITIONS) is after.kinds.get(DEFINITIONS) and not _is_custom_removal(after):
+        return after
     for change in after.changes_since(before.resource_version):
         if change.resource == DEFINITIONS and change.new is not None:
             after = _settle(after, change)
-    after = after.replace(registry=_registry(after))
-    return _finish_deletions(after)
+    if before.kinds.get(DEFINITIONS) is not after.kinds.get(DEFINITIONS):
+        after = after.replace(registry=_registry(after))
+    after = _finish_deletions(after)
+    return after if after.registry is before.registry else follow_definitions(after)
 
 
 def registry_of(state: State) -> Registry:

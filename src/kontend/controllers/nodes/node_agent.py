@@ -22,6 +22,18 @@ from kontend.runtime.controller import Request, Result
 
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _ROOM: Final = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+_MACHINE: Final = {
+    "machineID": "",
+    "systemUUID": "",
+    "bootID": "",
+    "kernelVersion": "",
+    "osImage": "kontend",
+    "containerRuntimeVersion": "kontend://1",
+    "kubeletVersion": "v1.35.0",
+    "kubeProxyVersion": "",
+    "operatingSystem": "linux",
+    "architecture": "amd64",
+}
 _HEALTHY: Final = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -60,6 +72,8 @@ class Nodes(BuiltIn):
             room = status.get("capacity") or status.get("allocatable") or _ROOM
             new: dict[str, Any] = {"conditions": conditions, "capacity": room}
             new["allocatable"] = status.get("allocatable") or room
+            if not (status.get("nodeInfo") or {}).get("kubeletVersion"):
+                new["nodeInfo"] = _MACHINE
             if not status.get("addresses"):
                 address = _address("10.0", request.name)
                 new["addresses"] = [

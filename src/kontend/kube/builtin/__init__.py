@@ -7,6 +7,7 @@ from typing import Final
 
 from kontend.kube.builtin.strategies import (
     access,
+    aggregation,
     autoscaling,
     batch,
     config,
@@ -24,8 +25,8 @@ from kontend.kube.builtin.strategies import (
 from kontend.kube.strategy import Strategy
 
 _AREAS: Final = (
-    access, autoscaling, batch, config, coordination, definitions, networking, nodes, pods, policy, registration,
-    services, storage, workloads,
+    access, aggregation, autoscaling, batch, config, coordination, definitions, networking, nodes, pods, policy,
+    registration, services, storage, workloads,
 )  # fmt: skip
 STRATEGIES: Final[Mapping[tuple[str, str], Strategy]] = {
     key: strategy for area in _AREAS for key, strategy in area.STRATEGIES.items()

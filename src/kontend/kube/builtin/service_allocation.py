@@ -21,7 +21,7 @@ from kontend.kube.strategy import Json
 CLUSTER_IPS: Final = IPv4Network("10.0.0.0/24")
 NODE_PORTS: Final = range(30000, 32768)
 #: The first address belongs to the service of the API server itself.
-_API_SERVER: Final = "10.0.0.1"
+API_SERVER_IP: Final = "10.0.0.1"
 
 
 def allocate(
@@ -161,7 +161,7 @@ def _set_cluster_ips(service: Json, spec: Json, used: Collection[str], old: Mapp
     if addresses:
         kept = [] if old is None else old.get("clusterIPs") or []
         for address in addresses:
-            why = "" if address in kept else _why_not_free(address, used)
+            why = "" if address in kept or _is_server(service, address) else _why_not_free(address, used)
             if why:
                 detail = f"failed to allocate IP {address}: {why}"
                 raise _refuse(service, invalid("spec.clusterIPs", addresses, detail))
@@ -171,18 +171,25 @@ def _set_cluster_ips(service: Json, spec: Json, used: Collection[str], old: Mapp
     spec["clusterIP"] = addresses[0]
 
 
+def _is_server(service: Mapping[str, Any], address: str) -> bool:
+    """Whether the service is the one of the API server, which has an address of its own."""
+    metadata = service["metadata"]
+    names = (metadata.get("namespace"), metadata.get("name"))
+    return address == API_SERVER_IP and names == ("default", "kubernetes")
+
+
 def _why_not_free(address: str, used: Collection[str]) -> str:
     if not _family_of(address):
         return ""
     if ip_address(address) not in CLUSTER_IPS:
         return f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {CLUSTER_IPS}"
-    return "provided IP is already allocated" if address in used or address == _API_SERVER else ""
+    return "provided IP is already allocated" if address in used or address == API_SERVER_IP else ""
 
 
 def _lowest_free_ip(used: Collection[str]) -> str:
     for address in CLUSTER_IPS.hosts():
         text = str(address)
-        if text != _API_SERVER and text not in used:
+        if text != API_SERVER_IP and text not in used:
             return text
     raise errors.internal_error("failed to allocate a serviceIP: range is full")
 
