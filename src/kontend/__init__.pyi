@@ -1,12 +1,12 @@
 """Names that users import from ``kontend``. At run time ``kontend/__init__.py`` reads them from this file."""
 
-from kontend.cluster.admission import (
+from kontend.cluster.cluster import Cluster as Cluster
+from kontend.cluster.hooks import (
     Denied as Denied,
 )
-from kontend.cluster.admission import (
+from kontend.cluster.hooks import (
     Review as Review,
 )
-from kontend.cluster.cluster import Cluster as Cluster
 from kontend.cluster.seed import UnknownKind as UnknownKind
 from kontend.cluster.state import State as State
 from kontend.kube.errors import (

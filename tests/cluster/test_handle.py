@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cluster.objects import config_map, definition, deployment, widget
 from kontend import Cluster
 from kontend.cluster.handle import handle
-from kontend.cluster.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
+from kontend.cluster.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, ApiRequest
 from kontend.kube.encoding.json_text import canonical
 
 START = Cluster(
@@ -110,13 +110,20 @@ def _encoded(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def _requests(bodies: st.SearchStrategy[bytes]) -> st.SearchStrategy[Request]:
+def _requests(bodies: st.SearchStrategy[bytes]) -> st.SearchStrategy[ApiRequest]:
     return st.builds(
-        Request, _METHODS, _PATHS, _QUERY, bodies, content_type=_TYPES, accept=_ACCEPT, user_agent=st.text(max_size=5)
+        ApiRequest,
+        _METHODS,
+        _PATHS,
+        _QUERY,
+        bodies,
+        content_type=_TYPES,
+        accept=_ACCEPT,
+        user_agent=st.text(max_size=5),
     )
 
 
-def _check(request: Request) -> None:
+def _check(request: ApiRequest) -> None:
     state, response = handle(START.state, request)
     assert 200 <= response.code < 600
     if response.code >= 400:
@@ -128,14 +135,14 @@ def _check(request: Request) -> None:
 
 @settings(derandomize=True, deadline=None, max_examples=400)
 @given(_requests(_JSON.map(_encoded)))
-def test_any_json_is_answered_and_a_refusal_changes_nothing(request: Request) -> None:
+def test_any_json_is_answered_and_a_refusal_changes_nothing(request: ApiRequest) -> None:
     """Generated objects of every shape, at every path, by every method."""
     _check(request)
 
 
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(_requests(st.binary(max_size=40)))
-def test_any_bytes_are_answered_and_a_refusal_changes_nothing(request: Request) -> None:
+def test_any_bytes_are_answered_and_a_refusal_changes_nothing(request: ApiRequest) -> None:
     """Bodies that are not even text."""
     _check(request)
 
@@ -185,6 +192,6 @@ def test_an_almost_valid_object_is_answered_and_a_refusal_changes_nothing(
     for path in ("/apis/apps/v1/namespaces/default/deployments", "/apis/example.com/v1/namespaces/default/widgets"):
         kind = content_type if method == "PATCH" else "application/json"
         query = {"fieldManager": ("m",)} if kind == APPLY_PATCH else {}
-        _check(Request(method, path + named, query, body, content_type=kind))
+        _check(ApiRequest(method, path + named, query, body, content_type=kind))
     if method == "POST":
-        _check(Request(method, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {}, body))
+        _check(ApiRequest(method, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {}, body))

@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.replayer import Exchange, definitions
 from kontend import Cluster
-from kontend.cluster.request import Request
+from kontend.cluster.request import ApiRequest
 
 
 class InProcess:
@@ -18,7 +18,7 @@ class InProcess:
     def send(self, exchange: Exchange) -> tuple[int, Any]:
         """Hand a request to the cluster."""
         response = self.cluster.request(
-            Request(
+            ApiRequest(
                 exchange.method,
                 exchange.path,
                 {name: (value,) for name, value in exchange.query.items()},

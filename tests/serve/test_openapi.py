@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from kontend import Cluster
-from kontend.cluster.request import Request
+from kontend.cluster.request import ApiRequest
 from kontend.serve.openapi.documents import PROTOBUF_V2, Document, respond
 from kontend.serve.openapi.protobuf import encode_document
 
@@ -58,7 +58,7 @@ def cluster() -> Cluster:
 
 
 def ask(cluster: Cluster, path: str, accept: str = "application/json") -> Document:
-    found = respond(cluster.state.registry, Request("GET", path, accept=accept))
+    found = respond(cluster.state.registry, ApiRequest("GET", path, accept=accept))
     assert found is not None
     return found
 
@@ -193,8 +193,8 @@ def test_what_is_accepted_decides_the_form(
 
 
 def test_other_paths_are_not_answered(cluster: Cluster) -> None:
-    assert respond(cluster.state.registry, Request("GET", "/openapi")) is None
-    assert respond(cluster.state.registry, Request("GET", "/api/v1")) is None
+    assert respond(cluster.state.registry, ApiRequest("GET", "/openapi")) is None
+    assert respond(cluster.state.registry, ApiRequest("GET", "/api/v1")) is None
 
 
 def test_the_protobuf_form_holds_names_types_and_extensions() -> None:

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from kontend import Cluster
 from kontend.cluster.handle import handle
-from kontend.cluster.request import Request, Response
+from kontend.cluster.request import ApiRequest
+from kontend.cluster.response import ApiResponse
 from kontend.kube.encoding.decode import decode
 from kontend.kube.errors import ApiError, BadRequest
 from kontend.kube.kinds import resources, schema_of, type_schema
@@ -51,14 +52,14 @@ def schema_for(api_version: str, kind: str) -> Schema:
         return type_schema(f"meta/v1.{kind}")
 
 
-def send(method: str, path: str, body: bytes, cluster: Cluster | None = None) -> Response:
+def send(method: str, path: str, body: bytes, cluster: Cluster | None = None) -> ApiResponse:
     """What the server answers to a protobuf body."""
     state = (cluster or Cluster()).state
-    sent = Request(method, path, body=body, content_type=PROTOBUF)
+    sent = ApiRequest(method, path, body=body, content_type=PROTOBUF)
     try:
         return handle(state, as_json(state.registry, sent))[1]
     except ApiError as error:
-        return Response.of_error(error)
+        return ApiResponse.of_error(error)
 
 
 def refusal(body: bytes, *, method: str = "POST", path: str = DEPLOYMENTS) -> str:
@@ -236,9 +237,9 @@ def test_subresources_speak_their_own_kind() -> None:
 def test_patches_and_json_are_left_alone() -> None:
     registry = Cluster().state.registry
     for sent in (
-        Request("PATCH", f"{DEPLOYMENTS}/x", body=b"k8s\0", content_type=PROTOBUF),
-        Request("POST", DEPLOYMENTS, body=b"{}"),
-        Request("POST", "/nowhere", body=b"k8s\0", content_type=PROTOBUF),
+        ApiRequest("PATCH", f"{DEPLOYMENTS}/x", body=b"k8s\0", content_type=PROTOBUF),
+        ApiRequest("POST", DEPLOYMENTS, body=b"{}"),
+        ApiRequest("POST", "/nowhere", body=b"k8s\0", content_type=PROTOBUF),
     ):
         assert as_json(registry, sent) is sent
 
@@ -250,7 +251,7 @@ def test_nesting_without_end_is_refused() -> None:
     version = delimited(7, delimited(4, delimited(1, props)))
     body = request("apiextensions.k8s.io/v1", "CustomResourceDefinition", delimited(2, version))
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    sent = Request("POST", path, body=body, content_type=PROTOBUF)
+    sent = ApiRequest("POST", path, body=body, content_type=PROTOBUF)
     with pytest.raises(BadRequest):
         as_json(Cluster().state.registry, sent)
 
@@ -266,6 +267,6 @@ def test_a_protobuf_create_stores_what_the_json_create_would() -> None:
     message = struct_bytes(copy.deepcopy(obj), schema_of("apps", "v1", "Deployment").properties)
     answer = send("POST", DEPLOYMENTS, deployment(message))
     state = Cluster().state
-    same = handle(state, Request("POST", DEPLOYMENTS, body=orjson.dumps(obj)))[1]
+    same = handle(state, ApiRequest("POST", DEPLOYMENTS, body=orjson.dumps(obj)))[1]
     assert answer.code == 201
     assert answer.body == same.body

@@ -16,7 +16,7 @@ import orjson
 
 from kontend.cluster.api_services import api_service, follow_definitions
 from kontend.cluster.handle import handle
-from kontend.cluster.request import APPLY_PATCH, JSON, Request
+from kontend.cluster.request import APPLY_PATCH, JSON, ApiRequest
 from kontend.cluster.seed import resource_of, seed
 from kontend.cluster.state import State
 from kontend.cluster.times import rfc3339
@@ -75,7 +75,7 @@ def _sent(state: State, method: str, obj: Object, query: Mapping[str, tuple[str,
         path += f"/{metadata['name']}/status"
         obj = {**{name: obj[name] for name in ("apiVersion", "kind", "status")}, "metadata": {"name": metadata["name"]}}
         content_type = APPLY_PATCH
-    after, response = handle(state, Request(method, path, query, canonical(obj), content_type=content_type))
+    after, response = handle(state, ApiRequest(method, path, query, canonical(obj), content_type=content_type))
     assert response.code < 300, response.body
     return after
 

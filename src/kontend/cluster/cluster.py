@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from kontend.cluster.admission import Hook, Hooks
 from kontend.cluster.handle import handle
-from kontend.cluster.request import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request, Response
+from kontend.cluster.hooks import Hook, Hooks
+from kontend.cluster.request import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, ApiRequest
 from kontend.cluster.resources import Resource
+from kontend.cluster.response import ApiResponse
 from kontend.cluster.seed import empty_state, resource_of, seed_all
 from kontend.cluster.state import State
 from kontend.cluster.storage import read_back
@@ -282,7 +283,7 @@ class Cluster:
 
     # Everything else
 
-    def request(self, request: Request) -> Response:
+    def request(self, request: ApiRequest) -> ApiResponse:
         """Sends any request; returns the response as it would go over the wire."""
         self.state, response = handle(self.state, request)
         self.warnings = response.warnings
@@ -299,10 +300,12 @@ class Cluster:
         body: bytes = b"",
         query: Mapping[str, str] | None = None,
         content_type: str = JSON,
-    ) -> Response:
+    ) -> ApiResponse:
         path = _path(resource, namespace if resource.namespaced else "", name, subresource)
         values = {key: (value,) for key, value in query.items() if value} if query else {}
-        response = self.request(Request(method, path, values, body, content_type=content_type, user_agent=self.manager))
+        response = self.request(
+            ApiRequest(method, path, values, body, content_type=content_type, user_agent=self.manager)
+        )
         if response.code >= 400:
             raise from_status(response.body) if isinstance(response.body, dict) else BadRequest(str(response.body))
         return response

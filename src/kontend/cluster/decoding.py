@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.cluster.request import BODY_LIMIT, JSON, YAML, Request, Target
+from kontend.cluster.request import BODY_LIMIT, JSON, YAML, ApiRequest, Target
 from kontend.kube.encoding.json_syntax import go_kind
 from kontend.kube.encoding.json_text import MalformedJSON, MalformedYAML, canonical, parse_json, parse_yaml, summary
 from kontend.kube.errors import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
@@ -36,7 +36,7 @@ def check_size(body: bytes) -> None:
         )
 
 
-def parse_body(request: Request, *, strict: bool = False) -> tuple[Any, list[str]]:
+def parse_body(request: ApiRequest, *, strict: bool = False) -> tuple[Any, list[str]]:
     """Returns the value in a body, and the errors of strict validation. Raises Malformed… for bad syntax."""
     media_type = request.content_type.partition(";")[0].strip() or JSON
     if media_type == JSON:
@@ -51,7 +51,7 @@ def parse_body(request: Request, *, strict: bool = False) -> tuple[Any, list[str
     )
 
 
-def decode_object(target: Target, request: Request) -> dict[str, Any]:
+def decode_object(target: Target, request: ApiRequest) -> dict[str, Any]:
     """The object that a create or update sends, decoded and defaulted."""
     resource = target.resource
     validation = target.options.field_validation

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kontend.cluster.request import Request, Response, not_allowed
+from kontend.cluster.request import ApiRequest, not_allowed
 from kontend.cluster.resources import Registry, Resource
+from kontend.cluster.response import ApiResponse
 from kontend.kube.errors import NotFound
 from kontend.kube.meta.names import api_version
 
@@ -23,31 +24,31 @@ VERSION = {
 }
 
 
-def respond(registry: Registry, request: Request) -> Response | None:
+def respond(registry: Registry, request: ApiRequest) -> ApiResponse | None:
     """The answer to a discovery request, or None when the path is not one."""
     path = request.path.rstrip("/")
     if path.count("/") > 3:
         return None
     found = _respond(registry, request, path)
     if found is not None and request.method not in ("GET", "HEAD") and path not in ("/api", "/apis"):
-        return Response.of_error(not_allowed())
+        return ApiResponse.of_error(not_allowed())
     return found
 
 
-def _respond(registry: Registry, request: Request, path: str) -> Response | None:
+def _respond(registry: Registry, request: ApiRequest, path: str) -> ApiResponse | None:
     aggregated = "APIGroupDiscoveryList" in request.accept
     parts = path.split("/")[1:]
     if path == "/version":
-        return Response(200, dict(VERSION))
+        return ApiResponse(200, dict(VERSION))
     if path in ("/healthz", "/livez", "/readyz"):
-        return Response(200, "ok")
+        return ApiResponse(200, "ok")
     if path == "/api":
-        return _aggregated(registry, core=True) if aggregated else Response(200, _core_versions())
+        return _aggregated(registry, core=True) if aggregated else ApiResponse(200, _core_versions())
     if path == "/apis":
-        return _aggregated(registry, core=False) if aggregated else Response(200, _group_list(registry))
+        return _aggregated(registry, core=False) if aggregated else ApiResponse(200, _group_list(registry))
     if len(parts) == 2 and parts[0] == "apis":
         group = _group(registry, parts[1])
-        return None if group is None else Response(200, group)
+        return None if group is None else ApiResponse(200, group)
     if len(parts) == 2 and parts[0] == "api":
         return _resource_list(registry, "", parts[1])
     if len(parts) == 3 and parts[0] == "apis":
@@ -102,12 +103,12 @@ def _group(registry: Registry, name: str) -> dict[str, Any] | None:
     return {"kind": "APIGroup", "apiVersion": "v1", **_group_entry(name, versions)}
 
 
-def _resource_list(registry: Registry, group: str, version: str) -> Response | None:
+def _resource_list(registry: Registry, group: str, version: str) -> ApiResponse | None:
     versions = _by_group(registry).get(group, {})
     resources = versions.get(version)
     if not resources:
         if any(registry.is_builtin(group, each) for each in versions):
-            return Response.of_error(NotFound("the server could not find the requested resource", details={}))
+            return ApiResponse.of_error(NotFound("the server could not find the requested resource", details={}))
         return None
     entries: list[dict[str, Any]] = []
     for resource in _in_order(resources):
@@ -130,7 +131,7 @@ def _resource_list(registry: Registry, group: str, version: str) -> Response | N
     }
     if group:
         body["apiVersion"] = "v1"
-    return Response(200, body)
+    return ApiResponse(200, body)
 
 
 def _in_order(resources: Iterable[Resource]) -> list[Resource]:
@@ -155,7 +156,7 @@ def _entry(resource: Resource) -> dict[str, Any]:
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-def _aggregated(registry: Registry, *, core: bool) -> Response:
+def _aggregated(registry: Registry, *, core: bool) -> ApiResponse:
     items = []
     for group, versions in _by_group(registry).items():
         if bool(group) == core:
@@ -179,7 +180,7 @@ def _aggregated(registry: Registry, *, core: bool) -> Response:
         "metadata": {},
         "items": items,
     }
-    return Response(200, body, content_type=_AGGREGATED)
+    return ApiResponse(200, body, content_type=_AGGREGATED)
 
 
 def _aggregated_entry(resource: Resource) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from typing import Any
 from kontend.cluster import definitions, discovery, present
 from kontend.cluster.decoding import check_size, decode_object, parse_body
 from kontend.cluster.options import delete_options, list_options, write_options
-from kontend.cluster.request import APPLY_PATCH, PageNotFound, Request, Response, Target, route
+from kontend.cluster.request import APPLY_PATCH, ApiRequest, PageNotFound, Target, route
+from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import State
 from kontend.cluster.subresources.pods import CONNECTIONS, bind_named_pod, bind_pod, evict_pod, no_kubelet
 from kontend.cluster.subresources.reviews import answer, is_review
@@ -30,7 +31,7 @@ from kontend.kube.errors import ApiError, BadRequest
 Outcome = tuple[State, Any, int]
 
 
-def handle(state: State, request: Request) -> tuple[State, Response]:
+def handle(state: State, request: ApiRequest) -> tuple[State, ApiResponse]:
     """Answers one request: the state after it, and the response."""
     target: Target | None = None
     try:
@@ -44,22 +45,22 @@ def handle(state: State, request: Request) -> tuple[State, Response]:
         after, body, code = _VERBS[target.verb](state, target, request)
         body = present.present(after, target, request.first("includeObject"), form, body)
     except PageNotFound:
-        return state, Response(404, "404 page not found\n")
+        return state, ApiResponse(404, "404 page not found\n")
     except ApiError as error:
-        return state, Response.of_error(error, target.warnings if target else ())
-    return definitions.follow(state, after), Response(code, body, target.warnings)
+        return state, ApiResponse.of_error(error, target.warnings if target else ())
+    return definitions.follow(state, after), ApiResponse(code, body, target.warnings)
 
 
-def _watch(state: State, target: Target, request: Request) -> Response:
+def _watch(state: State, target: Target, request: ApiRequest) -> ApiResponse:
     options = list_options(request.query, watching=True)
     form = present.negotiate(request.accept, target)
     events, watching = watch(state, target, options)
     stream = present.Stream(watching, target, form, request.first("includeObject"))
     shown = [stream.show(state, event, first=index == 0) for index, event in enumerate(events)]
-    return Response(200, shown, watch=stream)
+    return ApiResponse(200, shown, watch=stream)
 
 
-def _get(state: State, target: Target, request: Request) -> Outcome:
+def _get(state: State, target: Target, request: ApiRequest) -> Outcome:
     if target.subresource == "scale":
         return state, get_scale(state, target), 200
     if target.subresource in CONNECTIONS:
@@ -67,11 +68,11 @@ def _get(state: State, target: Target, request: Request) -> Outcome:
     return state, get(state, target, request.first("resourceVersion")), 200
 
 
-def _list(state: State, target: Target, request: Request) -> Outcome:
+def _list(state: State, target: Target, request: ApiRequest) -> Outcome:
     return state, list_objects(state, target, list_options(request.query, watching=False)), 200
 
 
-def _create(state: State, target: Target, request: Request) -> Outcome:
+def _create(state: State, target: Target, request: ApiRequest) -> Outcome:
     check_size(request.body)
     target.options = write_options(request.query, kind="CreateOptions", user_agent=request.user_agent)
     if target.subresource in ("binding", "eviction"):
@@ -93,7 +94,7 @@ def _create(state: State, target: Target, request: Request) -> Outcome:
     return state, obj, 201
 
 
-def _update(state: State, target: Target, request: Request) -> Outcome:
+def _update(state: State, target: Target, request: ApiRequest) -> Outcome:
     check_size(request.body)
     target.options = write_options(request.query, kind="UpdateOptions", user_agent=request.user_agent)
     if target.subresource == "scale":
@@ -110,7 +111,7 @@ def _update(state: State, target: Target, request: Request) -> Outcome:
     return state, obj, 201 if created else 200
 
 
-def _patch(state: State, target: Target, request: Request) -> Outcome:
+def _patch(state: State, target: Target, request: ApiRequest) -> Outcome:
     patch_type = check_patch_type(target, request.content_type)
     check_size(request.body)
     target.options = write_options(
@@ -123,18 +124,18 @@ def _patch(state: State, target: Target, request: Request) -> Outcome:
     return state, obj, 201 if created else 200
 
 
-def _delete(state: State, target: Target, request: Request) -> Outcome:
+def _delete(state: State, target: Target, request: ApiRequest) -> Outcome:
     return delete(state, target, delete_options(request.query, _options_body(request)))
 
 
-def _delete_collection(state: State, target: Target, request: Request) -> Outcome:
+def _delete_collection(state: State, target: Target, request: ApiRequest) -> Outcome:
     selection = list_options(request.query, watching=False)
     options = delete_options(request.query, _options_body(request))
     state, deleted = delete_collection(state, target, options, selection)
     return state, deleted, 200
 
 
-def _options_body(request: Request) -> Any:
+def _options_body(request: ApiRequest) -> Any:
     if not request.body:
         return None
     check_size(request.body)
@@ -144,7 +145,7 @@ def _options_body(request: Request) -> Any:
         raise BadRequest(f"couldn't get version/kind; json parse error: {error.message}") from None
 
 
-def _plain_body(kind: str, request: Request) -> dict[str, Any]:
+def _plain_body(kind: str, request: ApiRequest) -> dict[str, Any]:
     """The body of a subresource that is a kind of its own."""
     try:
         body = parse_body(request)[0]

@@ -1,23 +1,20 @@
-"""Requests, responses and routing.
+"""Requests and their routing.
 
-A :class:`Request` is the request on the wire. :func:`route` turns its path and method into a :class:`Target`: which
+An :class:`ApiRequest` is the request on the wire. :func:`route` turns its path and method into a :class:`Target`: which
 resource, which object, which verb. What follows (create, update, patch, delete, list, watch) works on targets only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 from urllib.parse import unquote
 
 from kontend.cluster.options import WriteOptions
 from kontend.cluster.resources import Registry, Resource
-from kontend.kube.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, method_not_allowed, not_found
+from kontend.kube.errors import BadRequest, MethodNotAllowed, NotFound, method_not_allowed, not_found
 from kontend.kube.meta.names import Key
-
-if TYPE_CHECKING:
-    from kontend.cluster.present import Stream
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -31,7 +28,7 @@ BODY_LIMIT: Final = 3 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ApiRequest:
     """A request as a client sent it."""
 
     method: str
@@ -48,24 +45,6 @@ class Request:
         """The first value of a query parameter, or nothing."""
         values = self.query.get(name)
         return values[0] if values else ""
-
-
-@dataclass(slots=True)
-class Response:
-    """A response. ``body`` is JSON, or text for the few paths that are not API resources."""
-
-    code: int
-    body: Any = None
-    warnings: list[str] = field(default_factory=list)
-    #: For a watch: the stream of events to send from now on. ``body`` is then the list of events so far.
-    watch: Stream | None = None
-    #: The media type, where it is not just JSON or plain text.
-    content_type: str = ""
-
-    @classmethod
-    def of_error(cls, error: ApiError, warnings: Iterable[str] = ()) -> Response:
-        """The answer to a refused request."""
-        return cls(error.http_code, error.status(), list(warnings))
 
 
 class PageNotFound(Exception):
@@ -98,7 +77,7 @@ class Target:
             self.warnings.append(text)
 
 
-def route(registry: Registry, request: Request) -> Target:
+def route(registry: Registry, request: ApiRequest) -> Target:
     """The target of a resource request. Raises :class:`PageNotFound` or an :class:`ApiError`."""
     parts = request.path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from rpds import HashTrieMap
 
-from kontend.cluster.admission import Hooks
 from kontend.cluster.decoding import decode_object
 from kontend.cluster.definitions import follow
+from kontend.cluster.hooks import Hooks
 from kontend.cluster.options import WriteOptions
 from kontend.cluster.ownership import owners_after_update
-from kontend.cluster.request import Request, Target
+from kontend.cluster.request import ApiRequest, Target
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.state import EPOCH, State
 from kontend.cluster.storage import encoded
@@ -69,7 +69,7 @@ def seed(state: State, obj: Mapping[str, Any], *, manager: str) -> State:
         state = seed(state, _namespace(namespace), manager=manager)
     options = WriteOptions(field_manager=manager, field_validation="Strict")
     target = Target(state.registry, resource, "create", namespace, options=options)
-    decoded = decode_object(target, Request("POST", "", body=canonical(obj)))
+    decoded = decode_object(target, ApiRequest("POST", "", body=canonical(obj)))
     metadata = decoded["metadata"]
     kept = {name: metadata[name] for name in _KEPT if name in metadata}
     status = decoded.get("status")

@@ -12,19 +12,17 @@ repeat the same few. Equal content has equal bytes, which is how a write that ch
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import orjson
 import xxhash
 from rpds import HashTrieMap
 
+from kontend.cluster.hooks import Hooks
+from kontend.cluster.resources import Registry
 from kontend.kube.apply import managed_fields
+from kontend.kube.apply.managed_fields import ManagedFields
 from kontend.kube.meta.names import Key
-
-if TYPE_CHECKING:
-    from kontend.cluster.admission import Hooks
-    from kontend.cluster.resources import Registry
-    from kontend.kube.apply.managed_fields import ManagedFields
 
 #: How many changes are kept for watches and for lists in the past: at least this many, at most twice as many.
 HISTORY: Final = 10_000

@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 import xxhash
 
-from kontend.cluster.request import Response
 from kontend.cluster.resources import Resource
+from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import Change, State
 from kontend.explore.behaviour import unbind, version_token
 from kontend.explore.world import Flight, Met
@@ -52,7 +52,7 @@ class Reply:
         return met
 
 
-def reply_of(flight: Flight, resource: Resource, response: Response, writes: list[Change]) -> Reply:
+def reply_of(flight: Flight, resource: Resource, response: ApiResponse, writes: list[Change]) -> Reply:
     """The outcome that a response tells."""
     body: Any = response.body
     met = flight.met

@@ -14,7 +14,7 @@ import xxhash
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.handle import handle
-from kontend.cluster.request import Request as HttpRequest
+from kontend.cluster.request import ApiRequest
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.seed import resource_of
 from kontend.explore.behaviour import Behaviour, bind
@@ -56,7 +56,7 @@ class Server:
         if found is None or not self._remember:
             resource = self.resource(call.kind)
             body = bind(call.body, tuple(each[2] for each in flight.met), flight.uuids)
-            request = HttpRequest(
+            request = ApiRequest(
                 METHODS[call.verb],
                 path_of(call, resource.plural, namespaced=resource.namespaced),
                 {name: (value,) for name, value in call.query},

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from kontend.cluster.request import Request, Response
+from kontend.cluster.request import ApiRequest
+from kontend.cluster.response import ApiResponse
 from kontend.kube.encoding.json_text import MalformedJSON, parse_json
 from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
 from kontend.serve.exchange import Exchange
@@ -29,15 +30,15 @@ class AuditLog:
         self._file: TextIO = path.open("a", encoding="utf-8", buffering=1 << 16)
         self._flushing = False
 
-    def started(self, exchange: Exchange, response: Response) -> None:
+    def started(self, exchange: Exchange, response: ApiResponse) -> None:
         """A watch has begun."""
         self._write(exchange, response, "ResponseStarted")
 
-    def complete(self, exchange: Exchange, response: Response) -> None:
+    def complete(self, exchange: Exchange, response: ApiResponse) -> None:
         """An answer is complete."""
         self._write(exchange, response, "ResponseComplete")
 
-    def _write(self, exchange: Exchange, response: Response, stage: str) -> None:
+    def _write(self, exchange: Exchange, response: ApiResponse, stage: str) -> None:
         if self._file.closed:
             return
         self._file.write(encode(_event(exchange, response, stage), JSON_TYPE).decode())
@@ -55,7 +56,7 @@ class AuditLog:
         self._file.close()
 
 
-def _event(exchange: Exchange, response: Response, stage: str) -> dict[str, Any]:
+def _event(exchange: Exchange, response: ApiResponse, stage: str) -> dict[str, Any]:
     request, client = exchange.request, exchange.client
     reference = object_reference(request.path)
     event: dict[str, Any] = {
@@ -113,7 +114,7 @@ def object_reference(path: str) -> dict[str, str] | None:
     return {name: value for name, value in reference.items() if value}
 
 
-def _completed(reference: dict[str, str], sent: Any, response: Response) -> dict[str, str]:
+def _completed(reference: dict[str, str], sent: Any, response: ApiResponse) -> dict[str, str]:
     """A create names its object in the body; an update says which version it replaces."""
     metadata = sent.get("metadata") if isinstance(sent, dict) else None
     if not isinstance(metadata, dict):
@@ -125,7 +126,7 @@ def _completed(reference: dict[str, str], sent: Any, response: Response) -> dict
     return {**reference, **{key: value for key, value in found.items() if isinstance(value, str) and value}}
 
 
-def _verb(request: Request, reference: dict[str, str] | None) -> str:
+def _verb(request: ApiRequest, reference: dict[str, str] | None) -> str:
     method = request.method
     if reference is None:
         return method.lower()
@@ -138,14 +139,14 @@ def _verb(request: Request, reference: dict[str, str] | None) -> str:
     return _VERBS.get(method, method.lower())
 
 
-def _status(response: Response) -> dict[str, Any]:
+def _status(response: ApiResponse) -> dict[str, Any]:
     body = response.body
     if isinstance(body, dict) and body.get("kind") == "Status" and body.get("apiVersion") == "v1":
         return {"metadata": {}, **{key: value for key, value in body.items() if key not in ("kind", "apiVersion")}}
     return {"metadata": {}, "code": response.code}
 
 
-def _request_object(request: Request) -> Any:
+def _request_object(request: ApiRequest) -> Any:
     """The body as JSON; protobuf has been made JSON of before. What cannot be read is left out."""
     if not request.body:
         return None

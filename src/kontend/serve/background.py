@@ -17,7 +17,8 @@ from types import TracebackType
 from typing import Any
 
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.request import Request, Response
+from kontend.cluster.request import ApiRequest
+from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import State
 from kontend.serve.identity import Tokens
 from kontend.serve.kubeconfig import kubeconfig, write_private
@@ -105,8 +106,8 @@ class _Served(Cluster):
     def state(self) -> State:  # type: ignore[override]
         return self._running.server.state
 
-    def request(self, request: Request) -> Response:
+    def request(self, request: ApiRequest) -> ApiResponse:
         """Send a request, past HTTP but through the server."""
-        response: Response = self._running.call(self._running.server.request, request)
+        response: ApiResponse = self._running.call(self._running.server.request, request)
         self.warnings = response.warnings
         return response

@@ -9,7 +9,8 @@ import zlib
 from typing import Any, Final
 from urllib.parse import unquote, unquote_plus
 
-from kontend.cluster.request import BODY_LIMIT, JSON, Request, Response
+from kontend.cluster.request import BODY_LIMIT, JSON, ApiRequest
+from kontend.cluster.response import ApiResponse
 from kontend.kube.errors import BadRequest
 from kontend.serve.connection import Connection, Incoming
 from kontend.serve.identity import NOBODY, ClientInfo, User
@@ -57,7 +58,7 @@ class Exchange:
         self.audit_id = incoming.headers.get("audit-id") or _new_audit_id()
         headers = incoming.headers
         self.client = ClientInfo(NOBODY, headers.get("user-agent", ""), connection.address, number)
-        self.request = Request(incoming.method, self.path, self.query)
+        self.request = ApiRequest(incoming.method, self.path, self.query)
 
     @property
     def reads(self) -> bool:
@@ -69,7 +70,7 @@ class Exchange:
         incoming, headers = self.incoming, self.incoming.headers
         agent = self.client.user_agent
         self.client = ClientInfo(user, agent, self.client.address, self.client.connection)
-        self.request = Request(
+        self.request = ApiRequest(
             incoming.method,
             self.path,
             self.query,
@@ -88,7 +89,7 @@ class Exchange:
 
     # Answering
 
-    def encoded(self, response: Response) -> bytes:
+    def encoded(self, response: ApiResponse) -> bytes:
         """The bytes of a whole answer."""
         incoming = self.incoming
         extra = ""
@@ -140,13 +141,13 @@ class Exchange:
         """Send a whole answer."""
         self.connection.respond(answer, keep_alive=self.incoming.keep_alive)
 
-    def stream_head(self, response: Response) -> bytes:
+    def stream_head(self, response: ApiResponse) -> bytes:
         """The head of a watch."""
         keep_alive = self.incoming.keep_alive
         return head(response.code, self.audit_id, JSON, length=None, warnings=response.warnings, keep_alive=keep_alive)
 
 
-def _retry_after(response: Response) -> str:
+def _retry_after(response: ApiResponse) -> str:
     if response.code < 429 or not isinstance(response.body, dict):
         return ""
     details: dict[str, Any] = response.body.get("details") or {}

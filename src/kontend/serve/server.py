@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.handle import handle
-from kontend.cluster.request import PageNotFound, Request, Response, not_allowed, route
+from kontend.cluster.request import ApiRequest, PageNotFound, not_allowed, route
+from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import State
 from kontend.kube.errors import ApiError, Forbidden, NotAcceptable, Unauthorized, internal_error
 from kontend.serve import pages
@@ -173,11 +174,11 @@ class Server:
         try:
             self._serve(exchange)
         except ApiError as error:
-            self._answer(exchange, Response.of_error(error))
+            self._answer(exchange, ApiResponse.of_error(error))
         except Exception:  # a bug of ours must not take the server down, and must not go unseen
             traceback.print_exc(file=sys.stderr)
             text = "This request caused apiserver to panic. Look in the logs for details.\n"
-            self._answer(exchange, Response(500, text))
+            self._answer(exchange, ApiResponse(500, text))
 
     def _serve(self, exchange: Exchange) -> None:
         user = self._user(exchange)
@@ -226,45 +227,45 @@ class Server:
         answer = exchange.encoded(response)
         self._commits.when_durable(lambda saved: self._acknowledge(exchange, response, answer, saved))
 
-    def request(self, request: Request) -> Response:
+    def request(self, request: ApiRequest) -> ApiResponse:
         """Carry out a request that did not come over a connection; its answer does not wait for the disk."""
         self._commits.tick(int(time.time()))
         state, response = handle(self._commits.newest, request)
         self._commits.advance(state)
         return response
 
-    def _acknowledge(self, exchange: Exchange, response: Response, answer: bytes, saved: bool) -> None:
+    def _acknowledge(self, exchange: Exchange, response: ApiResponse, answer: bytes, saved: bool) -> None:
         if not saved:
-            response = Response.of_error(internal_error(f"the write could not be saved: {self._commits.failure}"))
+            response = ApiResponse.of_error(internal_error(f"the write could not be saved: {self._commits.failure}"))
             answer = exchange.encoded(response)
         self._send(exchange, response, answer)
 
-    def _answer(self, exchange: Exchange, response: Response) -> None:
+    def _answer(self, exchange: Exchange, response: ApiResponse) -> None:
         self._send(exchange, response, exchange.encoded(response))
 
-    def _send(self, exchange: Exchange, response: Response, answer: bytes) -> None:
+    def _send(self, exchange: Exchange, response: ApiResponse, answer: bytes) -> None:
         if self._audit is not None:
             self._audit.complete(exchange, response)
         exchange.send(answer)
 
     # Watches
 
-    def _watch(self, exchange: Exchange, response: Response) -> None:
+    def _watch(self, exchange: Exchange, response: ApiResponse) -> None:
         incoming = exchange.incoming
         if answer_type(incoming.headers.get("accept", "")) == YAML_TYPE:
             raise NotAcceptable(_WATCH_TYPES)
         if not incoming.keep_alive and incoming.version != "1.1":
-            self._answer(exchange, Response(505, "505 HTTP Version Not Supported: a watch needs HTTP/1.1"))
+            self._answer(exchange, ApiResponse(505, "505 HTTP Version Not Supported: a watch needs HTTP/1.1"))
             return
         if incoming.method == "HEAD":
-            self._answer(exchange, Response(200, ""))
+            self._answer(exchange, ApiResponse(200, ""))
             return
         if self._audit is not None:
             self._audit.started(exchange, response)
         watcher = self._hub.open(exchange, response)
         if self._audit is not None:
             audit = self._audit
-            watcher.when_finished(lambda: audit.complete(exchange, Response(200)))
+            watcher.when_finished(lambda: audit.complete(exchange, ApiResponse(200)))
 
     def _something_new(self) -> None:
         """There is something new to see."""
@@ -326,7 +327,7 @@ def _ignore() -> None:
     """Nobody wants to know."""
 
 
-def _check_method(state: State, request: Request) -> None:
+def _check_method(state: State, request: ApiRequest) -> None:
     """HEAD is for custom resources and health checks only: built-in resources are routed by their methods."""
     if request.path == "/version" or request.path.startswith(("/api", "/apis")):
         try:

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from kontend.cluster.present import Stream
-from kontend.cluster.request import Request, Response
+from kontend.cluster.request import ApiRequest
 from kontend.cluster.resources import Registry, Resource
+from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import Change, State
 from kontend.serve.exchange import Exchange
 from kontend.serve.media import JSON_TYPE, LAST_CHUNK, chunk, encode
@@ -174,7 +175,7 @@ class Hub:
     def __len__(self) -> int:
         return sum(len(channel.watchers) for channels in self._channels.values() for channel in channels.values())
 
-    def open(self, exchange: Exchange, response: Response) -> Watcher:
+    def open(self, exchange: Exchange, response: ApiResponse) -> Watcher:
         """Begin to send a watch: the events in the response, then all that follow."""
         stream, request = response.watch, exchange.request
         assert stream is not None  # the caller has looked
@@ -302,7 +303,7 @@ def _frame(event: dict[str, Any]) -> bytes:
     return chunk(encode(event, JSON_TYPE))
 
 
-def _duration(request: Request) -> float:
+def _duration(request: ApiRequest) -> float:
     try:
         seconds = int(request.first("timeoutSeconds"))
     except ValueError:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kontend.cluster import admission
+from kontend.cluster.admission import chain as admission
 from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import Target
 from kontend.cluster.state import State, Version
 from kontend.cluster.storage import check_namespace_matches, encoded, read_back, served, store, with_managed_fields
-from kontend.cluster.subresources import services
 from kontend.cluster.times import rfc3339
+from kontend.cluster.verbs.service_addresses import allocate_addresses
 from kontend.kube.apply.managed_fields import ManagedFields
 from kontend.kube.errors import AlreadyExists, ApiError, already_exists, invalid
 from kontend.kube.meta.name_rules import path_segment
@@ -55,7 +55,7 @@ def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFi
     state, metadata["uid"] = state.next_uid()
     metadata["creationTimestamp"] = rfc3339(state.now)
     if resource.key == "services":
-        services.allocate_addresses(state, obj, None)
+        allocate_addresses(state, obj, None)
     _prepare_and_validate(target, obj)
     admission.validate(state, target, obj, None)
     # A create refuses a version; an update or apply that turned into one does not look.

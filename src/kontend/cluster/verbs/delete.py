@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from kontend.cluster import admission
+from kontend.cluster.admission import chain as admission
 from kontend.cluster.options import DeleteOptions, ListOptions, WriteOptions
 from kontend.cluster.request import Target
 from kontend.cluster.state import State, Version

@@ -24,7 +24,7 @@ from kontend.kube.meta.field_selectors import FieldSelector, parse_field_selecto
 from kontend.kube.meta.names import Key
 from kontend.kube.meta.selectors import LabelSelector, parse_selector
 
-Predicate = Callable[[Mapping[str, Any]], bool]
+ObjectFilter = Callable[[Mapping[str, Any]], bool]
 
 
 def get(state: State, target: Target, resource_version: str = "") -> dict[str, Any]:
@@ -46,7 +46,7 @@ def list_objects(state: State, target: Target, options: ListOptions) -> dict[str
         at, start = _continuation(state, options)
     else:
         at = _moment(state, options)
-    predicate = predicate_of(target, options)
+    predicate = filter_of(target, options)
     versions = _sorted(state, target, at)
     if start:
         versions = [each for each in versions if each[0] >= start]
@@ -84,7 +84,7 @@ def list_of(resource: Resource, items: list[dict[str, Any]], resource_version: i
 
 def select(state: State, target: Target, options: ListOptions) -> list[Version]:
     """The stored objects that a list would return now."""
-    predicate = predicate_of(target, options)
+    predicate = filter_of(target, options)
     versions = [version for _, version in _sorted(state, target, _moment(state, options))]
     if predicate is not None:
         versions = [version for version in versions if predicate(version.content())]
@@ -113,16 +113,16 @@ def _sorted(state: State, target: Target, at: int) -> list[tuple[str, Version]]:
     return pairs
 
 
-def predicate_of(target: Target, options: ListOptions) -> Predicate | None:
+def filter_of(target: Target, options: ListOptions) -> ObjectFilter | None:
     """Returns the predicate of the selectors; None when they match everything."""
     labels = parse_selector(options.label_selector) if options.label_selector else None
     fields = _field_selector(target, options.field_selector) if options.field_selector else None
     if labels is None and fields is None:
         return None
-    return _predicate(target.resource, labels, fields)
+    return _filter(target.resource, labels, fields)
 
 
-def _predicate(resource: Resource, labels: LabelSelector | None, fields: FieldSelector | None) -> Predicate:
+def _filter(resource: Resource, labels: LabelSelector | None, fields: FieldSelector | None) -> ObjectFilter:
     def predicate(obj: Mapping[str, Any]) -> bool:
         if labels is not None and not labels.matches(obj["metadata"].get("labels") or {}):
             return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from kontend.cluster import admission
+from kontend.cluster.admission import chain as admission
 from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import Target
 from kontend.cluster.state import State, Version
@@ -23,9 +23,9 @@ from kontend.cluster.storage import (
     store,
     with_managed_fields,
 )
-from kontend.cluster.subresources import services
 from kontend.cluster.times import rfc3339
 from kontend.cluster.verbs.create import insert
+from kontend.cluster.verbs.service_addresses import allocate_addresses
 from kontend.kube.apply.managed_fields import ManagedFields
 from kontend.kube.errors import ApiError, Conflict, conflict, invalid, not_found
 from kontend.kube.field_errors import go_quote
@@ -84,7 +84,7 @@ def update_object(
     admission.admit(state, target, obj, live)
     _check_resource_version(target, obj, old)
     if resource.key == "services":
-        services.allocate_addresses(state, obj, live)
+        allocate_addresses(state, obj, live)
     _prepare_and_validate(target, obj, live, rfc3339(state.now))
     admission.validate(state, target, obj, live)
     if _finalized(target, obj, live):

@@ -16,7 +16,7 @@ from kontend.cluster.request import Target
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import Change, State, Version
 from kontend.cluster.storage import read_back
-from kontend.cluster.verbs.read import Predicate, expired, parse_version, predicate_of, select
+from kontend.cluster.verbs.read import ObjectFilter, expired, filter_of, parse_version, select
 from kontend.kube.errors import ApiError
 
 Event = dict[str, Any]
@@ -29,7 +29,7 @@ class Watch:
     resource: Resource
     namespace: str
     name: str
-    predicate: Predicate | None
+    predicate: ObjectFilter | None
     version: int
     bookmarks: bool
 
@@ -91,7 +91,7 @@ def watch(state: State, target: Target, options: ListOptions) -> tuple[list[Even
         target.resource,
         target.namespace,
         target.name,
-        predicate_of(target, options),
+        filter_of(target, options),
         state.resource_version,
         options.allow_bookmarks,
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.present import Stream
-from kontend.cluster.request import Request
+from kontend.cluster.request import ApiRequest
 from kontend.cluster.seed import resource_of
 from kontend.kube.meta.names import parse_kind
 from kontend.runtime.cache.views import Cache
@@ -66,7 +66,7 @@ class ClusterFeed:
         view = self.cache.view(kind, plural=resource.plural)
         path = path_of(Call("list", kind), resource.plural, namespaced=resource.namespaced)
         query = {"watch": ("1",), "resourceVersion": (str(state.resource_version),)}
-        stream = self.cluster.request(Request("GET", path, query)).watch
+        stream = self.cluster.request(ApiRequest("GET", path, query)).watch
         assert stream is not None  # a kind that can be listed can be watched
         self._streams[kind] = stream
         self.cache.deliver(view.replace(self.cluster.list(kind), state.resource_version))

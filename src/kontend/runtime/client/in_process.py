@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.request import Request
+from kontend.cluster.request import ApiRequest
 from kontend.cluster.seed import resource_of
 from kontend.cluster.state import State
 from kontend.kube.errors import BadRequest, from_status
@@ -44,7 +44,7 @@ class InProcess:
             if view is not None:
                 cluster = Cluster(state=view)
         response = cluster.request(
-            Request(
+            ApiRequest(
                 METHODS[call.verb],
                 path_of(call, resource.plural, namespaced=resource.namespaced),
                 {name: (value,) for name, value in call.query if name != "index"},

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
-from kontend.cluster.request import Request
+from kontend.cluster.request import ApiRequest
 from kontend.cluster.resources import Registry, Resource
 from kontend.kube import kinds
 from kontend.kube.meta.names import api_version
@@ -45,7 +45,7 @@ class Document:
     etag: str = ""
 
 
-def respond(registry: Registry, request: Request) -> Document | None:
+def respond(registry: Registry, request: ApiRequest) -> Document | None:
     """The answer to a request for a document, or None when the path is about something else."""
     path = request.path.rstrip("/")
     if path != "/openapi/v2" and path != "/openapi/v3" and not path.startswith("/openapi/v3/"):

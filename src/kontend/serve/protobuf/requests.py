@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.cluster.request import BODY_LIMIT, JSON, PageNotFound, Request, Target, route
+from kontend.cluster.request import BODY_LIMIT, JSON, ApiRequest, PageNotFound, Target, route
 from kontend.cluster.resources import Registry
 from kontend.kube import kinds
 from kontend.kube.encoding.json_text import summary
@@ -31,7 +31,7 @@ MAGIC: Final = b"k8s\x00"
 _NOTHING: Final = GroupVersionKind("", "", "")
 
 
-def as_json(registry: Registry, request: Request) -> Request:
+def as_json(registry: Registry, request: ApiRequest) -> ApiRequest:
     """The same request with a JSON body, if its body is protobuf; else the request itself.
 
     Raises an :class:`ApiError` for what cannot be read. A request that will be refused anyway is left as it is.

@@ -1,54 +1,22 @@
-"""Admission: changes or refuses a write between its decoding and its storage.
+"""The admission chain: the checks and changes between the decoding of a write and its storage.
 
-First the mutating hooks (the namespace's life cycle, the built-in plugins of the kind, then the user's own functions),
-later, on the object as it will be stored, the validating ones. A hook of the user is a plain function from a
-:class:`Review` to nothing; it changes ``review.object`` in place, or raises :class:`Denied`.
+First come the mutating ones (the namespace's life cycle, the built-in plugins of the kind, then the user's own hooks),
+later, on the object as it will be stored, the validating ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from kontend.cluster.hooks import Denied, Hook, Review
 from kontend.cluster.request import Target
 from kontend.cluster.state import State
 from kontend.kube.errors import ApiError, Forbidden, forbidden, not_found
 from kontend.kube.meta.names import Key
 from kontend.kube.meta.object_meta import dedup_owner_references
-
-
-class Denied(Exception):
-    """Raised by a user's hook to refuse a write; the message reaches the client."""
-
-
-@dataclass(slots=True)
-class Review:
-    """One write, as a hook sees it."""
-
-    operation: str  # CREATE, UPDATE or DELETE
-    kind: str
-    namespace: str
-    name: str
-    subresource: str
-    object: dict[str, Any] | None
-    old_object: Mapping[str, Any] | None
-    user: str
-    dry_run: bool
-    warnings: list[str] = field(default_factory=list)
-
-
-Hook = Callable[[Review], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """The user's hooks, in the order in which they are called."""
-
-    mutating: Sequence[tuple[str, Hook]] = ()
-    validating: Sequence[tuple[str, Hook]] = ()
 
 
 def admit(state: State, target: Target, obj: dict[str, Any] | None, old: dict[str, Any] | None) -> None:

@@ -1,0 +1,1 @@
+"""Admission: changes or refuses a write between its decoding and its storage."""
