@@ -24,10 +24,10 @@ from kontend.kube.encoding.decode import decode
 from kontend.kube.encoding.unstructured import from_unstructured
 from kontend.kube.errors import ApiError, BadRequest
 from kontend.kube.kinds import SubresourceInfo
-from kontend.kube.meta import object_meta
 from kontend.kube.meta.names import GroupVersionKind, api_version
+from kontend.kube.openapi.embedded_resources import coerce_embedded, has_embedded
+from kontend.kube.openapi.object_meta import coerce_object_meta
 from kontend.kube.schema.defaulting import apply_defaults, fill_defaults
-from kontend.kube.schema.embedded_resources import coerce_embedded, has_embedded
 from kontend.kube.schema.pruning import prune
 from kontend.kube.schema.tree import Schema
 from kontend.kube.strategy import Strategy
@@ -99,7 +99,7 @@ class Resource:
             builtin_defaults.apply_defaults(obj, self.group, self.version, self.kind)
             self.strategy.convert(obj)
             return obj, unknown
-        metadata, unknown = object_meta.coerce_object_meta(obj.get("metadata"))
+        metadata, unknown = coerce_object_meta(obj.get("metadata"))
         obj["metadata"] = metadata
         unknown += prune(obj, self.schema)
         if self._has_embedded:
@@ -138,7 +138,7 @@ class Resource:
                 where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {kind}"
                 why = f"unable to convert unstructured object to {kind}: {error.message}"
                 raise ApiError(f"failed to convert new object ({where}) to proper version: {why}", code=500) from None
-        obj["metadata"] = object_meta.coerce_object_meta(obj.get("metadata"))[0]
+        obj["metadata"] = coerce_object_meta(obj.get("metadata"))[0]
         fill_defaults(obj, self.schema)
         return obj
 

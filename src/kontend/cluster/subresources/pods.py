@@ -15,8 +15,8 @@ from kontend.cluster.times import rfc3339
 from kontend.cluster.verbs.delete import check_preconditions, delete
 from kontend.cluster.verbs.update import check_uid
 from kontend.kube.builtin.binding import bind, set_condition, validate_binding
+from kontend.kube.builtin.eviction import charge, evicts_freely, matching_budget
 from kontend.kube.errors import ApiError, BadRequest, not_found
-from kontend.kube.eviction import charge, evicts_freely, matching_budget
 from kontend.kube.field_errors import aggregate
 from kontend.kube.meta.names import GroupVersionKind
 

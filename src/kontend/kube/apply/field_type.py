@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kontend.kube.apply.field_set import scalar_json, value_json
-from kontend.kube.meta.object_meta_schema import OBJECT_META
+from kontend.kube.schema.object_meta_schema import OBJECT_META
 from kontend.kube.schema.tree import MISSING, Schema
 
 

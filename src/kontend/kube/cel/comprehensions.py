@@ -6,16 +6,29 @@ The macros were expanded into folds for the checker; here the well-known ones ru
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from kontend.kube.cel.operations import Frame, Run
 from kontend.kube.cel.schema_types import converter
+from kontend.kube.cel.syntax.ast import Comprehension, Node
 from kontend.kube.cel.values import EvalError, NoOverload, go_type_name
-from kontend.kube.schema.structural import as_mapping
+from kontend.kube.schema.openapi_node import as_mapping
 
-if TYPE_CHECKING:
-    from kontend.kube.cel.operations import Frame, Run
-    from kontend.kube.cel.program import Compiler
-    from kontend.kube.cel.syntax.ast import Comprehension
+
+class Compiler(Protocol):
+    """The parts of :class:`~kontend.kube.cel.program.Compiler` that loops use."""
+
+    slots: dict[str, int]
+    raw: dict[str, Mapping[str, Any] | None]
+
+    def value(self, node: Node) -> Run:
+        """The node's value as CEL has it."""
+
+    def compile(self, node: Node) -> tuple[Run, Mapping[str, Any] | None]:
+        """The node's value, perhaps still as JSON."""
+
+    def bind(self, name: str, schema: Mapping[str, Any] | None) -> int:
+        """A slot for a new variable."""
 
 
 def compile_comprehension(compiler: Compiler, node: Comprehension) -> Run:
@@ -48,7 +61,7 @@ def _element(schema: Mapping[str, Any] | None) -> tuple[Mapping[str, Any] | None
     return None, convert
 
 
-Pairs = Callable[["Frame"], Iterable[None]]
+Pairs = Callable[[Frame], Iterable[None]]
 
 
 def _pairs(over: Run, convert: Callable[[Any], Any] | None, first: int, second: int) -> Pairs:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kontend.kube.schema.structural import additional_schema, as_mapping
+from kontend.kube.schema.openapi_node import additional_schema, as_mapping
 
 _TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'?|[.\[\]]|[^.\[\]']+'?|.")
 _ESCAPES: Final = {

@@ -22,7 +22,7 @@ from kontend.kube.cel.values import EvalError, NoOverload
 from kontend.kube.field_errors import OMITTED, FieldError
 from kontend.kube.schema.list_types import Path, field_path
 from kontend.kube.schema.old_values import item_key, old_items, unchanged
-from kontend.kube.schema.structural import additional_schema, as_mapping
+from kontend.kube.schema.openapi_node import additional_schema, as_mapping
 from kontend.kube.schema.tree import MISSING, Schema
 
 _LONGEST_MESSAGE: Final = 5 * 1024

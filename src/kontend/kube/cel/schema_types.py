@@ -17,8 +17,8 @@ from kontend.kube.cel import types
 from kontend.kube.cel.types import Type
 from kontend.kube.cel.values import Duration, EvalError, MapList, SetList, Timestamp
 from kontend.kube.golang.time import parse_date, parse_time
+from kontend.kube.schema.openapi_node import additional_schema, as_mapping
 from kontend.kube.schema.string_formats import parse_byte, parse_lenient_duration
-from kontend.kube.schema.structural import additional_schema, as_mapping
 
 MOST_REQUEST_BYTES: Final = 3 * 1024 * 1024
 

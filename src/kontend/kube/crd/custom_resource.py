@@ -12,7 +12,7 @@ from kontend.kube.field_errors import FieldError, go_value, invalid
 from kontend.kube.meta.name_rules import dns1123_subdomain
 from kontend.kube.meta.names import api_version
 from kontend.kube.meta.object_meta import finalizer_warnings, validate_object_meta, validate_object_meta_update
-from kontend.kube.schema.openapi_validation import validate
+from kontend.kube.openapi.validation import validate
 from kontend.kube.schema.structural import structural_schema
 from kontend.kube.schema.tree import Schema
 from kontend.kube.strategy import SPEC, STATUS, Json, WithOwnFieldLabels, take_over

@@ -12,8 +12,8 @@ from kontend.kube.field_errors import FieldError, go_quote, invalid, required
 from kontend.kube.golang.url import UrlError, parse_request_uri
 from kontend.kube.meta.name_rules import dns1123_subdomain
 from kontend.kube.meta.object_meta import validate_object_meta, validate_object_meta_update
+from kontend.kube.schema.openapi_node import as_mapping
 from kontend.kube.schema.string_formats import format_check
-from kontend.kube.schema.structural import as_mapping
 
 Json = dict[str, Any]
 

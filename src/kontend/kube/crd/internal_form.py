@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kontend.kube.field_errors import Verbatim, go_json
-from kontend.kube.schema.openapi_node import clean_node
-from kontend.kube.schema.structural import as_mapping
+from kontend.kube.schema.openapi_node import as_mapping, clean_node
 
 _SHARED: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 

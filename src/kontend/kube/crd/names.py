@@ -9,7 +9,7 @@ from kontend.kube.cel.field_paths import FieldPathError, find_field
 from kontend.kube.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required, too_many
 from kontend.kube.golang.url import UrlError, parse_request_uri
 from kontend.kube.meta.name_rules import dns1035_label, dns1123_subdomain
-from kontend.kube.schema.structural import as_mapping
+from kontend.kube.schema.openapi_node import as_mapping
 
 Node = Mapping[str, Any]
 

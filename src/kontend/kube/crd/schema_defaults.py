@@ -7,12 +7,13 @@ from typing import Any
 
 from kontend.kube.cel.rules import rule_errors, rule_tree
 from kontend.kube.field_errors import FieldError, invalid
-from kontend.kube.schema.embedded_resources import compile_embedded
+from kontend.kube.openapi.embedded_resources import compile_embedded
+from kontend.kube.openapi.value_validation import compile_checks, value_errors
 from kontend.kube.schema.old_values import same_json
+from kontend.kube.schema.openapi_node import as_mapping
 from kontend.kube.schema.pruning import prune_copy
-from kontend.kube.schema.structural import as_mapping, structural_node
+from kontend.kube.schema.structural import structural_node
 from kontend.kube.schema.tree import MISSING
-from kontend.kube.schema.value_validation import compile_checks, value_errors
 
 Node = Mapping[str, Any]
 

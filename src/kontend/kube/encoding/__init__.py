@@ -1,1 +1,1 @@
-"""Request bodies: JSON and YAML as Go reads them, and decoding into a built-in kind's Go type."""
+"""Request bodies: JSON and YAML as Go reads them, times, and decoding into a built-in kind's Go type."""

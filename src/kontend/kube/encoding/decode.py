@@ -17,9 +17,9 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from kontend.kube.encoding.decode_path import At, DecodeError, Run, Step, cannot_unmarshal, json_kind, unknown_path
+from kontend.kube.encoding.meta_time import MICROSECONDS, SECONDS, canonical_time
 from kontend.kube.golang.base64 import decode_base64
 from kontend.kube.golang.time import format_duration, parse_duration
-from kontend.kube.meta.meta_time import MICROSECONDS, SECONDS, canonical_time
 from kontend.kube.quantity import canonical
 from kontend.kube.schema.tree import Schema
 

@@ -1,1 +1,1 @@
-"""Names, object metadata, times, label selectors and field selectors."""
+"""Names, object metadata, label selectors and field selectors."""

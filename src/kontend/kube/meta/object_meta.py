@@ -1,19 +1,15 @@
 """The metadata of objects: the checks that all kinds share, and the fields that may not change.
 
 These checks are the same for all kinds, built-in and custom. They take metadata that was decoded before, so that types
-are right and zero values are absent; :func:`coerce_object_meta` is that decoding for custom resources, whose schema
-says nothing about metadata.
+are right and zero values are absent; :mod:`kontend.kube.openapi.object_meta` does that for custom resources.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
-from kontend.kube.encoding.decode import decode
 from kontend.kube.field_errors import FieldError, Verbatim, forbidden, go_json, go_quote, invalid, required, too_long
-from kontend.kube.kinds import type_schema
 from kontend.kube.meta.name_rules import (
     dns1123_label,
     label_value,
@@ -23,7 +19,6 @@ from kontend.kube.meta.name_rules import (
     without_trailing_dash,
 )
 from kontend.kube.meta.names import split_api_version
-from kontend.kube.schema.tree import Schema
 
 NameRule = Callable[[str], list[str]]
 Meta = Mapping[str, Any]
@@ -259,24 +254,3 @@ def dedup_owner_references(meta: dict[str, Any], *, after_admission: bool = Fals
     meta["ownerReferences"] = kept
     when = " after mutating admission happens" if after_admission else ""
     return [_DUPLICATE_OWNERS.format(when, ", ".join(dropped))]
-
-
-@lru_cache(maxsize=1)
-def _schema() -> Schema:
-    return type_schema("meta/v1.ObjectMeta")
-
-
-def coerce_object_meta(raw: Any) -> tuple[dict[str, Any], list[str]]:
-    """The metadata of a custom resource as the server keeps it, and the paths of the fields that it does not know.
-
-    Raises :class:`~kontend.kube.errors.BadRequest` for values of the wrong type, with Go's message. ``raw``
-    is used up: parts of it become parts of the result.
-
-    >>> coerce_object_meta({"name": "w", "color": "red", "labels": {}, "creationTimestamp": None})
-    ({'name': 'w'}, ['metadata.color'])
-    """
-    if not isinstance(raw, dict):
-        return decode(raw, _schema())
-    # The server writes the metadata out again, keys sorted, before it decodes it: that decides which mistake is first.
-    meta, unknown = decode({key: raw[key] for key in sorted(raw)}, _schema())
-    return meta, [f"metadata.{path}" for path in unknown]

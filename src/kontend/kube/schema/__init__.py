@@ -1,1 +1,1 @@
-"""OpenAPI schemas: the shared schema tree, pruning, defaulting and validation of custom resources."""
+"""OpenAPI schemas: the tree that built-in and custom kinds share, string formats, pruning and defaulting."""

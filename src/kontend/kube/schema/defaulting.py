@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from kontend.kube.schema.pruning import copy_json
-from kontend.kube.schema.structural import META_FIELDS
-from kontend.kube.schema.tree import MISSING, Schema
+from kontend.kube.schema.tree import META_FIELDS, MISSING, Schema
 
 
 def apply_defaults(obj: Any, schema: Schema) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kontend.kube.schema.structural import additional_schema, as_mapping
+from kontend.kube.schema.openapi_node import additional_schema, as_mapping
 from kontend.kube.schema.tree import MISSING
 
 

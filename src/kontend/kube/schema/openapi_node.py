@@ -76,3 +76,14 @@ def _clean_rule(raw: Any) -> dict[str, Any]:
     if not isinstance(raw, Mapping):
         return {}
     return {key: value for key, value in raw.items() if key in _RULE and isinstance(value, _RULE[key])}
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """``value`` if it is an object, else an empty one: a schema node that is not an object says nothing."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def additional_schema(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The schema of ``additionalProperties``, unless that is a boolean or missing."""
+    found = node.get("additionalProperties")
+    return found if isinstance(found, Mapping) else None

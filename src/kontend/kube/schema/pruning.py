@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kontend.kube.schema.structural import META_FIELDS
-from kontend.kube.schema.tree import Schema
+from kontend.kube.schema.tree import META_FIELDS, Schema
 
 
 def prune(obj: Any, schema: Schema) -> list[str]:

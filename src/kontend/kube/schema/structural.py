@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kontend.kube.schema.openapi_node import clean_node
-from kontend.kube.schema.tree import MISSING, ListType, Schema
-
-#: The fields of every object: never pruned or defaulted with the schema of a kind.
-META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
+from kontend.kube.schema.object_meta_schema import OBJECT_META
+from kontend.kube.schema.openapi_node import as_mapping, clean_node
+from kontend.kube.schema.pruning import prune_copy
+from kontend.kube.schema.tree import META_FIELDS, MISSING, ListType, Schema
 
 _STRING: Final = Schema("string")
 
@@ -41,20 +40,7 @@ def structural_node(openapi_v3: Mapping[str, Any]) -> Schema:
     return schema
 
 
-def as_mapping(value: Any) -> Mapping[str, Any]:
-    """``value`` if it is an object, else an empty one: a schema node that is not an object says nothing."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def additional_schema(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The schema of ``additionalProperties``, unless that is a boolean or missing."""
-    found = node.get("additionalProperties")
-    return found if isinstance(found, Mapping) else None
-
-
 def _implied() -> dict[str, Schema]:
-    from kontend.kube.meta.object_meta_schema import OBJECT_META
-
     return {"apiVersion": _STRING, "kind": _STRING, "metadata": OBJECT_META}
 
 
@@ -100,8 +86,6 @@ def _list_type(value: Any) -> ListType:
 
 def _prune_defaults(schema: Schema) -> None:
     """Defaults lose what their own schema does not know, once and for all."""
-    from kontend.kube.schema.pruning import prune_copy
-
     if isinstance(schema.default, (dict, list)):
         schema.default = prune_copy(schema.default, schema)
     for name, child in schema.properties.items():

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
+#: The fields of every object: never pruned or defaulted with the schema of a kind.
+META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
+
 
 class _Missing:
     """Stands for a value that is not there, where ``None`` is a value (JSON ``null``)."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kontend.kube.cel.cost.functions import COSTS
 from kontend.kube.cel.cost.range import LIST, MAP, MOST, NOTHING, ONE, TEXT, UNKNOWN, Range
 from kontend.kube.cel.expression import Expression
 from kontend.kube.cel.schema_types import Declaration
@@ -252,8 +253,6 @@ class Estimate:
 
     def _overload(self, node: Call, kinds: tuple[Type, ...]) -> tuple[Range, Range | None]:
         """The cost of one overload without its arguments, and the size of what it gives."""
-        from kontend.kube.cel.cost.functions import COSTS
-
         known = COSTS.get(node.function)
         if known is not None:
             found = known(self, node, kinds)

@@ -8,19 +8,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
-from kontend.kube.cel.cost.estimate import Estimate
 from kontend.kube.cel.cost.range import LIST, MOST, NOTHING, ONE, PATTERN, TEXT, Range
 from kontend.kube.cel.syntax.ast import Call, Literal, Node
 from kontend.kube.cel.types import Type
 
+
+class Sizes(Protocol):
+    """The estimated sizes of the nodes of an expression."""
+
+    def size(self, node: Node) -> Range:
+        """Returns the size of a value."""
+
+    def item_size(self, node: Node) -> Range:
+        """Returns the size of an item of a list."""
+
+
 _Cost = tuple[Range, Range | None] | None
-_Function = Callable[[Estimate, Call, tuple[Type, ...]], _Cost]
+_Function = Callable[[Sizes, Call, tuple[Type, ...]], _Cost]
 
 
 def _over_target(factor: float, *, keeps_size: bool = False) -> _Function:
-    def run(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
+    def run(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
         if node.target is None:
             return None
         size = estimate.size(node.target)
@@ -30,7 +40,7 @@ def _over_target(factor: float, *, keeps_size: bool = False) -> _Function:
 
 
 def _over_argument(factor: float, *, keeps_size: bool = False) -> _Function:
-    def run(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
+    def run(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
         if not node.args:
             return None
         size = estimate.size(node.args[0])
@@ -39,7 +49,7 @@ def _over_argument(factor: float, *, keeps_size: bool = False) -> _Function:
     return run
 
 
-def _over_items(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
+def _over_items(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     if node.target is None:
         return None
     kind = node.target.type
@@ -51,7 +61,7 @@ def _over_items(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Co
     return estimate.size(node.target).times(each), None
 
 
-def _pattern(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
+def _pattern(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     if node.target is None:
         return None
     size = estimate.size(node.target)
@@ -59,17 +69,17 @@ def _pattern(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     return cost, Range(0, size.most) if node.function != "matches" else None
 
 
-def _contains(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
+def _contains(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     if node.target is None:
         return None
     return estimate.size(node.target).scaled(TEXT).times(estimate.size(node.args[0]).scaled(TEXT)), None
 
 
-def _in(estimate: Estimate, node: Call, kinds: tuple[Type, ...]) -> _Cost:
+def _in(estimate: Sizes, node: Call, kinds: tuple[Type, ...]) -> _Cost:
     return (estimate.size(node.args[1]), None) if len(kinds) > 1 and kinds[1].kind == "list" else None
 
 
-def _replace(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
+def _replace(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     if node.target is None:
         return None
     size, old, new = estimate.size(node.target), estimate.size(node.args[0]), estimate.size(node.args[1])
@@ -83,7 +93,7 @@ def _replace(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     return size.scaled(2 * TEXT), Range(0, min(most * new.most + kept, MOST))
 
 
-def _split(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
+def _split(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     if node.target is None:
         return None
     size = estimate.size(node.target)
@@ -92,7 +102,7 @@ def _split(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     return size.scaled(2 * TEXT), Range(0, most % (MOST + 1))
 
 
-def _join(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
+def _join(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     if node.target is None:
         return None
     count = estimate.size(node.target)
@@ -103,7 +113,7 @@ def _join(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     return size.scaled(TEXT), size
 
 
-def _to_bytes(estimate: Estimate, node: Call, kinds: tuple[Type, ...]) -> _Cost:
+def _to_bytes(estimate: Sizes, node: Call, kinds: tuple[Type, ...]) -> _Cost:
     if not kinds or kinds[0].kind != ("string" if node.function == "bytes" else "bytes"):
         return None
     size = estimate.size(node.args[0])
@@ -111,7 +121,7 @@ def _to_bytes(estimate: Estimate, node: Call, kinds: tuple[Type, ...]) -> _Cost:
     return size.scaled(TEXT), wide if node.function == "bytes" else Range(size.least // 4, size.most)
 
 
-def _contains_ip(estimate: Estimate, node: Call, kinds: tuple[Type, ...]) -> _Cost:
+def _contains_ip(estimate: Sizes, node: Call, kinds: tuple[Type, ...]) -> _Cost:
     size = Range(4, 16)
     cost = size.plus(size).scaled(TEXT)
     if node.function == "containsCIDR":
@@ -122,7 +132,7 @@ def _contains_ip(estimate: Estimate, node: Call, kinds: tuple[Type, ...]) -> _Co
 
 
 def _list_call(factor: float, *, squared: bool = False) -> _Function:
-    def run(estimate: Estimate, node: Call, kinds: tuple[Type, ...]) -> _Cost:
+    def run(estimate: Sizes, node: Call, kinds: tuple[Type, ...]) -> _Cost:
         source = node.args[0] if node.function == "@sortByAssociatedKeys" else node.target
         if source is None:
             return None
@@ -142,7 +152,7 @@ def _constant(node: Node, otherwise: int) -> int:
     return max(0, node.value) if isinstance(node, Literal) and type(node.value) is int else otherwise
 
 
-def _slice(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
+def _slice(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     if node.target is None:
         return None
     start, end = _constant(node.args[0], 0), _constant(node.args[1], estimate.size(node.target).most)
@@ -150,12 +160,12 @@ def _slice(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     return _allocating(Range(length, length), 1)
 
 
-def _range(_estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
+def _range(_estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     length = _constant(node.args[0], MOST)
     return _allocating(Range(length, length), 1)
 
 
-def _flatten(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
+def _flatten(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     if node.target is None:
         return None
     depth = _constant(node.args[0], MOST) if node.args else 1
@@ -163,13 +173,13 @@ def _flatten(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
 
 
 def _sets(factor: float) -> _Function:
-    def run(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
+    def run(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
         return estimate.size(node.args[0]).times(estimate.size(node.args[1])).scaled(factor).plus(ONE), None
 
     return run
 
 
-def _equals(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
+def _equals(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     left, right = node.args[0].type, node.args[1].type
     if left != right:
         return None
@@ -182,12 +192,12 @@ def _equals(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     return None
 
 
-def _quote(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
+def _quote(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     size = estimate.size(node.args[0])
     return size.scaled(TEXT), Range(size.least + 2, (size.most * 2 + 2) % (MOST + 1))
 
 
-def _validate(estimate: Estimate, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
+def _validate(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     return estimate.size(node.args[0]).scaled(TEXT).scaled(128 * PATTERN), None
 
 

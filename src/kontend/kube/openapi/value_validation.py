@@ -10,32 +10,17 @@ On an update, mistakes at a place that did not change are tolerated (*ratcheting
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kontend.kube import field_errors
 from kontend.kube.field_errors import FieldError, go_json, go_quote, go_value
 from kontend.kube.golang.regexp import RegexpError, compile_regexp
+from kontend.kube.openapi.checks import Check, Checks, Failure, Path, path_text
+from kontend.kube.openapi.composition import compile_composition
 from kontend.kube.schema.old_values import item_key, old_items, same_json, unchanged
+from kontend.kube.schema.openapi_node import additional_schema, as_mapping
 from kontend.kube.schema.string_formats import format_check
-from kontend.kube.schema.structural import additional_schema, as_mapping
 from kontend.kube.schema.tree import MISSING
-
-Path = tuple[Any, ...] | None
-
-
-class Failure(NamedTuple):
-    """One broken rule: its text identifies it, ``name`` is the path (``None`` for ``anyOf`` and so on)."""
-
-    text: str
-    name: str | None
-    type: str
-    value: Any = ""
-    detail: Any = None
-
-
-Check = Callable[[Any, Path, list[Failure], Any], None]
-#: The check of a node for each Python type of JSON data.
-Checks = dict[type, Check | None]
 
 _NULL: Final = type(None)
 _JSON_TYPES: Final[dict[type, tuple[str, str]]] = {
@@ -43,18 +28,6 @@ _JSON_TYPES: Final[dict[type, tuple[str, str]]] = {
     dict: ("object", ""), list: ("array", ""), _NULL: ("null", ""),
 }  # fmt: skip
 _SAFE_INTEGER: Final = float(2**53 - 1)
-
-
-def path_text(path: Path) -> str:
-    """A path as the messages spell it: ``spec.ports[1].name``."""
-    if path is None:
-        return ""
-    parent, name = path[0], path[1]
-    before = path_text(parent)
-    if type(name) is int:
-        return f"{before}[{name}]"
-    # The value of a map always gets a dot, a field only when there is something before it.
-    return f"{before}.{name}" if before or len(path) == 3 else str(name)
 
 
 def value_errors(value: Any, node: Mapping[str, Any], checks: Checks, old: Any, prefix: str = "") -> list[FieldError]:
@@ -100,13 +73,13 @@ def compile_checks(node: Mapping[str, Any]) -> Checks:
     name = str(node.get("format") or "")
     matches = format_check(name) if name else None
     format_name = name if matches is not None else ""
-    junctors = _junctors(node)
+    composition = compile_composition(node, compile_checks)
     enum = _enum(node)
     checks: Checks = {}
     for kind in _JSON_TYPES:
         parts: list[Check | None] = [_type_check(kind, types, format_name, node.get("nullable") is True)]
         if kind is not _NULL:
-            parts.append(junctors)
+            parts.append(composition)
         if kind is str:
             parts.append(_string(node))
             parts.append(_format(format_name, matches) if matches is not None else None)
@@ -382,9 +355,3 @@ def _object(node: Mapping[str, Any]) -> Check | None:
                 errors.append(Failure(f"{name} in body is required", name, field_errors.REQUIRED))
 
     return check
-
-
-def _junctors(node: Mapping[str, Any]) -> Check | None:
-    from kontend.kube.schema.composition import compile_junctors
-
-    return compile_junctors(node)

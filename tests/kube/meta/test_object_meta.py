@@ -9,13 +9,13 @@ import pytest
 from kontend.kube.errors import BadRequest
 from kontend.kube.meta.name_rules import dns1035_label, dns1123_subdomain, path_segment
 from kontend.kube.meta.object_meta import (
-    coerce_object_meta,
     dedup_owner_references,
     finalizer_warnings,
     validate_field_manager,
     validate_object_meta,
     validate_object_meta_update,
 )
+from kontend.kube.openapi.object_meta import coerce_object_meta
 
 OWNER = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d", "uid": "u-1"}
 

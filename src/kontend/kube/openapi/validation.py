@@ -16,11 +16,11 @@ from typing import Any, Final
 from kontend.kube import field_errors
 from kontend.kube.cel.rules import compile_rules, rule_errors
 from kontend.kube.field_errors import FieldError, invalid
-from kontend.kube.schema.embedded_resources import compile_embedded
+from kontend.kube.openapi.embedded_resources import compile_embedded
+from kontend.kube.openapi.value_validation import compile_checks, value_errors
 from kontend.kube.schema.list_types import compile_list_types
-from kontend.kube.schema.structural import as_mapping
+from kontend.kube.schema.openapi_node import as_mapping
 from kontend.kube.schema.tree import MISSING, Schema
-from kontend.kube.schema.value_validation import compile_checks, value_errors
 
 _BLOCKING: Final = frozenset(
     {

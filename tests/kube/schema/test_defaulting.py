@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given, settings
 
+from kontend.kube.openapi.validation import validate
 from kontend.kube.schema.defaulting import apply_defaults, fill_defaults
-from kontend.kube.schema.openapi_validation import validate
 from kontend.kube.schema.pruning import prune
 from kontend.kube.schema.structural import structural_schema
 from kube.custom_objects import SCHEMAS, objects

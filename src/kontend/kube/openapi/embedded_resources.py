@@ -10,7 +10,8 @@ from typing import Any
 
 from kontend.kube.field_errors import FieldError, invalid, required
 from kontend.kube.meta.name_rules import dns1035_label, path_segment
-from kontend.kube.meta.object_meta import coerce_object_meta
+from kontend.kube.meta.object_meta import validate_object_meta
+from kontend.kube.openapi.object_meta import coerce_object_meta
 from kontend.kube.schema.tree import Schema
 
 EmbeddedCheck = Callable[[Any, str, list[FieldError]], None]
@@ -93,8 +94,6 @@ def resource_errors(obj: dict[str, Any], prefix: str) -> list[FieldError]:
 
 
 def _metadata_errors(metadata: Any, where: str) -> list[FieldError]:
-    from kontend.kube.meta.object_meta import validate_object_meta
-
     if not isinstance(metadata, dict):
         return [invalid(where, metadata, "json: cannot unmarshal into Go value of type v1.ObjectMeta")]
     named = metadata if metadata.get("name") else {**metadata, "name": "fakename"}

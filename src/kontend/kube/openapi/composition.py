@@ -11,19 +11,28 @@ from typing import Any
 
 from kontend.kube import field_errors
 from kontend.kube.field_errors import go_quote
+from kontend.kube.openapi.checks import Check, Checks, Compile, Failure, Path, path_text
+from kontend.kube.schema.openapi_node import additional_schema, as_mapping
 from kontend.kube.schema.string_formats import format_check
-from kontend.kube.schema.structural import additional_schema, as_mapping
 from kontend.kube.schema.tree import MISSING
-from kontend.kube.schema.value_validation import Check, Checks, Failure, Path, compile_checks, path_text
-
-_Branch = tuple[Mapping[str, Any], Checks]
 
 
-def compile_junctors(node: Mapping[str, Any]) -> Check | None:
-    """The check of all junctors of a node, or nothing when it has none."""
-    any_of, one_of, all_of = (_branches(node, name) for name in ("anyOf", "oneOf", "allOf"))
+class _Branch:
+    """One of the schemas that are composed, and its compiled checks."""
+
+    __slots__ = ("checks", "compile_checks", "node")
+
+    def __init__(self, node: Mapping[str, Any], compile_checks: Compile) -> None:
+        self.node = node
+        self.compile_checks = compile_checks
+        self.checks: Checks = compile_checks(node)
+
+
+def compile_composition(node: Mapping[str, Any], compile_checks: Compile) -> Check | None:
+    """Compiles ``anyOf``, ``oneOf``, ``allOf`` and ``not`` of a node; None when it has none."""
+    any_of, one_of, all_of = (_branches(node, name, compile_checks) for name in ("anyOf", "oneOf", "allOf"))
     negated = node.get("not")
-    never = _branch(negated) if isinstance(negated, Mapping) else None
+    never = _Branch(negated, compile_checks) if isinstance(negated, Mapping) else None
     if not any_of and not one_of and not all_of and never is None:
         return None
 
@@ -45,20 +54,16 @@ def compile_junctors(node: Mapping[str, Any]) -> Check | None:
     return check
 
 
-def _branches(node: Mapping[str, Any], name: str) -> list[_Branch]:
+def _branches(node: Mapping[str, Any], name: str, compile_checks: Compile) -> list[_Branch]:
     raw = node.get(name)
-    return [_branch(as_mapping(each)) for each in raw] if isinstance(raw, list) else []
-
-
-def _branch(node: Mapping[str, Any]) -> _Branch:
-    return node, compile_checks(node)
+    return [_Branch(as_mapping(schema), compile_checks) for schema in raw] if isinstance(raw, list) else []
 
 
 def _run(branch: _Branch, value: Any, path: Path) -> list[Failure]:
     failures: list[Failure] = []
-    check = branch[1].get(type(value))
+    check = branch.checks.get(type(value))
     if check is not None:
-        # Old values play no part inside a junctor.
+        # Old values play no part inside a composition.
         check(value, path, failures, MISSING)
     return failures
 
@@ -90,11 +95,11 @@ def _check_one(branches: list[_Branch], value: Any, path: Path, errors: list[Fai
 
 
 def _nearest(branches: list[_Branch], results: list[list[Failure]], value: Any) -> list[Failure]:
-    scores = [_matches(branch[0], value) for branch in branches]
+    scores = [_matches(branch.node, value, branch.compile_checks) for branch in branches]
     return results[scores.index(max(scores))]
 
 
-def _matches(node: Mapping[str, Any], value: Any) -> int:
+def _matches(node: Mapping[str, Any], value: Any, compile_checks: Compile) -> int:
     """Returns how many checks of the server's validator pass for this value, counted as the server does."""
     typed = bool(node.get("type")) or node.get("x-kubernetes-int-or-string") is True
     known_format = format_check(str(node.get("format") or "")) is not None
@@ -111,7 +116,7 @@ def _matches(node: Mapping[str, Any], value: Any) -> int:
     total = 0
     if typed or known_format:
         total += 1 if failures else 2
-    total += _junctor_matches(node, value) + 2
+    total += _composition_matches(node, value, compile_checks) + 2
     total += 2  # the enumeration, and the schema as a whole
     if type(value) is str:
         total += 1 + known_format
@@ -119,7 +124,7 @@ def _matches(node: Mapping[str, Any], value: Any) -> int:
         total += 2
     elif type(value) is list:
         items = node.get("items")
-        total += 2 + (sum(_matches(items, item) for item in value) if isinstance(items, Mapping) else 0)
+        total += 2 + (sum(_matches(items, item, compile_checks) for item in value) if isinstance(items, Mapping) else 0)
     elif type(value) is dict:
         total += 1
         properties = as_mapping(node.get("properties"))
@@ -127,19 +132,20 @@ def _matches(node: Mapping[str, Any], value: Any) -> int:
         for key, child in value.items():
             below = as_mapping(properties[key]) if key in properties else additional
             if below is not None:
-                total += _matches(below, child)
+                total += _matches(below, child, compile_checks)
     return total
 
 
-def _junctor_matches(node: Mapping[str, Any], value: Any) -> int:
+def _composition_matches(node: Mapping[str, Any], value: Any, compile_checks: Compile) -> int:
     total = 0
     for name in ("anyOf", "oneOf"):
-        branches = _branches(node, name)
+        branches = _branches(node, name, compile_checks)
         if not branches:
             continue
         valid = [branch for branch in branches if not _run(branch, value, None)]
         if valid and (name == "anyOf" or len(valid) == 1):
-            total += _matches(valid[0][0], value)
+            total += _matches(valid[0].node, value, compile_checks)
         elif not valid:
-            total += max(_matches(branch[0], value) for branch in branches)
-    return total + sum(_matches(branch[0], value) for branch in _branches(node, "allOf"))
+            total += max(_matches(branch.node, value, compile_checks) for branch in branches)
+    all_of = _branches(node, "allOf", compile_checks)
+    return total + sum(_matches(branch.node, value, compile_checks) for branch in all_of)

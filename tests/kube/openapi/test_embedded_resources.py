@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kontend.kube.schema.openapi_validation import validate
+from kontend.kube.openapi.validation import validate
 from kontend.kube.schema.structural import structural_schema
 
 EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}

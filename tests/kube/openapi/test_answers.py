@@ -1,4 +1,4 @@
-"""Pruning, defaulting and validation against what the server's own code answered, recorded in custom_answers.json."""
+"""Pruning, defaulting and validation against what the server's own code answered, recorded in answers.json."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from kontend.kube.openapi.validation import validate
 from kontend.kube.schema.defaulting import apply_defaults
-from kontend.kube.schema.openapi_validation import validate
 from kontend.kube.schema.pruning import prune
 from kontend.kube.schema.structural import structural_schema
 from kontend.kube.schema.tree import MISSING
 
-GROUPS = json.loads((Path(__file__).parent / "custom_answers.json").read_text())
+GROUPS = json.loads((Path(__file__).parent / "answers.json").read_text())
 
 
 @pytest.mark.parametrize("group", [pytest.param(group, id=str(index)) for index, group in enumerate(GROUPS)])

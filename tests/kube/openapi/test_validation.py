@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 
 from kontend.kube.field_errors import required
-from kontend.kube.schema.openapi_validation import scale_errors, validate
+from kontend.kube.openapi.validation import scale_errors, validate
 from kontend.kube.schema.structural import structural_schema
 from kontend.kube.schema.tree import MISSING
 from kube.custom_objects import SCHEMAS, objects

@@ -45,7 +45,7 @@ def canonical_time(text: str, layout: str = SECONDS) -> str | None:
     '2026-01-01T00:00:00Z'
     >>> canonical_time("2026-01-01T00:00:00Z", MICROSECONDS)
     Traceback (most recent call last):
-    kontend.kube.meta.meta_time.TimeError: parsing time "2026-01-01T00:00:00Z" as ...: cannot parse "Z" as ".000000"
+    kontend.kube.encoding.meta_time.TimeError: parsing time "2026-01-01T00:00:00Z" as ...: cannot parse "Z" as ".000000"
     """
     rest = text
     values: list[int] = []

@@ -20,7 +20,7 @@ from kontend.kube.crd.definition import (
     validate_crd_update,
 )
 
-ANSWERS = json.loads((Path(__file__).parent / "crd_answers.json").read_text())
+ANSWERS = json.loads((Path(__file__).parent / "answers.json").read_text())
 KEYWORDS = [
     "type", "properties", "items", "additionalProperties", "anyOf", "not", "default", "pattern", "required", "a",
     "rule", "x-kubernetes-validations", "x-kubernetes-list-type", "x-kubernetes-list-map-keys",
@@ -45,7 +45,7 @@ def definition(**spec: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("answer", [pytest.param(answer, id=str(index)) for index, answer in enumerate(ANSWERS)])
 def test_a_definition_is_refused_in_the_words_of_the_server(answer: dict[str, Any]) -> None:
-    """Against what the server's own code answered, recorded in crd_answers.json (in any order)."""
+    """Against what the server's own code answered, recorded in answers.json (in any order)."""
     crd = copy.deepcopy(answer["crd"])
     default_crd(crd)
     if "old" in answer:

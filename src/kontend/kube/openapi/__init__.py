@@ -1,0 +1,1 @@
+"""Validation of custom resources against the OpenAPI schema of their definition."""
