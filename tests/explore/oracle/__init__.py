@@ -1,0 +1,68 @@
+"""An oracle for the explorer: a brute force of its own that visits every state of a small scenario.
+
+It shares with :mod:`kontend.explore` the types in which users write scenarios, and nothing else: requests go through
+``kontend.cluster.handle``, reconciles through the runtime's ``Api``, events through the runtime's ``requests_for``.
+The engine is compared with it in tests and by ``make fuzz``. This page is the specification that both must meet.
+
+**State.** A state of the system consists of the cluster; for each instance of each controller the version up to
+which its cache of each kind has seen events, its queue, its timers, its memory, the record of its own writes and the
+reconcile under way, if any; and the number of user actions that were taken. A queue is a set, and so are the timers.
+Time stands still.
+
+**Start.** The definitions and objects of the scenario are in the cluster. Every instance has listed every kind that
+its controller declares, and has queued the requests that these objects ask for. An instance runs one reconcile at a
+time.
+
+**Steps.** In every state each of these may happen next, one at a time:
+
+1. An instance without a reconcile under way *starts* one of the requests in its queue. The code runs up to its
+   first call.
+2. A reconcile under way makes one of the calls that it waits for (there are several only when it uses
+   ``asyncio.gather`` or the like), gets the answer, and runs up to its next calls or to its end. A call of the
+   server is one atomic request. A cached read is answered from what the instance's cache of that kind has seen. A
+   reconcile that ends with an error, with ``requeue`` or with ``requeue_after`` sets a timer for its request.
+3. The cache of an instance for one kind *sees the next event* of that kind. The requests that the event asks for
+   are put into the queue. A mapping function is shown the caches of the instance as they are then.
+4. A *timer* fires: its request goes into the queue. An event or a later success does not cancel a timer.
+5. The *user* takes the next action, if the server accepts it in this state; otherwise the action waits.
+
+**Caches.** A kind that the controller does not declare, or declares at another version, has a cache from the first
+cached read of it on, which starts with the present. Its events ask for no reconcile. A read of a subresource goes to
+the server. ``lag`` is the number of events of a kind that a cache may be behind: a write after which it would be
+further behind makes the cache see its oldest events at once, in the order of their versions. With ``lag=0`` every
+cache has seen every event.
+
+**Guards** are those of the runtime's ``Api``. With ``read_your_writes`` a cached read of what the instance wrote is
+not possible before its cache has seen the write, and what the instance deleted is not shown to it. ``delete_all_of``
+is not followed.
+
+**Whole reconciles** (``atomic``). A start and all calls of the reconcile up to its end are one step. A read that
+must wait makes the cache see the events of that kind, up to the write that it waits for, and no others.
+
+**Concurrency within a reconcile.** A call takes no time, so ``sleep`` and timeouts end only when the reconcile waits
+for no call. Concurrent calls are carried out in every order; with ``atomic`` in the order in which they were made.
+
+**Properties of a cluster** (``always``, ``never``, ``sometimes``) are asked of the cluster at the start and after
+every write, also where other steps follow at once. **Properties of a write** are asked of the clusters before and
+after every request that changes something, by a reconcile or by the user.
+
+**Rest.** States that lead only to each other, and which no step leaves, are where a fair run stays. If no step among
+them writes and no reconcile fails, everything has settled: this is a *final state*. If one writes, the scenario
+never *settles*. If none writes and a reconcile fails, it is *retried for ever*. ``eventually`` demands that in each
+such set of states the property holds in at least one of them; where everything has settled the cluster is the same
+in all.
+
+**Same end.** A step *disturbs* if it is a cached read of a kind of which the cache has not seen everything, a start
+while another reconcile is under way, or an action of the user while a reconcile is under way. A final state to which
+no run leads in which nothing disturbs violates *same end*, unless no such run settles at all. Two final states are
+the same if they differ only in resourceVersions, managed fields, generations (observed ones count as how far they
+are behind), and in the names of uids, uuids, generated names and versions wherever they appear.
+
+**Properties of one write** by a reconcile (*lost update*, *vanished element*, *another object*, *observed
+generation*) are defined in :mod:`explore.oracle.writes`.
+
+**Identity of states.** Versions, uids and names are real: they are never used twice, and comparing them means what
+it means in a cluster. Two states are one if they differ only in these, as :mod:`explore.oracle.identifiers`
+explains. Generations are numbers and are not renamed, so a fight over a spec has states without end; for these
+:mod:`explore.oracle.fair_run` decides whether an undisturbed run ever stops writing.
+"""

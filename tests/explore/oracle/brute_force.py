@@ -1,0 +1,223 @@
+"""Visits every state of a scenario and says what is violated and where everything can come to rest."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from explore.oracle.canonical import Canonical
+from explore.oracle.final_states import FinalState
+from explore.oracle.identifiers import TooMany
+from explore.oracle.model import Step, World
+from explore.oracle.transitions import Model
+from kontend.cluster.cluster import Cluster
+from kontend.cluster.state import State
+from kontend.explore import Scenario
+from kontend.explore.scenario import Property
+
+
+@dataclass(slots=True)
+class Findings:
+    """The answer of the oracle."""
+
+    violations: set[str] = field(default_factory=set)
+    ends: list[FinalState] = field(default_factory=list)
+    undisturbed_ends: list[FinalState] = field(default_factory=list)
+    states: int = 0
+    steps: int = 0
+    #: Whether the whole space was visited.
+    closed: bool = True
+    #: One way to each violation, as text.
+    ways: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Edge:
+    target: int
+    wrote: bool
+    failed: bool
+    disturbs: bool
+
+
+class BruteForce:
+    """One visit of all states."""
+
+    def __init__(self, scenario: Scenario, *, limit: int = 30_000) -> None:
+        self.scenario = scenario
+        self.limit = limit
+        self.model = Model(scenario)
+        self.canonical = Canonical(self.model)
+        self.findings = Findings()
+        self._worlds: list[World] = []
+        self._edges: list[list[_Edge]] = []
+        self._from: list[tuple[int, str]] = []
+        self._numbers: dict[bytes, int] = {}
+        self._held: set[str] = set()
+
+    def run(self) -> Findings:
+        """Visit all states, then look at the graph."""
+        found = self.findings
+        waiting = deque([self._number(self.model.initial, (-1, ""))])
+        self._ask(self.model.initial.state, 0, "")
+        try:
+            while waiting:
+                number = waiting.popleft()
+                for step in self.model.steps(self._worlds[number]):
+                    found.steps += 1
+                    known = len(self._worlds)
+                    target = self._number(step.world, (number, step.text))
+                    if target == known:
+                        waiting.append(target)
+                    self._judge(step, number)
+                    self._edges[number].append(_Edge(target, step.wrote, step.failed, step.disturbs))
+                if len(self._worlds) > self.limit:
+                    raise TooMany
+        except TooMany:
+            found.closed = False
+        found.states = len(self._worlds)
+        if found.closed:
+            self._conclude()
+        return found
+
+    def _number(self, world: World, came: tuple[int, str]) -> int:
+        digest = self.canonical.digest(world)
+        number = self._numbers.setdefault(digest, len(self._worlds))
+        if number == len(self._worlds):
+            self._worlds.append(world)
+            self._edges.append([])
+            self._from.append(came)
+        return number
+
+    # Properties of states and of writes
+
+    def _judge(self, step: Step, source: int) -> None:
+        for name in step.wrong:
+            self._violated(name, source, step.text)
+        for before, after in step.writes:
+            for each in self.scenario.properties:
+                if each.arity == 2 and _holds(each, before, after) != (each.mode == "always"):
+                    self._violated(each.name, source, step.text)
+            self._ask(after, source, step.text)
+
+    def _ask(self, state: State, source: int, text: str) -> None:
+        for each in self.scenario.properties:
+            if each.arity == 1 and each.mode != "eventually":
+                holds = _holds(each, state)
+                if each.mode == "sometimes":
+                    if holds:
+                        self._held.add(each.name)
+                elif holds != (each.mode == "always"):
+                    self._violated(each.name, source, text)
+
+    def _violated(self, name: str, source: int, text: str) -> None:
+        if name not in self.findings.violations:
+            self.findings.violations.add(name)
+            self.findings.ways[name] = [*self.way(source), text]
+
+    def way(self, number: int) -> list[str]:
+        """The steps by which a state was first reached."""
+        texts: list[str] = []
+        while number > 0:
+            number, text = self._from[number]
+            texts.append(text)
+        return texts[::-1]
+
+    # Properties of runs
+
+    def _conclude(self) -> None:
+        found = self.findings
+        for each in self.scenario.properties:
+            if each.mode == "sometimes" and each.name not in self._held:
+                found.violations.add(each.name)
+        undisturbed = self._undisturbed()
+        ends: dict[str, tuple[FinalState, int]] = {}
+        calm: dict[str, FinalState] = {}
+        for component in bottom_components([[edge.target for edge in edges] for edges in self._edges]):
+            edges = [edge for number in component for edge in self._edges[number]]
+            wrote, failed = (any(getattr(edge, name) for edge in edges) for name in ("wrote", "failed"))
+            first = min(component)
+            if wrote:
+                self._violated("settles", first, "")
+            elif failed:
+                self._violated("retried for ever", first, "")
+            else:
+                end = FinalState.of(self._worlds[first].state, self._worlds[first].suffixes)
+                ends.setdefault(end.text, (end, first))
+                if undisturbed & component:
+                    calm.setdefault(end.text, end)
+            for each in self.scenario.properties:
+                if each.mode == "eventually" and not any(
+                    _holds(each, self._worlds[number].state) for number in component
+                ):
+                    self._violated(each.name, first, "")
+        found.ends = [end for end, _ in ends.values()]
+        found.undisturbed_ends = list(calm.values())
+        for text, (_, first) in ends.items():
+            if calm and text not in calm:
+                self._violated("same end", first, "")
+
+    def _undisturbed(self) -> set[int]:
+        """The states that are reached without any disturbance."""
+        seen, waiting = {0}, [0]
+        while waiting:
+            for edge in self._edges[waiting.pop()]:
+                if not edge.disturbs and edge.target not in seen:
+                    seen.add(edge.target)
+                    waiting.append(edge.target)
+        return seen
+
+
+def _holds(each: Property, *states: State) -> bool:
+    return bool(each.predicate(*(Cluster(state=state) for state in states)))
+
+
+def bottom_components(targets: list[list[int]]) -> list[set[int]]:
+    """The strongly connected components that no edge leaves (Tarjan's algorithm, without recursion)."""
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    on_stack: set[int] = set()
+    component_of: dict[int, int] = {}
+    components: list[set[int]] = []
+    for root in range(len(targets)):
+        if root in index:
+            continue
+        work = [(root, iter(targets[root]))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            node, following = work[-1]
+            advanced = False
+            for target in following:
+                if target not in index:
+                    index[target] = low[target] = len(index)
+                    stack.append(target)
+                    on_stack.add(target)
+                    work.append((target, iter(targets[target])))
+                    advanced = True
+                    break
+                if target in on_stack:
+                    low[node] = min(low[node], index[target])
+            if advanced:
+                continue
+            work.pop()
+            if work:
+                low[work[-1][0]] = min(low[work[-1][0]], low[node])
+            if low[node] == index[node]:
+                component: set[int] = set()
+                while True:
+                    member = stack.pop()
+                    on_stack.discard(member)
+                    component.add(member)
+                    component_of[member] = len(components)
+                    if member == node:
+                        break
+                components.append(component)
+    left = {
+        component_of[node]
+        for node, following in enumerate(targets)
+        for target in following
+        if component_of[target] != component_of[node]
+    }
+    return [component for number, component in enumerate(components) if number not in left]

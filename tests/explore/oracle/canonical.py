@@ -1,0 +1,102 @@
+"""States as text in which identifiers are renamed: equal texts are states with the same future."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from explore.oracle.identifiers import mark_suffixes, masked, renamed
+from explore.oracle.model import Flight, Instance, World
+from explore.oracle.transitions import Model
+from kontend.cluster.state import State, Version
+from kontend.kube.apply.managed_fields import encode_json
+from kontend.kube.meta.names import Key
+
+
+class Canonical:
+    """The canonical form of the states of one model."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._texts: dict[int, tuple[Version, str]] = {}
+        #: Objects that never change need not be written out.
+        self._first = {
+            id(version): f"first {version.resource_version}"
+            for objects in model.initial.state.kinds.values()
+            for version in objects.values()
+        }
+
+    def digest(self, world: World) -> bytes:
+        """128 bits for a state."""
+        return hashlib.blake2b(self.text(world).encode(), digest_size=16).digest()
+
+    def text(self, world: World) -> str:
+        """A state as text."""
+        parts = [f"acted {world.acted}"]
+        objects = [
+            f"{resource} {key} {self._version(version)}"
+            for resource, versions in world.state.kinds.items()
+            for key, version in versions.items()
+        ]
+        parts += self._sorted(objects, world)
+        for instance in world.instances:
+            parts += self._instance(world, instance)
+        return renamed(mark_suffixes("\n".join(parts), world.suffixes))
+
+    def _sorted(self, lines: list[str], world: World) -> list[str]:
+        if world.suffixes:
+            lines = [mark_suffixes(line, world.suffixes) for line in lines]
+        return sorted(lines, key=lambda line: (masked(line), line))
+
+    def _version(self, version: Version | None) -> str:
+        if version is None:
+            return "-"
+        first = self._first.get(id(version))
+        if first is not None:
+            return first
+        known = self._texts.get(id(version))
+        if known is None:
+            managed = encode_json(version.managed).decode() if version.managed else ""
+            text = f"{version.resource_version} {version.settled} {version.body.decode()} {managed}"
+            known = self._texts[id(version)] = (version, text)
+        return known[1]
+
+    def _instance(self, world: World, instance: Instance) -> Iterator[str]:
+        yield f"instance {instance.controller}"
+        positions = dict(instance.positions)
+        for kind, position in instance.positions:
+            yield kind if kind not in self._model.controllers[instance.controller].kinds else ""
+            for change in self._model.pending(world.state, kind, position):
+                yield f"{change.key} {change.resource_version} {self._version(change.old)} {self._version(change.new)}"
+        yield from self._sorted([f"queued {key}" for key in instance.queue], world)
+        yield from self._sorted([f"timer {key}" for key in instance.timers], world)
+        yield instance.memory.decode()
+        if instance.flight is None:
+            yield from self._own(world.state, positions, instance.versions, instance.deleted)
+        else:
+            yield from self._flight(world.state, positions, instance.flight)
+
+    def _own(
+        self,
+        state: State,
+        positions: dict[str, int],
+        versions: tuple[tuple[tuple[str, Key], int], ...],
+        deleted: tuple[str, ...],
+    ) -> Iterator[str]:
+        if self._model.guards.read_your_writes:
+            for (kind, key), version in versions:
+                if kind in positions and any(
+                    change.resource_version <= version for change in self._model.pending(state, kind, positions[kind])
+                ):
+                    yield f"wrote {kind} {key} {version}"
+            yield f"deleted {deleted}"
+
+    def _flight(self, state: State, positions: dict[str, int], flight: Flight) -> Iterator[str]:
+        yield f"flight {flight.request} {flight.memory.decode()}"
+        yield f"{list(flight.followed)}"
+        yield from self._own(state, positions, flight.versions, flight.deleted)
+        yield f"{[each if not isinstance(each, Exception) else str(each) for each in flight.local]}"
+        for answer in flight.answers:
+            error = answer.error
+            shown = answer.body.decode() if error is None else f"{type(error).__name__} {error}"
+            yield f"{answer.number} {shown}"

@@ -1,0 +1,83 @@
+"""Compares the explorer with the oracle: the properties that are violated, and the states in which everything rests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from explore.oracle.brute_force import BruteForce, Findings
+from explore.oracle.fair_run import keeps_writing
+from kontend.explore import Reductions, Scenario, Verdict, check
+
+OFF: Final = Reductions(
+    symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, sleep=False, persistent=False
+)
+#: The ways in which the explorer can be asked, by name.
+WAYS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "default": {},
+    "reductions off": {"reductions": OFF},
+    "depth": {"search": "depth"},
+    "two processes": {"jobs": 2},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The answer of the oracle to a scenario."""
+
+    findings: Findings
+    #: Whether an undisturbed fair run writes for ever; only asked where the space is not finite.
+    endless: bool = False
+
+    @property
+    def decided(self) -> bool:
+        """Whether the explorer can be compared with it."""
+        return self.findings.closed or self.endless
+
+
+def expected(scenario: Scenario, *, limit: int = 30_000) -> Expected:
+    """Ask the oracle."""
+    findings = BruteForce(scenario, limit=limit).run()
+    return Expected(findings, endless=not findings.closed and keeps_writing(scenario))
+
+
+def explored(scenario: Scenario, way: str = "default", *, worlds: int = 200_000) -> Verdict:
+    """Ask the explorer, in one of the ways."""
+    options = dict(WAYS[way])
+    reductions = options.pop("reductions", scenario.reductions)
+    bounds = replace(scenario.bounds, worlds=min(worlds, scenario.bounds.worlds))
+    return check(replace(scenario, reductions=reductions, bounds=bounds), **options)
+
+
+def differences(wanted: Expected, verdict: Verdict) -> list[str]:
+    """The points in which the explorer contradicts the oracle, a sentence each."""
+    found = []
+    names = {violation.property for violation in verdict.violations}
+    if not wanted.findings.closed:
+        if wanted.endless and verdict.ok:
+            found.append("the explorer says that all holds; a fair run never stops writing")
+        return found
+    if not verdict.closed:
+        found.append(f"the explorer stopped, because {verdict.stopped}; there are {wanted.findings.states} states")
+        return found
+    for name in sorted(wanted.findings.violations - names):
+        found.append(f"missed: {name} is violated, by {wanted.findings.ways.get(name)}")
+    for name in sorted(names - wanted.findings.violations):
+        found.append(f"false alarm: {name} holds; the explorer says: {_sentence(verdict, name)}")
+    ends = wanted.findings.ends
+    lost = [end for end in ends if not any(end.matches(state) for state in verdict.end_states)]
+    invented = [state for state in verdict.end_states if not any(end.matches(state) for end in ends)]
+    if lost:
+        found.append(f"{len(lost)} of {len(ends)} final states missed, such as {_last_lines(lost[0].objects)}")
+    if invented:
+        found.append(f"{len(invented)} of {len(verdict.end_states)} final states do not exist")
+    return found
+
+
+def _sentence(verdict: Verdict, name: str) -> str:
+    return next(f"{each.sentence} {list(each.moves)}" for each in verdict.violations if each.property == name)
+
+
+def _last_lines(objects: tuple[str, ...]) -> list[str]:
+    return [line for line in objects if not line.startswith(("namespaces ", "customresourcedefinitions"))]

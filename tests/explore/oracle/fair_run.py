@@ -1,0 +1,60 @@
+"""Follows one undisturbed fair run: caches up to date, one reconcile at a time, each request in its turn.
+
+It decides one thing for scenarios with states without end, such as those in which a generation grows for ever: such a
+run that still writes after many rounds never settles.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from explore.oracle.identifiers import TooMany
+from explore.oracle.model import Step, World
+from explore.oracle.transitions import Model
+from kontend.explore import Scenario
+
+
+def keeps_writing(scenario: Scenario, *, reconciles: int = 150) -> bool:
+    """Whether a fair run still writes in the last third of so many reconciles."""
+    model = Model(scenario)
+    world = model.initial
+    turns: deque[str] = deque()
+    run = wrote = 0
+    try:
+        while run < reconciles:
+            step = _next(model, world, turns)
+            if step is None:
+                return False
+            run += " starts " in step.text
+            wrote += step.wrote and run > reconciles * 2 // 3
+            world = step.world
+    except TooMany:
+        return True  # identifiers are used up by writes only
+    return wrote > 0
+
+
+def _next(model: Model, world: World, turns: deque[str]) -> Step | None:
+    """The next step of the run: caches first, then the reconcile under way, the user, timers, and whose turn it is."""
+    steps = {step.text: step for step in model.steps(world)}
+    for part in (": cache sees ", ": cached ", ": get ", ": list "):
+        for text, step in steps.items():
+            if part in text:
+                return step
+    for text, step in steps.items():
+        if text.startswith("user "):
+            if not any(instance.flight for instance in world.instances):
+                return step
+        elif ": timer of " not in text and " starts " not in text:
+            return step
+    for text, step in steps.items():
+        if ": timer of " in text:
+            return step
+    starts = [text for text in steps if " starts " in text]
+    for text in starts:
+        if text not in turns:
+            turns.append(text)
+    for text in list(turns):
+        turns.remove(text)
+        if text in starts:
+            return steps[text]
+    return None

@@ -1,0 +1,90 @@
+"""The data of the oracle: a state of the whole system and its parts, all immutable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kontend.cluster.state import State
+from kontend.kube.meta.names import Key
+from kontend.runtime.client.call import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one call: JSON, or the error that the server raised."""
+
+    number: int
+    body: bytes
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A reconcile under way: enough to run it again from its start to where it waits now."""
+
+    request: Key
+    #: The memory with which it began, as JSON.
+    memory: bytes
+    #: The instance's own writes when it began.
+    versions: tuple[tuple[tuple[str, Key], int], ...]
+    deleted: tuple[str, ...]
+    #: The kinds that the instance's cache followed when it began.
+    followed: tuple[str, ...]
+    #: Answers in the order in which they came.
+    answers: tuple[Answer, ...] = ()
+    #: Uuids, and lookups of kinds, in the order in which the code asked for them.
+    local: tuple[Any, ...] = ()
+    #: Calls that wait for an answer; more than one when the reconcile makes calls at the same time.
+    calls: tuple[tuple[int, Call], ...] = ()
+    #: Versions of objects that it was shown: resource, key, resourceVersion.
+    met: tuple[tuple[str, Key, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One running copy of a controller, with caches, a queue and a memory of its own."""
+
+    controller: int
+    #: The resourceVersion up to which the cache of each kind has seen events.
+    positions: tuple[tuple[str, int], ...]
+    queue: frozenset[Key]
+    #: Requests that wait for a retry or for ``requeue_after``.
+    timers: frozenset[Key]
+    #: Declared memory, as JSON.
+    memory: bytes
+    versions: tuple[tuple[tuple[str, Key], int], ...] = ()
+    deleted: tuple[str, ...] = ()
+    flight: Flight | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A state of the whole system."""
+
+    state: State
+    instances: tuple[Instance, ...]
+    #: How many of the user's actions were taken.
+    acted: int = 0
+    #: How many numbers were used up for uids, uuids and generated names.
+    issued: int = 0
+    #: Suffixes of generated names so far.
+    suffixes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that happened, and the state after it."""
+
+    text: str
+    world: World
+    #: Whether the cluster changed.
+    wrote: bool = False
+    #: Whether a reconcile ended with an error.
+    failed: bool = False
+    #: Whether it disturbs: a stale read, a start beside another reconcile, a user who acts during one.
+    disturbs: bool = False
+    #: Names of built-in properties that a write violates.
+    wrong: tuple[str, ...] = ()
+    #: The clusters before and after each write, in order.
+    writes: tuple[tuple[State, State], ...] = ()

@@ -1,0 +1,380 @@
+"""The transition function of the oracle: every step that is possible in a state, with nothing left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from explore.oracle.conversation import Outside, Ran, remembered, run
+from explore.oracle.identifiers import empty, numbered, suffix, used
+from explore.oracle.model import Answer, Flight, Instance, Step, World
+from explore.oracle.writes import wrong_writes
+from kontend.cluster.cluster import Cluster
+from kontend.cluster.handle import handle
+from kontend.cluster.request import ApiRequest
+from kontend.cluster.resources import Resource
+from kontend.cluster.seed import resource_of, seed, seed_order
+from kontend.cluster.state import Change, State
+from kontend.cluster.storage import read_back
+from kontend.explore import Scenario
+from kontend.kube.errors import ApiError, BadRequest, from_status
+from kontend.kube.meta.names import Key, parse_kind
+from kontend.runtime.cache.views import Cache
+from kontend.runtime.client.call import METHODS, Call, path_of
+from kontend.runtime.controller import requests_for
+from kontend.runtime.predicates import Event
+
+USER = "user"
+
+
+class Model:
+    """A scenario as a transition system."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.lag = scenario.bounds.lag
+        self.atomic = scenario.bounds.atomic
+        self.guards = scenario.guards
+        state, issued = empty()
+        for obj in sorted((*scenario.crds, *scenario.objects), key=seed_order):
+            state = seed(numbered(state, issued), obj, manager=USER)
+            issued += used(state, issued)
+        self.controllers = scenario.running(Cluster(state=state, manager=USER))
+        instances = tuple(
+            self._first(state, index)
+            for index in range(len(self.controllers))
+            for _ in range(scenario.bounds.concurrent)
+        )
+        self.initial = World(state, instances, issued=issued)
+
+    def _first(self, state: State, index: int) -> Instance:
+        """An instance that has just listed everything."""
+        controller = self.controllers[index]
+        positions = tuple((kind, state.resource_version) for kind in controller.kinds)
+        instance = Instance(index, positions, frozenset(), frozenset(), remembered(controller))
+        queue = {
+            request
+            for kind in controller.kinds
+            for obj in self._objects(state, kind, state.resource_version)
+            for request in self._requests(state, instance, Event(kind, None, obj))
+        }
+        return replace(instance, queue=frozenset(queue))
+
+    # Caches
+
+    def _resource(self, state: State, kind: str) -> Resource:
+        return resource_of(state.registry, parse_kind(kind))
+
+    def _objects(self, state: State, kind: str, position: int) -> list[dict[str, Any]]:
+        """The objects of a kind as they were at a version."""
+        resource = self._resource(state, kind)
+        return [read_back(resource, version) for _, version in sorted(state.objects_at(resource.key, position).items())]
+
+    def pending(self, state: State, kind: str, position: int) -> list[Change]:
+        """The changes that a cache has not seen."""
+        return state.changes_since(position, self._resource(state, kind).key)
+
+    def _cache(self, state: State, instance: Instance) -> Cache:
+        cache = Cache(monotonic=False)
+        indexes = self.controllers[instance.controller].indexes
+        for kind, position in instance.positions:
+            view = cache.view(kind, plural=self._resource(state, kind).plural)
+            for name, indexer in indexes.get(kind, {}).items():
+                view.add_index(name, indexer)
+            view.replace(self._objects(state, kind, position), position)
+        return cache
+
+    def _requests(self, state: State, instance: Instance, event: Event) -> list[Key]:
+        controller = self.controllers[instance.controller]
+        if event.kind not in controller.kinds:
+            return []
+        looks = bool(controller.watches) or event.kind not in (controller.kind, *controller.owns)
+        cache = self._cache(state, instance) if looks else Cache()
+        namespaced = self._resource(state, controller.kind).namespaced
+        return [Key(*each) for each in requests_for(controller, event, cache, namespaced=namespaced)]
+
+    def _delivered(self, state: State, instance: Instance, kind: str, change: Change) -> Instance:
+        """An instance whose cache has seen one more event."""
+        resource = self._resource(state, kind)
+        old = read_back(resource, change.old) if change.old is not None else None
+        new = read_back(resource, change.new) if change.new is not None else None
+        if new is None and old is not None:
+            old["metadata"]["resourceVersion"] = str(change.resource_version)
+        positions = dict(instance.positions) | {kind: change.resource_version}
+        instance = replace(instance, positions=tuple(positions.items()))
+        requests = self._requests(state, instance, Event(kind, old, new))
+        return replace(instance, queue=instance.queue | set(requests))
+
+    def _within_lag(self, world: World) -> World:
+        """Deliver, oldest first, what keeps a cache further behind than the bound."""
+        instances = []
+        for instance in world.instances:
+            while True:
+                late = [
+                    (changes[0].resource_version, index, kind, changes[0])
+                    for index, (kind, position) in enumerate(instance.positions)
+                    if len(changes := self.pending(world.state, kind, position)) > self.lag
+                ]
+                if not late:
+                    break
+                _, _, kind, change = min(late, key=lambda entry: entry[:2])
+                instance = self._delivered(world.state, instance, kind, change)
+            instances.append(instance)
+        return replace(world, instances=tuple(instances))
+
+    # Steps
+
+    def steps(self, world: World) -> Iterator[Step]:
+        """All that can happen next."""
+        busy = any(instance.flight is not None for instance in world.instances)
+        for index, instance in enumerate(world.instances):
+            name = f"{self.controllers[instance.controller].name}[{index}]"
+            if instance.flight is None:
+                for request in sorted(instance.queue):
+                    yield self._start(world, index, request, f"{name} starts {request}", busy)
+            else:
+                for number, call in instance.flight.calls:
+                    if not self._waits(world.state, instance, call):
+                        yield self._call(world, index, number, f"{name}: {call}")
+            for request in sorted(instance.timers):
+                ready = replace(instance, timers=instance.timers - {request}, queue=instance.queue | {request})
+                yield Step(f"{name}: timer of {request}", _with(world, index, ready))
+            for kind, position in instance.positions:
+                for change in self.pending(world.state, kind, position)[:1]:
+                    told = self._delivered(world.state, instance, kind, change)
+                    text = f"{name}: cache sees {change.type} {kind} {change.key}"
+                    yield Step(text, _with(world, index, told))
+        if world.acted < len(self.scenario.actions):
+            yield from self._act(world, busy)
+
+    def _act(self, world: World, busy: bool) -> Iterator[Step]:
+        action = self.scenario.actions[world.acted]
+        cluster = Cluster(state=numbered(world.state, world.issued), manager=USER)
+        try:
+            action.perform(cluster)
+        except ApiError:
+            return  # not possible now; perhaps later
+        after = self._committed(replace(world, acted=world.acted + 1), cluster.state)
+        writes = ((world.state, after.state),) if _changed(world.state, after.state) else ()
+        yield Step(f"user {action.text}", after, wrote=bool(writes), disturbs=busy, writes=writes)
+
+    def _committed(self, world: World, state: State) -> World:
+        """The world after the server answered a request in a state that was numbered."""
+        count = used(state, world.issued)
+        generated = [
+            change.new.content()["metadata"]
+            for change in state.changes_since(world.state.resource_version)
+            if change.new is not None and change.old is None
+        ]
+        known = [
+            text
+            for each in range(count)
+            if (text := suffix(state, state.serial - each))
+            and any(metadata.get("generateName", "") + text == metadata["name"] for metadata in generated)
+        ]
+        world = replace(world, state=state, issued=world.issued + count, suffixes=(*world.suffixes, *known))
+        return self._within_lag(world)
+
+    def _start(self, world: World, index: int, request: Key, text: str, busy: bool) -> Step:
+        instance = world.instances[index]
+        followed = tuple(kind for kind, _ in instance.positions)
+        flight = Flight(request, instance.memory, instance.versions, instance.deleted, followed)
+        taken = replace(instance, queue=instance.queue - {request}, flight=flight)
+        step = self._continue(Step(text, _with(world, index, taken), disturbs=busy), index)
+        while self.atomic and (now := step.world.instances[index]).flight is not None:
+            number, call = now.flight.calls[0]
+            step = _then(step, self._call(self._awaited(step.world, index, call), index, number, text))
+        return step
+
+    def _awaited(self, world: World, index: int, call: Call) -> World:
+        """The world in which a read need not wait any more, for a reconcile that nothing may interrupt."""
+        while self._waits(world.state, world.instances[index], call):
+            instance = world.instances[index]
+            change = self.pending(world.state, call.kind, dict(instance.positions)[call.kind])[0]
+            world = _with(world, index, self._delivered(world.state, instance, call.kind, change))
+        return world
+
+    def _waits(self, state: State, instance: Instance, call: Call) -> bool:
+        """Whether a read must wait for the cache to see the instance's own write."""
+        position = dict(instance.positions).get(call.kind)
+        if not call.cached or call.subresource or position is None or not call.at_least:
+            return False
+        return any(each.resource_version <= call.at_least for each in self.pending(state, call.kind, position))
+
+    # Reconciles
+
+    def _continue(self, step: Step, index: int) -> Step:
+        """Run the user's code up to its next calls, or to its end."""
+        world = step.world
+        instance = world.instances[index]
+        flight = instance.flight
+        assert flight is not None
+        controller = self.controllers[instance.controller]
+        drawn = [world.issued]
+
+        def fresh_uuid() -> str:
+            _, uuid = numbered(world.state, drawn[0]).next_uid()
+            drawn[0] += 1
+            return uuid
+
+        def is_namespaced(kind: str) -> bool:
+            return self._resource(world.state, kind).namespaced
+
+        outside = Outside(Cluster(state=world.state).now, fresh_uuid, is_namespaced)
+        ran = run(controller, self.guards, flight, outside)
+        world = replace(world, issued=drawn[0])
+        if not ran.ended:
+            waiting = replace(instance, flight=replace(flight, calls=ran.calls, local=ran.local))
+            return replace(step, world=_with(world, index, waiting))
+        ended = self._ended(world.state, instance, flight.request, ran)
+        return replace(step, world=_with(world, index, ended), failed=ran.error is not None)
+
+    def _ended(self, state: State, instance: Instance, request: Key, ran: Ran) -> Instance:
+        """An instance after a reconcile: its memory, its own writes, and the request again if it asked for that."""
+        if ran.error is not None and not isinstance(ran.error, Exception):
+            raise ran.error
+        assert ran.writes is not None
+        positions = dict(instance.positions)
+        versions: tuple[tuple[tuple[str, Key], int], ...] = ()
+        deleted: tuple[str, ...] = ()
+        if self.guards.read_your_writes:  # nobody asks otherwise
+            versions = tuple(
+                (entry, version)
+                for entry, version in sorted(ran.writes.versions.items())
+                if any(
+                    change.resource_version <= version
+                    for change in self.pending(state, entry[0], positions.get(entry[0], state.resource_version))
+                )
+            )
+            shown = {
+                obj["metadata"]["uid"]
+                for kind, position in instance.positions
+                if ran.writes.deleted and self.pending(state, kind, position)
+                for obj in self._objects(state, kind, position)
+            }
+            deleted = tuple(uid for uid in ran.writes.deleted if uid in shown)
+        queue, timers = instance.queue, instance.timers
+        if ran.error is not None:
+            timers |= {request}
+        elif ran.result is not None and ran.result.requeue_after is not None:
+            if ran.result.requeue_after > 0:
+                timers |= {request}
+            else:
+                queue |= {request}
+        elif ran.result is not None and ran.result.requeue:
+            timers |= {request}
+        return replace(
+            instance,
+            flight=None,
+            memory=ran.memory,
+            versions=versions,
+            deleted=deleted,
+            queue=queue,
+            timers=timers,
+        )
+
+    def _call(self, world: World, index: int, number: int, text: str) -> Step:
+        """Carry out one call of a reconcile and run its code up to the next one."""
+        instance = world.instances[index]
+        flight = instance.flight
+        assert flight is not None
+        call = dict(flight.calls)[number]
+        if call.cached and not call.subresource:
+            step, answer = self._read_cache(world, index, call, text)
+        else:
+            step, answer = self._ask_server(world, index, call, text)
+        instance = step.world.instances[index]
+        flight = instance.flight
+        assert flight is not None
+        met = (*flight.met, *_shown(call, answer, self, step.world.state))
+        flight = replace(flight, answers=(*flight.answers, replace(answer, number=number)), met=met)
+        return self._continue(replace(step, world=_with(step.world, index, replace(instance, flight=flight))), index)
+
+    def _read_cache(self, world: World, index: int, call: Call, text: str) -> tuple[Step, Answer]:
+        instance = world.instances[index]
+        try:
+            self._resource(world.state, call.kind)
+        except ApiError as error:
+            return Step(text, world), Answer(0, b"", error)
+        positions = dict(instance.positions)
+        if call.kind not in positions:  # a cache is kept from the first read on
+            positions[call.kind] = world.state.resource_version
+            instance = replace(instance, positions=tuple(positions.items()))
+            world = _with(world, index, instance)
+        stale = bool(self.pending(world.state, call.kind, positions[call.kind]))
+        try:
+            answer = Answer(0, orjson.dumps(self._cache(world.state, instance).answer(call)))
+        except ApiError as error:
+            answer = Answer(0, b"", error)
+        return Step(text, world, disturbs=stale), answer
+
+    def _ask_server(self, world: World, index: int, call: Call, text: str) -> tuple[Step, Answer]:
+        controller = self.controllers[world.instances[index].controller]
+        try:
+            resource = self._resource(world.state, call.kind)
+        except ApiError as error:
+            return Step(text, world), Answer(0, b"", error)
+        request = ApiRequest(
+            METHODS[call.verb],
+            path_of(call, resource.plural, namespaced=resource.namespaced),
+            {name: (value,) for name, value in call.query if name != "index"},
+            call.body,
+            content_type=call.content_type,
+            user_agent=controller.name,
+        )
+        state, response = handle(numbered(world.state, world.issued), request)
+        if response.code >= 400:
+            known = isinstance(response.body, dict)
+            refusal = from_status(response.body) if known else BadRequest(str(response.body))
+            return Step(text, world), Answer(0, b"", refusal)
+        answer = Answer(0, orjson.dumps(response.body))
+        if not _changed(world.state, state):
+            return Step(text, world), answer
+        flight = world.instances[index].flight
+        assert flight is not None
+        wrong = wrong_writes(world.state, state, call, flight.met, orjson.loads(answer.body))
+        after = self._committed(world, state)
+        return Step(text, after, wrote=True, wrong=tuple(sorted(wrong)), writes=((world.state, state),)), answer
+
+
+def _with(world: World, index: int, instance: Instance) -> World:
+    instances = list(world.instances)
+    instances[index] = instance
+    return replace(world, instances=tuple(instances))
+
+
+def _then(first: Step, second: Step) -> Step:
+    """Two steps as one."""
+    return Step(
+        first.text,
+        second.world,
+        wrote=first.wrote or second.wrote,
+        failed=first.failed or second.failed,
+        disturbs=first.disturbs or second.disturbs,
+        wrong=(*first.wrong, *second.wrong),
+        writes=(*first.writes, *second.writes),
+    )
+
+
+def _changed(before: State, after: State) -> bool:
+    return before.resource_version != after.resource_version
+
+
+def _shown(call: Call, answer: Answer, model: Model, state: State) -> list[tuple[str, Key, int]]:
+    """The versions of objects that an answer shows."""
+    if answer.error is not None:
+        return []
+    body = orjson.loads(answer.body)
+    items = body.get("items") if isinstance(body.get("items"), list) else [body]
+    resource = model._resource(state, call.kind)
+    found = []
+    for item in items or ():
+        metadata = item.get("metadata") or {}
+        version, name = metadata.get("resourceVersion"), metadata.get("name")
+        if version and name:
+            namespace = (metadata.get("namespace") or "") if resource.namespaced else ""
+            found.append((resource.key, Key(namespace, name), int(version)))
+    return found
