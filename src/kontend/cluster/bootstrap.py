@@ -23,9 +23,8 @@ from kontend.cluster.times import rfc3339
 from kontend.kube.builtin.pod_admission import SYSTEM_CLASSES
 from kontend.kube.builtin.service_allocation import API_SERVER_IP, CLUSTER_IPS
 from kontend.kube.encoding.json_text import canonical
+from kontend.kube.json_types import Object
 from kontend.kube.meta.names import Key, kind_of
-
-Object = dict[str, Any]
 
 #: An address for documentation: endpoints may not name the loopback address, where the server usually listens.
 _ADDRESS: Final = "192.0.2.1"

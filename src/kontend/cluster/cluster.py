@@ -23,9 +23,9 @@ from kontend.cluster.times import rfc3339
 from kontend.cluster.verbs.watch import Event
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import BadRequest, from_status, not_found
+from kontend.kube.json_types import Object
 from kontend.kube.meta.names import BadName, GroupVersionKind, Key, kind_of, parse_kind
 
-Object = dict[str, Any]
 Objects = list[Object]
 Events = list[Event]
 Warnings = list[str]

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final, Literal
 
 from kontend.kube.field_errors import FieldError, go_quote
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_subdomain
 
-Json = dict[str, Any]
 #: The stored objects of a cluster-scoped kind, by group and kind: what admission may look at.
 ListObjects = Callable[[str, str], Iterable[Mapping[str, Any]]]
 FieldPath = tuple[str, ...]

@@ -7,7 +7,8 @@ from typing import Any
 
 from kontend.kube.errors import conflict
 from kontend.kube.field_errors import FieldError, not_supported, required
-from kontend.kube.strategy import Json, metadata_of
+from kontend.kube.json_types import Json
+from kontend.kube.strategy import metadata_of
 
 
 def validate_binding(binding: Mapping[str, Any]) -> list[FieldError]:

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kontend.kube import errors
+from kontend.kube.json_types import Json
 from kontend.kube.meta.names import Key
 from kontend.kube.meta.selectors import selector_from_json
-
-Json = dict[str, Any]
 
 _REFUSED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _MOST_DISRUPTED: Final = 2000

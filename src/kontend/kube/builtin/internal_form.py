@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from kontend.kube.builtin.internal_types import TYPES
 from kontend.kube.field_errors import Verbatim
-from kontend.kube.strategy import Json
+from kontend.kube.json_types import Json
 
 _ZERO: Mapping[str, Any] = {"s": "", "n": 0, "b": False, "q": "0", "i": 0, "t": None}
 #: These are fields of the pod in the API, but of its security context inside.

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kontend.kube.errors import forbidden
-from kontend.kube.strategy import Json, ListObjects
+from kontend.kube.json_types import Json
+from kontend.kube.strategy import ListObjects
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"

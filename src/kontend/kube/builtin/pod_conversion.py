@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kontend.kube.strategy import Json
+from kontend.kube.json_types import Json
 
 _INIT_CONTAINER_ANNOTATIONS: Final = tuple(
     f"pod.{stage}.kubernetes.io/init-container{what}" for stage in ("beta", "alpha") for what in ("s", "-statuses")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kontend.kube.field_errors import FieldError, invalid
-from kontend.kube.strategy import Json
+from kontend.kube.json_types import Json
 
 #: Where the number of replicas stands, for the managed fields of the two views.
 REPLICAS_PATH: Final = ("spec", "replicas")

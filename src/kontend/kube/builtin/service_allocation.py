@@ -16,7 +16,7 @@ from kontend.kube import errors
 from kontend.kube.builtin.service_shape import has_cluster_ip, needs_health_check_port, needs_node_ports
 from kontend.kube.builtin.validation.networking.service import validate_cluster_ips
 from kontend.kube.field_errors import FieldError, invalid
-from kontend.kube.strategy import Json
+from kontend.kube.json_types import Json
 
 CLUSTER_IPS: Final = IPv4Network("10.0.0.0/24")
 NODE_PORTS: Final = range(30000, 32768)

@@ -9,13 +9,14 @@ from typing import Any, ClassVar, Final
 
 from kontend.kube.errors import internal_error
 from kontend.kube.field_errors import FieldError, go_value, invalid
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_subdomain
 from kontend.kube.meta.names import api_version
 from kontend.kube.meta.object_meta import finalizer_warnings, validate_object_meta, validate_object_meta_update
 from kontend.kube.openapi.validation import validate
 from kontend.kube.schema.structural import structural_schema
 from kontend.kube.schema.tree import Schema
-from kontend.kube.strategy import SPEC, STATUS, Json, WithOwnFieldLabels, take_over
+from kontend.kube.strategy import SPEC, STATUS, WithOwnFieldLabels, take_over
 
 _SCALE_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 

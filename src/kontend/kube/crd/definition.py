@@ -10,12 +10,11 @@ from kontend.kube.crd.names import names_errors
 from kontend.kube.crd.spec import Strictness, all_nodes, new_strictness, spec_errors, update_strictness
 from kontend.kube.field_errors import FieldError, go_quote, invalid, required
 from kontend.kube.golang.url import UrlError, parse_request_uri
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_subdomain
 from kontend.kube.meta.object_meta import validate_object_meta, validate_object_meta_update
 from kontend.kube.schema.openapi_node import as_mapping
 from kontend.kube.schema.string_formats import format_check
-
-Json = dict[str, Any]
 
 _APPROVAL: Final = "api-approved.kubernetes.io"
 _SEE: Final = "see https://github.com/kubernetes/enhancements/pull/1111"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from kontend.kube.cel.field_paths import FieldPathError, find_field
 from kontend.kube.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required, too_many
 from kontend.kube.golang.url import UrlError, parse_request_uri
 from kontend.kube.meta.name_rules import dns1035_label, dns1123_subdomain
-from kontend.kube.schema.openapi_node import as_mapping
-
-Node = Mapping[str, Any]
+from kontend.kube.schema.openapi_node import Node, as_mapping
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")

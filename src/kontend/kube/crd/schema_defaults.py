@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from kontend.kube.cel.rules import rule_errors, rule_tree
 from kontend.kube.field_errors import FieldError, invalid
 from kontend.kube.openapi.embedded_resources import compile_embedded
 from kontend.kube.openapi.value_validation import compile_checks, value_errors
 from kontend.kube.schema.old_values import same_json
-from kontend.kube.schema.openapi_node import as_mapping
+from kontend.kube.schema.openapi_node import Node, as_mapping
 from kontend.kube.schema.pruning import prune_copy
 from kontend.kube.schema.structural import structural_node
 from kontend.kube.schema.tree import MISSING
-
-Node = Mapping[str, Any]
 
 
 def default_errors(node: Node, path: str, *, pruned: bool) -> list[FieldError]:

@@ -17,9 +17,7 @@ from kontend.kube.cel.schema_types import MOST_REQUEST_BYTES, Declaration, decla
 from kontend.kube.crd.internal_form import shown
 from kontend.kube.crd.structural_rules import conversion_problem
 from kontend.kube.field_errors import FieldError, forbidden, internal, invalid, not_supported, required
-from kontend.kube.schema.openapi_node import as_mapping
-
-Node = Mapping[str, Any]
+from kontend.kube.schema.openapi_node import Node, as_mapping
 
 #: The types of OpenAPI that a schema may name.
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")

@@ -21,11 +21,9 @@ from kontend.kube.crd.structural_rules import conversion_problem, structural_err
 from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
 from kontend.kube.meta.name_rules import dns1035_label, dns1123_subdomain
 from kontend.kube.schema.old_values import same_json
-from kontend.kube.schema.openapi_node import as_mapping
+from kontend.kube.schema.openapi_node import Node, as_mapping
 from kontend.kube.schema.pruning import prune_copy
 from kontend.kube.schema.structural import structural_node
-
-Node = Mapping[str, Any]
 
 _ROOT_FIELDS: Final = (
     "Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum", "ExclusiveMinimum", "MaxLength",

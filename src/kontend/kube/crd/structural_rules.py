@@ -10,9 +10,7 @@ from typing import Any, Final
 
 from kontend.kube.field_errors import FieldError, forbidden, invalid, required
 from kontend.kube.golang.regexp import RegexpError, compile_regexp
-from kontend.kube.schema.openapi_node import as_mapping
-
-Node = Mapping[str, Any]
+from kontend.kube.schema.openapi_node import Node, as_mapping
 
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 _EMPTY_TYPE: Final = {

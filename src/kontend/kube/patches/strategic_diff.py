@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kontend.kube.errors import ApiError
+from kontend.kube.json_types import Json
 from kontend.kube.patches.strategic_rules import (
     DELETIONS,
     MARKER,
@@ -26,8 +27,6 @@ from kontend.kube.patches.strategic_rules import (
     strategy_of,
 )
 from kontend.kube.schema.tree import Schema
-
-Json = dict[str, Any]
 
 
 def strategic_patch_diff(old: Mapping[str, Any], new: Mapping[str, Any], schema: Schema) -> Json:

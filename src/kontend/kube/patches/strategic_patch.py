@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kontend.kube.errors import BadRequest
+from kontend.kube.json_types import Json
 from kontend.kube.patches.merge_patch import without_nulls
 from kontend.kube.patches.strategic_rules import (
     DELETIONS,
@@ -37,8 +38,6 @@ from kontend.kube.patches.strategic_rules import (
     strategy_of,
 )
 from kontend.kube.schema.tree import Schema
-
-Json = dict[str, Any]
 
 _BAD_PRIMITIVE_LIST: Final = "invalid patch format of primitive list"
 _BAD_RETAIN_KEYS: Final = "invalid patch format of retainKeys"

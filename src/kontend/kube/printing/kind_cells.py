@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
+from kontend.kube.json_types import JsonView
 from kontend.kube.printing.ages import age
 from kontend.kube.printing.pod_cells import pod_cells, pod_conditions
 from kontend.kube.printing.shared_cells import (
     NONE,
     UNSET,
-    Json,
     age_of,
     first_few,
     labels_text,
@@ -33,25 +33,25 @@ from kontend.kube.printing.workload_cells import (
 class Cells(NamedTuple):
     """The function that makes the rows of a kind, and the API groups of the kind."""
 
-    of: Callable[[Json, str], list[Any]]
+    of: Callable[[JsonView, str], list[Any]]
     groups: tuple[str, ...] = ("",)
 
 
-def row_conditions(kind: str, obj: Json) -> dict[str, Any]:
+def row_conditions(kind: str, obj: JsonView) -> dict[str, Any]:
     """Returns the conditions of a row: that a pod has finished."""
     return pod_conditions(obj) if kind == "Pod" else {}
 
 
-def _simple(*values: Callable[[Json, str], Any]) -> Callable[[Json, str], list[Any]]:
+def _simple(*values: Callable[[JsonView, str], Any]) -> Callable[[JsonView, str], list[Any]]:
     return lambda obj, now: [name_of(obj), *(value(obj, now) for value in values), age_of(obj, now)]
 
 
-def _addresses(obj: Json) -> str:
+def _addresses(obj: JsonView) -> str:
     points = (status_of(obj).get("loadBalancer") or {}).get("ingress") or ()
     return ",".join(sorted({each.get("ip") or each.get("hostname") or "" for each in points} - {""}))
 
 
-def _external_ip(obj: Json) -> str:
+def _external_ip(obj: JsonView) -> str:
     spec = spec_of(obj)
     kind, given = spec.get("type"), spec.get("externalIPs") or []
     if kind in ("ClusterIP", "NodePort"):
@@ -62,12 +62,12 @@ def _external_ip(obj: Json) -> str:
     return str(spec.get("externalName", "")) if kind == "ExternalName" else "<unknown>"
 
 
-def _port(port: Json) -> str:
+def _port(port: JsonView) -> str:
     node = f":{port['nodePort']}" if port.get("nodePort") else ""
     return f"{port.get('port', 0)}{node}/{port.get('protocol', '')}"
 
 
-def _service(obj: Json, now: str) -> list[Any]:
+def _service(obj: JsonView, now: str) -> list[Any]:
     spec = spec_of(obj)
     address = (spec.get("clusterIPs") or [NONE])[0]
     ports = ",".join(map(_port, spec.get("ports") or ())) or NONE
@@ -83,7 +83,7 @@ def _service(obj: Json, now: str) -> list[Any]:
     ]
 
 
-def _ingress(obj: Json, now: str) -> list[Any]:
+def _ingress(obj: JsonView, now: str) -> list[Any]:
     spec = spec_of(obj)
     rules = spec.get("rules") or ()
     hosts = [rule["host"] for rule in rules if rule.get("host")]
@@ -94,7 +94,7 @@ def _ingress(obj: Json, now: str) -> list[Any]:
     return [name_of(obj), spec.get("ingressClassName") or NONE, shown, _addresses(obj), ports, age_of(obj, now)]
 
 
-def _endpoints(obj: Json, now: str) -> list[Any]:
+def _endpoints(obj: JsonView, now: str) -> list[Any]:
     found: list[str] = []
     for subset in obj.get("subsets") or ():
         addresses = [each.get("ip", "") for each in subset.get("addresses") or ()]
@@ -109,7 +109,7 @@ def _host(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def _endpoint_slice(obj: Json, now: str) -> list[Any]:
+def _endpoint_slice(obj: JsonView, now: str) -> list[Any]:
     numbers = [str(port.get("port") or port.get("name") or "*") for port in obj.get("ports") or ()]
     addresses = [address for each in obj.get("endpoints") or () for address in each.get("addresses") or ()]
     ports = first_few(numbers, len(numbers), empty=UNSET)
@@ -122,7 +122,7 @@ def _endpoint_slice(obj: Json, now: str) -> list[Any]:
     ]
 
 
-def _node(obj: Json, now: str) -> list[Any]:
+def _node(obj: JsonView, now: str) -> list[Any]:
     info = status_of(obj).get("nodeInfo") or {}
     ready = [each for each in status_of(obj).get("conditions") or () if each.get("type") == "Ready"]
     status = "Unknown" if not ready else "Ready" if ready[-1].get("status") == "True" else "NotReady"
@@ -143,7 +143,7 @@ def _node(obj: Json, now: str) -> list[Any]:
     return [name_of(obj), status, role, age_of(obj, now), info.get("kubeletVersion", ""), *found, *system]
 
 
-def _event(obj: Json, now: str) -> list[Any]:
+def _event(obj: JsonView, now: str) -> list[Any]:
     # The two groups that events live in name the same fields differently.
     first = age(obj.get("firstTimestamp") or obj.get("deprecatedFirstTimestamp") or obj.get("eventTime"), now)
     last = obj.get("lastTimestamp") or obj.get("deprecatedLastTimestamp")
@@ -172,16 +172,16 @@ def _modes(modes: Iterable[str] | None) -> str:
     return ",".join(short[mode] for mode in short if mode in set(modes or ()))
 
 
-def _storage_class_of(obj: Json) -> str:
+def _storage_class_of(obj: JsonView) -> str:
     beta = (meta_of(obj).get("annotations") or {}).get("volume.beta.kubernetes.io/storage-class")
     return str(spec_of(obj).get("storageClassName") or "" if beta is None else beta)
 
 
-def _volume_phase(obj: Json) -> str:
+def _volume_phase(obj: JsonView) -> str:
     return "Terminating" if meta_of(obj).get("deletionTimestamp") else status_of(obj).get("phase", "")
 
 
-def _persistent_volume(obj: Json, now: str) -> list[Any]:
+def _persistent_volume(obj: JsonView, now: str) -> list[Any]:
     spec = spec_of(obj)
     claim = spec.get("claimRef")
     return [
@@ -199,7 +199,7 @@ def _persistent_volume(obj: Json, now: str) -> list[Any]:
     ]
 
 
-def _persistent_volume_claim(obj: Json, now: str) -> list[Any]:
+def _persistent_volume_claim(obj: JsonView, now: str) -> list[Any]:
     spec, status = spec_of(obj), status_of(obj)
     volume = spec.get("volumeName", "")
     capacity = (status.get("capacity") or {}).get("storage", "0") if volume else ""
@@ -209,7 +209,7 @@ def _persistent_volume_claim(obj: Json, now: str) -> list[Any]:
     return [name_of(obj), _volume_phase(obj), volume, capacity, modes, *classes, age_of(obj, now), mode]
 
 
-def _binding(obj: Json, now: str) -> list[Any]:
+def _binding(obj: JsonView, now: str) -> list[Any]:
     role = obj.get("roleRef") or {}
     subjects = obj.get("subjects") or ()
     people = [
@@ -220,7 +220,7 @@ def _binding(obj: Json, now: str) -> list[Any]:
     return [name_of(obj), f"{role.get('kind', '')}/{role.get('name', '')}", age_of(obj, now), *people, service]
 
 
-def _storage_class(obj: Json, now: str) -> list[Any]:
+def _storage_class(obj: JsonView, now: str) -> list[Any]:
     annotations = meta_of(obj).get("annotations") or {}
     default = any(
         annotations.get(f"storageclass.{beta}kubernetes.io/is-default-class") == "true" for beta in ("", "beta.")
@@ -235,7 +235,7 @@ def _storage_class(obj: Json, now: str) -> list[Any]:
     ]
 
 
-def _controller_revision(obj: Json, now: str) -> list[Any]:
+def _controller_revision(obj: JsonView, now: str) -> list[Any]:
     owners = meta_of(obj).get("ownerReferences") or ()
     owner = next((each for each in owners if each.get("controller")), None)
     shown = NONE
@@ -246,7 +246,7 @@ def _controller_revision(obj: Json, now: str) -> list[Any]:
     return [name_of(obj), shown, obj.get("revision", 0), age_of(obj, now)]
 
 
-def _resource_quota(obj: Json, now: str) -> list[Any]:
+def _resource_quota(obj: JsonView, now: str) -> list[Any]:
     status = status_of(obj)
     hard, used = status.get("hard") or {}, status.get("used") or {}
     lines = [(name.startswith("limits."), f"{name}: {used.get(name, '0')}/{hard[name]}") for name in sorted(hard)]
@@ -254,12 +254,12 @@ def _resource_quota(obj: Json, now: str) -> list[Any]:
     return [name_of(obj), *columns, age_of(obj, now)]
 
 
-def _priority_class(obj: Json, now: str) -> list[Any]:
+def _priority_class(obj: JsonView, now: str) -> list[Any]:
     value, default = obj.get("value", 0), bool(obj.get("globalDefault"))
     return [name_of(obj), value, default, age_of(obj, now), obj.get("preemptionPolicy") or ""]
 
 
-def _ingress_class(obj: Json, now: str) -> list[Any]:
+def _ingress_class(obj: JsonView, now: str) -> list[Any]:
     parameters = spec_of(obj).get("parameters")
     shown = NONE
     if parameters:

@@ -6,15 +6,13 @@ containers from the last to the first, and at whether the pod is being deleted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from kontend.kube.json_types import JsonView
 from kontend.kube.printing.ages import age
 
-Json = Mapping[str, Any]
 
-
-def pod_conditions(pod: Json) -> dict[str, Any]:
+def pod_conditions(pod: JsonView) -> dict[str, Any]:
     """The row conditions of a pod that has finished."""
     phase = (pod.get("status") or {}).get("phase")
     message = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}.get(phase or "")
@@ -23,7 +21,7 @@ def pod_conditions(pod: Json) -> dict[str, Any]:
     return {"conditions": [{"type": "Completed", "status": "True", "reason": phase, "message": message}]}
 
 
-def pod_cells(pod: Json, now: str) -> list[Any]:
+def pod_cells(pod: JsonView, now: str) -> list[Any]:
     """The cells of a pod's row."""
     metadata, spec, status = pod.get("metadata") or {}, pod.get("spec") or {}, pod.get("status") or {}
     tally = _Tally(spec, status)
@@ -50,19 +48,19 @@ def pod_cells(pod: Json, now: str) -> list[Any]:
     ]
 
 
-def _readiness_gates(spec: Json, status: Json) -> str:
+def _readiness_gates(spec: JsonView, status: JsonView) -> str:
     gates = spec.get("readinessGates") or ()
     if not gates:
         return "<none>"
     return f"{sum(_condition(status, gate.get('conditionType')) for gate in gates)}/{len(gates)}"
 
 
-def _condition(status: Json, wanted: Any) -> bool:
+def _condition(status: JsonView, wanted: Any) -> bool:
     conditions = status.get("conditions") or ()
     return next((each.get("status") == "True" for each in conditions if each.get("type") == wanted), False)
 
 
-def _ended(terminated: Json, prefix: str = "") -> str:
+def _ended(terminated: JsonView, prefix: str = "") -> str:
     if terminated.get("reason"):
         return f"{prefix}{terminated['reason']}"
     if terminated.get("signal"):
@@ -73,7 +71,7 @@ def _ended(terminated: Json, prefix: str = "") -> str:
 class _Tally:
     """The totals over the containers of a pod."""
 
-    def __init__(self, spec: Json, status: Json) -> None:
+    def __init__(self, spec: JsonView, status: JsonView) -> None:
         inits = {each.get("name"): each for each in spec.get("initContainers") or ()}
         self.sidecars = {name for name, each in inits.items() if each.get("restartPolicy") == "Always"}
         self.total = len(spec.get("containers") or ()) + len(self.sidecars)
@@ -88,12 +86,12 @@ class _Tally:
             self.restarts, self.last_restart = sidecar_restarts, sidecar_last
             self.count_containers(status)
 
-    def count_restarts(self, container: Json) -> None:
+    def count_restarts(self, container: JsonView) -> None:
         self.restarts += container.get("restartCount", 0)
         finished = ((container.get("lastState") or {}).get("terminated") or {}).get("finishedAt") or ""
         self.last_restart = max(self.last_restart, finished)
 
-    def count_init(self, status: Json, total: int) -> tuple[bool, int, str]:
+    def count_init(self, status: JsonView, total: int) -> tuple[bool, int, str]:
         """Counts the init containers up to the first that is not done; sidecars are counted separately."""
         sidecar_restarts, sidecar_last = 0, ""
         for index, container in enumerate(status.get("initContainerStatuses") or ()):
@@ -119,7 +117,7 @@ class _Tally:
             return True, sidecar_restarts, sidecar_last
         return False, sidecar_restarts, sidecar_last
 
-    def count_containers(self, status: Json) -> None:
+    def count_containers(self, status: JsonView) -> None:
         running = False
         failure = ""
         for container in reversed(status.get("containerStatuses") or ()):

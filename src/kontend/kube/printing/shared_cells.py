@@ -2,50 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from kontend.kube.errors import BadRequest
+from kontend.kube.json_types import JsonView
 from kontend.kube.meta.selectors import selector_from_json
 from kontend.kube.printing.ages import age
 
-Json = Mapping[str, Any]
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
 
 
-def meta_of(obj: Json) -> Json:
+def meta_of(obj: JsonView) -> JsonView:
     """The metadata."""
     return obj.get("metadata") or {}
 
 
-def name_of(obj: Json) -> str:
+def name_of(obj: JsonView) -> str:
     """The name."""
     return str(meta_of(obj).get("name", ""))
 
 
-def age_of(obj: Json, now: str) -> str:
+def age_of(obj: JsonView, now: str) -> str:
     """Returns the age of the object."""
     return age(meta_of(obj).get("creationTimestamp"), now)
 
 
-def spec_of(obj: Json) -> Json:
+def spec_of(obj: JsonView) -> JsonView:
     """The spec."""
     return obj.get("spec") or {}
 
 
-def status_of(obj: Json) -> Json:
+def status_of(obj: JsonView) -> JsonView:
     """The status."""
     return obj.get("status") or {}
 
 
-def containers_of(template: Json | None) -> list[str]:
+def containers_of(template: JsonView | None) -> list[str]:
     """The names and the images of a pod template's containers."""
     containers = spec_of(template or {}).get("containers") or []
     return [",".join(each.get(key, "") for each in containers) for key in ("name", "image")]
 
 
-def selector_text(selector: Json | None, *, empty: str = NONE, bad: str = "<error>") -> str:
+def selector_text(selector: JsonView | None, *, empty: str = NONE, bad: str = "<error>") -> str:
     """A label selector as text."""
     try:
         return str(selector_from_json(selector)) or empty
@@ -53,7 +52,7 @@ def selector_text(selector: Json | None, *, empty: str = NONE, bad: str = "<erro
         return bad
 
 
-def labels_text(labels: Json | None) -> str:
+def labels_text(labels: JsonView | None) -> str:
     """Labels as text."""
     return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
 
@@ -64,7 +63,7 @@ def first_few(items: list[str], count: int, most: int = 3, empty: str = "") -> s
     return f"{shown} + {count - most} more..." if len(items) > most else shown or empty
 
 
-def has_condition(obj: Json, wanted: str) -> bool:
+def has_condition(obj: JsonView, wanted: str) -> bool:
     """Reports whether a condition of that type is true."""
     conditions = status_of(obj).get("conditions") or ()
     return next((each.get("status") == "True" for each in conditions if each.get("type") == wanted), False)

@@ -16,13 +16,12 @@ import orjson
 
 from kontend.kube.errors import BadRequest
 from kontend.kube.field_errors import go_float, go_json, go_quote
+from kontend.kube.json_types import Json
 from kontend.kube.printing.ages import age
 from kontend.kube.printing.json_path import BadPath, find
 from kontend.kube.printing.kind_cells import CELLS, row_conditions
 
 META: Final = "meta.k8s.io/v1"
-
-Json = dict[str, Any]
 
 
 @lru_cache(maxsize=1)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from kontend.kube.json_types import JsonView
 from kontend.kube.printing.ages import age
 from kontend.kube.printing.shared_cells import (
     NONE,
     UNSET,
-    Json,
     age_of,
     containers_of,
     has_condition,
@@ -21,7 +21,7 @@ from kontend.kube.printing.shared_cells import (
 )
 
 
-def deployment_cells(obj: Json, now: str) -> list[Any]:
+def deployment_cells(obj: JsonView, now: str) -> list[Any]:
     """The cells of a Deployment."""
     spec, status = spec_of(obj), status_of(obj)
     ready = f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}"
@@ -30,7 +30,7 @@ def deployment_cells(obj: Json, now: str) -> list[Any]:
     return [name_of(obj), ready, *counts, age_of(obj, now), *containers_of(spec.get("template")), selector]
 
 
-def replica_set_cells(obj: Json, now: str) -> list[Any]:
+def replica_set_cells(obj: JsonView, now: str) -> list[Any]:
     """The cells of a ReplicaSet or a ReplicationController."""
     spec, status = spec_of(obj), status_of(obj)
     counts = [spec.get("replicas", 0), status.get("replicas", 0), status.get("readyReplicas", 0)]
@@ -39,13 +39,13 @@ def replica_set_cells(obj: Json, now: str) -> list[Any]:
     return [name_of(obj), *counts, age_of(obj, now), *containers_of(spec.get("template")), shown]
 
 
-def stateful_set_cells(obj: Json, now: str) -> list[Any]:
+def stateful_set_cells(obj: JsonView, now: str) -> list[Any]:
     """The cells of a StatefulSet."""
     ready = f"{status_of(obj).get('readyReplicas', 0)}/{spec_of(obj).get('replicas', 0)}"
     return [name_of(obj), ready, age_of(obj, now), *containers_of(spec_of(obj).get("template"))]
 
 
-def daemon_set_cells(obj: Json, now: str) -> list[Any]:
+def daemon_set_cells(obj: JsonView, now: str) -> list[Any]:
     """The cells of a DaemonSet."""
     spec, status = spec_of(obj), status_of(obj)
     names = (
@@ -61,7 +61,7 @@ def daemon_set_cells(obj: Json, now: str) -> list[Any]:
     return [name_of(obj), *counts, nodes, age_of(obj, now), *template, selector_text(spec.get("selector"))]
 
 
-def job_cells(obj: Json, now: str) -> list[Any]:
+def job_cells(obj: JsonView, now: str) -> list[Any]:
     """The cells of a Job."""
     spec, status = spec_of(obj), status_of(obj)
     done = status.get("succeeded", 0)
@@ -90,7 +90,7 @@ def job_cells(obj: Json, now: str) -> list[Any]:
     ]
 
 
-def cron_job_cells(obj: Json, now: str) -> list[Any]:
+def cron_job_cells(obj: JsonView, now: str) -> list[Any]:
     """The cells of a CronJob."""
     spec, status = spec_of(obj), status_of(obj)
     last = status.get("lastScheduleTime")

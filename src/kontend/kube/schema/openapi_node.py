@@ -7,7 +7,10 @@ that is read here may come from elsewhere, so keywords of the wrong type are ign
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+#: A node of an OpenAPI schema.
+Node: TypeAlias = Mapping[str, Any]
 
 _TEXTS: Final = ("id", "$schema", "$ref", "description", "type", "format", "title", "pattern", "x-kubernetes-list-type",
                  "x-kubernetes-map-type")  # fmt: skip

@@ -14,9 +14,8 @@ from typing import Any
 from kontend.cluster.request import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import BadRequest
+from kontend.kube.json_types import Object as Object
 from kontend.kube.patches.merge_patch import merge_patch_diff
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

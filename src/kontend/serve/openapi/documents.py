@@ -21,13 +21,12 @@ import orjson
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.resources import Registry, Resource
 from kontend.kube import kinds
+from kontend.kube.json_types import Json
 from kontend.kube.meta.names import api_version
 from kontend.serve.openapi.paths import DELETE_OPTIONS, STATUS, paths_of
 from kontend.serve.openapi.protobuf import encode_document
 from kontend.serve.openapi.schemas import PATCH, REF, builtin_components, kind_components
 from kontend.serve.openapi.swagger import swagger
-
-Json = dict[str, Any]
 
 JSON: Final = "application/json"
 PROTOBUF_V2: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"

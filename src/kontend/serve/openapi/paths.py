@@ -7,13 +7,12 @@ Clients look here for two things: the kind that an operation is about, and wheth
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from kontend.cluster.resources import Resource
+from kontend.kube.json_types import Json
 from kontend.kube.kinds import SubresourceInfo
 from kontend.serve.openapi.schemas import PATCH, REF, builtin_component, component_name, kind_component, list_component
-
-Json = dict[str, Any]
 
 STATUS: Final = component_name("meta/v1.Status")
 DELETE_OPTIONS: Final = component_name("meta/v1.DeleteOptions")

@@ -13,9 +13,8 @@ from typing import Any, Final
 
 from kontend.cluster.resources import Resource
 from kontend.kube import kinds
+from kontend.kube.json_types import Json
 from kontend.kube.schema.tree import MISSING, Schema
-
-Json = dict[str, Any]
 
 REF: Final = "#/components/schemas/"
 _MACHINERY: Final = "io.k8s.apimachinery.pkg."

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kontend.kube.json_types import Json
 from kontend.serve.openapi.schemas import REF
-
-Json = dict[str, Any]
 
 _ANY_TYPE: Final = ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string", "nullable")
 _UNKNOWN: Final = frozenset({"default", "nullable", "oneOf", "anyOf", "not"})

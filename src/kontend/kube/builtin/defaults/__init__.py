@@ -11,7 +11,7 @@ admission, and is not here; the same goes for what depends on the time of day (`
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from kontend.kube.builtin.defaults import (
     access,
@@ -25,8 +25,7 @@ from kontend.kube.builtin.defaults import (
     workloads,
 )
 from kontend.kube.builtin.defaults import resources as device_resources
-
-Json = dict[str, Any]
+from kontend.kube.json_types import Json
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _RBAC: Final = "rbac.authorization.k8s.io"

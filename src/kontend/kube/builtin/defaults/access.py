@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from kontend.kube.json_types import Json
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _TOKEN_SECONDS: Final = 3600

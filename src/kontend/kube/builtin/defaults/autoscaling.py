@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-Json = dict[str, Any]
+from kontend.kube.json_types import Json
 
 
 def min_replicas(obj: Json) -> None:

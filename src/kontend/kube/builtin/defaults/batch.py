@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kontend.kube.builtin.defaults.pods import pod_spec
-
-Json = dict[str, Any]
+from kontend.kube.json_types import Json
 
 _MOST_INT32: Final = 2**31 - 1
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kontend.kube.builtin.defaults.quantities import round_up
-
-Json = dict[str, Any]
+from kontend.kube.json_types import Json
 
 _AFFINITY_SECONDS: Final = 10800
 

@@ -7,14 +7,13 @@ Most belong to the spec and so show up in templates too. A few belong to pods al
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from kontend.kube.builtin.defaults.images import pull_policy
 from kontend.kube.builtin.defaults.quantities import round_up, round_up_requirements
 from kontend.kube.builtin.defaults.volumes import volume
+from kontend.kube.json_types import Json
 from kontend.kube.quantity import Quantity, parse
-
-Json = dict[str, Any]
 
 _HUGE_PAGES: Final = "hugepages-"
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")

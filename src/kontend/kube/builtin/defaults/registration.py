@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from kontend.kube.json_types import Json
 
 _PORT: Final = 443
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kontend.kube.builtin.defaults.quantities import round_up
 from kontend.kube.builtin.defaults.volumes import claim_spec, volume_source
-
-Json = dict[str, Any]
+from kontend.kube.json_types import Json
 
 
 def persistent_volume(obj: Json) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kontend.kube.builtin.defaults.images import pull_policy
 from kontend.kube.builtin.defaults.quantities import round_up_requirements
-
-Json = dict[str, Any]
+from kontend.kube.json_types import Json
 
 _MODE: Final = 0o644
 _TOKEN_SECONDS: Final = 3600

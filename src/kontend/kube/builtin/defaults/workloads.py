@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kontend.kube.builtin.defaults.pods import pod_spec
 from kontend.kube.builtin.defaults.quantities import round_up
 from kontend.kube.builtin.defaults.volumes import claim_spec
-
-Json = dict[str, Any]
+from kontend.kube.json_types import Json
 
 
 def deployment(obj: Json) -> None:

@@ -7,8 +7,9 @@ from typing import Final
 
 from kontend.kube.builtin.validation import access
 from kontend.kube.field_errors import FieldError
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import path_segment
-from kontend.kube.strategy import Json, Strategy
+from kontend.kube.strategy import Strategy
 
 
 class Roles(Strategy):

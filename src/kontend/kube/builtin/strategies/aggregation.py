@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kontend.kube.field_errors import FieldError, go_quote, invalid, required
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1035_label, dns1123_subdomain, path_segment, port_number
-from kontend.kube.strategy import Json, WithSpecAndStatus, metadata_of
+from kontend.kube.strategy import WithSpecAndStatus, metadata_of
 
 
 class APIServices(WithSpecAndStatus):

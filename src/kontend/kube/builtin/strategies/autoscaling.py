@@ -7,7 +7,8 @@ from typing import Final
 
 from kontend.kube.builtin.validation.workloads import autoscaler
 from kontend.kube.field_errors import FieldError
-from kontend.kube.strategy import Json, Strategy, WithSpecAndStatus
+from kontend.kube.json_types import Json
+from kontend.kube.strategy import Strategy, WithSpecAndStatus
 
 
 class HorizontalPodAutoscalers(WithSpecAndStatus):

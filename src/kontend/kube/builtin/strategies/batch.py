@@ -8,7 +8,8 @@ from typing import Any, Final
 from kontend.kube.builtin.pod_conversion import convert_template
 from kontend.kube.builtin.validation.workloads import cron_job, job, job_status
 from kontend.kube.field_errors import FieldError, go_quote
-from kontend.kube.strategy import Json, Strategy, WithSpecAndStatus, metadata_of
+from kontend.kube.json_types import Json
+from kontend.kube.strategy import Strategy, WithSpecAndStatus, metadata_of
 
 CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 JOB_NAME: Final = "batch.kubernetes.io/job-name"

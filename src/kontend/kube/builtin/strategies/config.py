@@ -8,16 +8,9 @@ from typing import Any, ClassVar, Final
 
 from kontend.kube.builtin.validation import config, events, limits
 from kontend.kube.field_errors import FieldError
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_label
-from kontend.kube.strategy import (
-    STATUS,
-    Json,
-    Strategy,
-    WithOwnFieldLabels,
-    WithSpecAndStatus,
-    metadata_of,
-    take_over,
-)
+from kontend.kube.strategy import STATUS, Strategy, WithOwnFieldLabels, WithSpecAndStatus, metadata_of, take_over
 
 
 class ConfigMaps(Strategy):

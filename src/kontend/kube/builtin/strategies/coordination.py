@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from kontend.kube.builtin.validation.lease import validate_lease
 from kontend.kube.field_errors import FieldError
-from kontend.kube.strategy import Json, Strategy
+from kontend.kube.json_types import Json
+from kontend.kube.strategy import Strategy
 
 #: Fields of coordinated leader election, which is switched off in this version.
 _SWITCHED_OFF: Final = ("strategy", "preferredHolder")

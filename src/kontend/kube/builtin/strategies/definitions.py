@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Final
 
 from kontend.kube.crd import definition as crd
 from kontend.kube.field_errors import FieldError
+from kontend.kube.json_types import Json
 from kontend.kube.meta.object_meta import validate_object_meta_update
-from kontend.kube.strategy import STATUS, Json, Strategy, take_over
+from kontend.kube.strategy import STATUS, Strategy, take_over
 
 
 class CustomResourceDefinitions(Strategy):

@@ -8,15 +8,8 @@ from typing import Any, ClassVar, Final
 from kontend.kube.builtin.pod_admission import NOT_READY
 from kontend.kube.builtin.validation import node
 from kontend.kube.field_errors import FieldError
-from kontend.kube.strategy import (
-    STATUS,
-    Json,
-    ListObjects,
-    Strategy,
-    WithOwnFieldLabels,
-    nothing_stored,
-    take_over,
-)
+from kontend.kube.json_types import Json
+from kontend.kube.strategy import STATUS, ListObjects, Strategy, WithOwnFieldLabels, nothing_stored, take_over
 
 
 class Nodes(WithOwnFieldLabels):

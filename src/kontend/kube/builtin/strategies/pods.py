@@ -16,9 +16,9 @@ from kontend.kube.builtin.qos import quality_of_service
 from kontend.kube.builtin.validation.pods import pod_update
 from kontend.kube.builtin.validation.pods.pod import validate_pod
 from kontend.kube.field_errors import FieldError
+from kontend.kube.json_types import Json
 from kontend.kube.strategy import (
     STATUS,
-    Json,
     ListObjects,
     Strategy,
     WithOwnFieldLabels,

@@ -7,8 +7,9 @@ from typing import ClassVar, Final
 
 from kontend.kube.builtin.validation.workloads import policy
 from kontend.kube.field_errors import FieldError
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import path_segment
-from kontend.kube.strategy import Json, Strategy, WithSpecAndStatus
+from kontend.kube.strategy import Strategy, WithSpecAndStatus
 
 
 class PodDisruptionBudgets(WithSpecAndStatus):

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from kontend.kube.strategy import STATUS, Json, Strategy, WithOwnFieldLabels, WithSpecAndStatus, metadata_of, take_over
+from kontend.kube.json_types import Json
+from kontend.kube.strategy import STATUS, Strategy, WithOwnFieldLabels, WithSpecAndStatus, metadata_of, take_over
 
 
 class WebhookConfigurations(Strategy):

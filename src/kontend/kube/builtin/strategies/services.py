@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Final
 from kontend.kube.builtin.service_shape import has_cluster_ip, is_externally_accessible, needs_health_check_port
 from kontend.kube.builtin.validation.networking import endpoints, service
 from kontend.kube.field_errors import FieldError
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1035_label
-from kontend.kube.strategy import STATUS, Json, Strategy, WithOwnFieldLabels, metadata_of
+from kontend.kube.strategy import STATUS, Strategy, WithOwnFieldLabels, metadata_of
 
 
 class Services(WithOwnFieldLabels):

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Final
 from kontend.kube.builtin.default_class import default_class
 from kontend.kube.builtin.validation.storage import storage_class, volume, volume_claim
 from kontend.kube.field_errors import FieldError
+from kontend.kube.json_types import Json
 from kontend.kube.strategy import (
     STATUS,
-    Json,
     ListObjects,
     Strategy,
     WithSpecAndStatus,

@@ -9,8 +9,9 @@ from kontend.kube.builtin.pod_conversion import convert_template
 from kontend.kube.builtin.validation.pods.pod_template import validate_pod_template_object
 from kontend.kube.builtin.validation.workloads import controllers, replication
 from kontend.kube.field_errors import FieldError
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_label
-from kontend.kube.strategy import Json, Strategy, WithSpecAndStatus, metadata_of, take_over
+from kontend.kube.strategy import Strategy, WithSpecAndStatus, metadata_of, take_over
 
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from kontend.kube.builtin.validation.checks import bad, label_selector
 from kontend.kube.field_errors import FieldError, Verbatim, go_quote, invalid, not_supported, required
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_subdomain, path_segment
-from kontend.kube.strategy import Json
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 

@@ -8,10 +8,10 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any, Final
 
 from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
+from kontend.kube.json_types import Json
 from kontend.kube.meta import name_rules
 from kontend.kube.meta.name_rules import dns1123_label, dns1123_subdomain, label_value, qualified_name
 from kontend.kube.meta.object_meta import validate_labels
-from kontend.kube.strategy import Json
 
 IMMUTABLE: Final = "field is immutable"
 NEGATIVE: Final = "must be greater than or equal to 0"

@@ -9,8 +9,8 @@ from typing import Any, Final
 from kontend.kube.builtin.validation.checks import bad, immutable
 from kontend.kube.encoding.json_syntax import MalformedJSON, go_kind, read
 from kontend.kube.field_errors import FieldError, forbidden, invalid, required, too_long
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import config_map_key
-from kontend.kube.strategy import Json
 
 MAX_SIZE: Final = 1024 * 1024
 SERVICE_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from kontend.kube.builtin.validation.checks import bad, immutable, label_name
 from kontend.kube.field_errors import FieldError, invalid, required
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_subdomain
-from kontend.kube.strategy import Json
 
 _NAMESPACE: Final = "involvedObject.namespace"
 _MISMATCH: Final = "does not match event.namespace"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kontend.kube.builtin.validation.checks import NEGATIVE, bad
 from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import qualified_name
-from kontend.kube.strategy import Json
 
 
 def validate_lease(obj: Json) -> list[FieldError]:

@@ -16,8 +16,8 @@ from kontend.kube.builtin.validation.resources import (
     quota_resource_name,
 )
 from kontend.kube.field_errors import FieldError, duplicate, forbidden, invalid, required
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import qualified_name
-from kontend.kube.strategy import Json
 
 _STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 _POD_COMPUTE: Final = frozenset(

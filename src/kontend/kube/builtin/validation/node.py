@@ -20,8 +20,8 @@ from kontend.kube.field_errors import (
     not_supported,
     required,
 )
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_label, label_value
-from kontend.kube.strategy import Json
 
 
 def validate_node(obj: Json) -> list[FieldError]:

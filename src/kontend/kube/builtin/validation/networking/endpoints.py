@@ -18,8 +18,8 @@ from kontend.kube.builtin.validation.checks import (
     valid_ip,
 )
 from kontend.kube.field_errors import FieldError, duplicate, invalid, not_supported, required, too_many
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_label, dns1123_subdomain, label_value
-from kontend.kube.strategy import Json
 
 _ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
 

@@ -9,6 +9,7 @@ from kontend.kube.builtin.validation.checks import bad, dns_subdomain, immutable
 from kontend.kube.builtin.validation.domain_path import domain_prefixed_path
 from kontend.kube.builtin.validation.networking.service import load_balancer_hostname
 from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported, required, too_long
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import (
     dns1035_label,
     dns1123_label,
@@ -17,7 +18,6 @@ from kontend.kube.meta.name_rules import (
     port_name,
     wildcard_dns1123_subdomain,
 )
-from kontend.kube.strategy import Json
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")

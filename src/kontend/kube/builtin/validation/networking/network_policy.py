@@ -6,8 +6,8 @@ from typing import Final
 
 from kontend.kube.builtin.validation.checks import bad, label_selector, parse_cidr, port_number, valid_cidr
 from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import port_name
-from kontend.kube.strategy import Json
 
 _TYPES: Final = ("Ingress", "Egress")
 

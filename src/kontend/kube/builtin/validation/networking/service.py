@@ -30,7 +30,7 @@ from kontend.kube.field_errors import (
     not_supported,
     required,
 )
-from kontend.kube.strategy import Json
+from kontend.kube.json_types import Json
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"

@@ -28,8 +28,8 @@ from kontend.kube.field_errors import (
     not_supported,
     required,
 )
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import port_name
-from kontend.kube.strategy import Json
 
 _NOT_EPHEMERAL: Final = (
     "ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "resizePolicy",

@@ -15,8 +15,8 @@ from kontend.kube.builtin.validation.checks import (
     no_backsteps,
 )
 from kontend.kube.field_errors import FieldError, invalid, not_supported, required
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import config_map_key, dns1123_subdomain, env_var_name, without_trailing_dash
-from kontend.kube.strategy import Json
 
 ENV_FIELDS: Final = (
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP",

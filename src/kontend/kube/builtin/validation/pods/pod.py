@@ -36,8 +36,8 @@ from kontend.kube.field_errors import (
     required,
     too_long,
 )
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_subdomain, dns1123_subdomain_with_underscore
-from kontend.kube.strategy import Json
 
 MIRROR_POD: Final = "kubernetes.io/config.mirror"
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kontend.kube.builtin.validation.checks import labels
 from kontend.kube.builtin.validation.pods.pod import pod_annotations, validate_pod_spec
 from kontend.kube.field_errors import FieldError, forbidden
+from kontend.kube.json_types import Json
 from kontend.kube.meta.object_meta import validate_annotations
-from kontend.kube.strategy import Json
 
 
 def validate_pod_template(template: Json, path: str) -> list[FieldError]:

@@ -11,7 +11,7 @@ from kontend.kube.builtin.validation.checks import dns_subdomain, immutable, lab
 from kontend.kube.builtin.validation.pods.pod import MIRROR_POD, pod_annotations, validate_pod_metadata_and_spec
 from kontend.kube.builtin.validation.pods.scheduling import tolerations
 from kontend.kube.field_errors import FieldError, Verbatim, forbidden, go_json, go_quote, invalid, required
-from kontend.kube.strategy import Json
+from kontend.kube.json_types import Json
 
 _UPDATABLE: Final = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"

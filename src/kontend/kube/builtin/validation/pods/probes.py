@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from kontend.kube.builtin.validation.checks import bad, non_negative, port_number_or_name
 from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import http_header_name
-from kontend.kube.strategy import Json
 
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 

@@ -13,8 +13,8 @@ from kontend.kube.builtin.validation.checks import (
     selector_operator,
 )
 from kontend.kube.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_label, dns1123_subdomain, label_value
-from kontend.kube.strategy import Json
 
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

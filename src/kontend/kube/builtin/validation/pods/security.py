@@ -9,7 +9,7 @@ from typing import Any, Final
 from kontend.kube.builtin.internal_form import shown_as
 from kontend.kube.builtin.validation.checks import descending_path, user_or_group_id
 from kontend.kube.field_errors import FieldError, duplicate, invalid, not_supported, required
-from kontend.kube.strategy import Json
+from kontend.kube.json_types import Json
 
 _PROFILE_TYPES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 _SYSCTL: Final = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"

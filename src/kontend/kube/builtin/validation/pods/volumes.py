@@ -30,8 +30,8 @@ from kontend.kube.field_errors import (
     required,
     too_long,
 )
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_subdomain
-from kontend.kube.strategy import Json
 
 #: In the order in which the server looks; some appear under another name in its messages.
 _TYPES: Final = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kontend.kube.builtin.validation.checks import immutable, label_name
 from kontend.kube.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required, too_long
-from kontend.kube.strategy import Json
+from kontend.kube.json_types import Json
 
 _MAX_PARAMETERS = 512
 _MAX_SIZE = 256 * 1024

@@ -19,7 +19,7 @@ from kontend.kube.builtin.validation.pods.scheduling import node_selector
 from kontend.kube.builtin.validation.pods.volumes import csi_driver_name, host_path, nfs
 from kontend.kube.builtin.validation.storage.volume_claim import VOLUME_MODES, access_modes
 from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
-from kontend.kube.strategy import Json
+from kontend.kube.json_types import Json
 
 _RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
 #: In the order in which the server looks.

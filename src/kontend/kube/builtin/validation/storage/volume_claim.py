@@ -17,9 +17,9 @@ from kontend.kube.builtin.validation.checks import (
     path_of,
 )
 from kontend.kube.field_errors import FieldError, Verbatim, forbidden, invalid, not_supported, required
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_label
 from kontend.kube.meta.object_meta import validate_annotations
-from kontend.kube.strategy import Json
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES: Final = ("Block", "Filesystem")

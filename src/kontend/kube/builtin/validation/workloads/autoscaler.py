@@ -9,8 +9,8 @@ from kontend.kube.builtin.validation.amounts import amount
 from kontend.kube.builtin.validation.checks import NEGATIVE, bad, dns_label, non_negative, path_of
 from kontend.kube.builtin.validation.resources import container_resource_name
 from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import path_segment
-from kontend.kube.strategy import Json
 
 _METRICS: Final = {
     "ContainerResource": "containerResource",

@@ -26,7 +26,7 @@ from kontend.kube.builtin.validation.workloads.replication import (
     template_matches,
 )
 from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
-from kontend.kube.strategy import Json
+from kontend.kube.json_types import Json
 
 _STATEFUL_SET_UPDATABLE: Final = (
     "replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit",

@@ -10,7 +10,7 @@ from kontend.kube.builtin.validation.checks import non_negative, one_of, path_of
 from kontend.kube.builtin.validation.workloads.cron_schedule import ScheduleError, check_schedule
 from kontend.kube.builtin.validation.workloads.job import validate_job_spec
 from kontend.kube.field_errors import FieldError, invalid, not_supported, required
-from kontend.kube.strategy import Json
+from kontend.kube.json_types import Json
 
 _ZONE_PART: Final = re.compile(r"[A-Za-z0-9_\-+]*")
 #: The first words of all time zones. Whether the rest is right depends on a database that machines have in different

@@ -28,8 +28,8 @@ from kontend.kube.field_errors import (
     too_long,
     too_many,
 )
+from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_label
-from kontend.kube.strategy import Json
 
 _UID_LABELS: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
 _NAME_LABELS: Final = ("job-name", "batch.kubernetes.io/job-name")

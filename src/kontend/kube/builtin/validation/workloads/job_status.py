@@ -7,7 +7,7 @@ from typing import Any, Final
 from kontend.kube.builtin.validation.checks import non_negative
 from kontend.kube.builtin.validation.workloads.index_intervals import IntervalError, count_indexes, overlap
 from kontend.kube.field_errors import OMITTED, FieldError, duplicate, invalid, required
-from kontend.kube.strategy import Json
+from kontend.kube.json_types import Json
 
 _CONDITIONS: Final = "status.conditions"
 

@@ -17,7 +17,7 @@ from kontend.kube.builtin.validation.checks import (
     one_of,
 )
 from kontend.kube.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required, too_long
-from kontend.kube.strategy import Json
+from kontend.kube.json_types import Json
 
 _REASON: Final = r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _BAD_REASON: Final = (

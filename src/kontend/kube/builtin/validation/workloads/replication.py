@@ -9,7 +9,7 @@ from kontend.kube.builtin.internal_form import shown_as
 from kontend.kube.builtin.validation.checks import immutable, label_selector, non_negative, selects
 from kontend.kube.builtin.validation.pods.pod_template import validate_pod_template
 from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
-from kontend.kube.strategy import Json
+from kontend.kube.json_types import Json
 
 
 def selector_problems(selector: Json | None, kind: str) -> list[FieldError]:
