@@ -25,6 +25,7 @@ from kontend.runtime.controller import Controller, Request, Result
 from kontend.runtime.guards import Guards
 from kontend.runtime.writes.conditions import condition, patch_conditions
 from kontend.runtime.writes.finalizers import add_finalizer
+from kontend.runtime.writes.spec import mutate_spec
 
 
 def _explored(*controllers: Controller, guards: Guards = UNGUARDED, lag: int = 1, **given: Any) -> Verdict:
@@ -149,7 +150,8 @@ class CarefulWeb(Controller):
 
     async def reconcile(self, request: Request, api: Api) -> None:
         """Add a finalizer to what is there."""
-        await add_finalizer(api, await api.get(self.kind, request), f"example.com/{self.name}")
+        obj = await api.get(self.kind, request)
+        await mutate_spec(api, obj, lambda widget: add_finalizer(widget, f"example.com/{self.name}"))
 
 
 class CarefulDns(CarefulWeb):

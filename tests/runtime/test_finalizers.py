@@ -1,7 +1,8 @@
-"""Finalizers are added and removed without touching those of others."""
+"""Finalizers, in memory as in controller-runtime, and locked when ``mutate_spec`` sends them."""
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from cluster.objects import WIDGET, definition, widget
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import Conflict, NotFound
+from kontend.runtime.client.api import Api
 from kontend.runtime.writes.finalizers import add_finalizer, has_finalizer, remove_finalizer
 from kontend.runtime.writes.scope import StatusScope
 from kontend.runtime.writes.snapshot import WrongObject
+from kontend.runtime.writes.spec import mutate_spec
 from runtime.wire import run, wired
 
 OURS, THEIRS = "example.com/ours", "example.com/theirs"
@@ -23,48 +26,55 @@ def cluster(*finalizers: str) -> Cluster:
 
 
 def finalizers(server: Cluster) -> list[str]:
-    found: list[str] = server.get(WIDGET, "w")["metadata"].get("finalizers", [])
-    return found
+    stored: list[str] = server.get(WIDGET, "w")["metadata"].get("finalizers", [])
+    return stored
+
+
+async def send(api: Api, target: Any, function: Any, finalizer: str = OURS) -> bool:
+    return await mutate_spec(api, target, lambda obj: function(obj, finalizer))
+
+
+@pytest.mark.parametrize("function", [add_finalizer, remove_finalizer])
+def test_they_are_plain_functions_that_send_nothing(function: Any) -> None:
+    assert not inspect.iscoroutinefunction(function)
 
 
 def test_adding_and_removing_leaves_those_of_others() -> None:
     server = cluster(THEIRS)
     api, _ = wired(server)
     obj = server.get(WIDGET, "w")
-    assert run(add_finalizer(api, obj, OURS))
+    assert run(send(api, obj, add_finalizer))
     assert finalizers(server) == [THEIRS, OURS]
-    assert run(remove_finalizer(api, obj, OURS))
+    assert run(send(api, obj, remove_finalizer))
     assert finalizers(server) == [THEIRS]
 
 
 def test_the_first_is_added_and_the_last_removed() -> None:
-    server = cluster()
-    api, _ = wired(server)
-    obj = server.get(WIDGET, "w")
-    run(add_finalizer(api, obj, OURS))
+    obj: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod"}
+    assert add_finalizer(obj, OURS)
     assert has_finalizer(obj, OURS)
-    run(remove_finalizer(api, obj, OURS))
-    assert finalizers(server) == []
-    assert not has_finalizer(obj, OURS)
+    assert remove_finalizer(obj, OURS)
+    assert obj["metadata"] == {}
 
 
-def test_what_is_there_is_not_added_again_and_what_is_not_is_not_removed() -> None:
+def test_a_finalizer_is_added_once_and_removed_once() -> None:
     server = cluster(OURS)
     api, wire = wired(server)
     obj = server.get(WIDGET, "w")
-    assert not run(add_finalizer(api, obj, OURS))
-    assert not run(remove_finalizer(api, obj, THEIRS))
+    assert not add_finalizer(obj, OURS)
+    assert not remove_finalizer(obj, THEIRS)
+    assert not run(send(api, obj, add_finalizer))
     assert wire.calls == []
 
 
-@pytest.mark.parametrize("write", [add_finalizer, remove_finalizer])
-def test_from_a_stale_snapshot_it_is_refused_and_nothing_is_lost(write: Any) -> None:
-    server = cluster(*([OURS] if write is remove_finalizer else []))
+@pytest.mark.parametrize("function", [add_finalizer, remove_finalizer])
+def test_from_a_stale_snapshot_it_is_refused_and_nothing_is_lost(function: Any) -> None:
+    server = cluster(*([OURS] if function is remove_finalizer else []))
     api, _ = wired(server)
     stale = server.get(WIDGET, "w")
     server.patch(WIDGET, "w", {"metadata": {"finalizers": [*finalizers(server), THEIRS]}})
     with pytest.raises(Conflict):
-        run(write(api, stale, OURS))
+        run(send(api, stale, function))
     assert THEIRS in finalizers(server)
 
 
@@ -72,12 +82,12 @@ def test_removing_the_last_one_of_a_deleted_object_lets_it_go() -> None:
     server = cluster(OURS)
     server.delete(WIDGET, "w")
     api, _ = wired(server)
-    run(remove_finalizer(api, server.get(WIDGET, "w"), OURS))
+    run(send(api, server.get(WIDGET, "w"), remove_finalizer))
     with pytest.raises(NotFound):
         server.get(WIDGET, "w")
 
 
-def test_the_finalizer_of_an_object_made_again_under_the_name_is_not_touched() -> None:
+def test_the_finalizer_of_an_object_created_again_under_the_name_is_not_touched() -> None:
     server = cluster(OURS)
     api, _ = wired(server)
     stale = server.get(WIDGET, "w")
@@ -85,7 +95,7 @@ def test_the_finalizer_of_an_object_made_again_under_the_name_is_not_touched() -
     server.patch(WIDGET, "w", {"metadata": {"finalizers": None}})
     server.create(widget(metadata={"finalizers": [OURS]}))
     with pytest.raises(Conflict):
-        run(remove_finalizer(api, stale, OURS))
+        run(send(api, stale, remove_finalizer))
     assert finalizers(server) == [OURS]
 
 
@@ -93,7 +103,7 @@ def test_a_scope_is_taken_in_the_place_of_the_object() -> None:
     async def reconcile() -> None:
         async with StatusScope(api, obj) as scope:
             scope.status["phase"] = "Ready"
-            await add_finalizer(api, scope, OURS)
+            await send(api, scope, add_finalizer)
 
     server = cluster()
     api, _ = wired(server)
@@ -104,10 +114,13 @@ def test_a_scope_is_taken_in_the_place_of_the_object() -> None:
 
 
 @pytest.mark.parametrize("name", [None, "", 1, [OURS]])
-def test_a_wrong_name_is_refused(name: Any) -> None:
-    server = cluster()
-    api, wire = wired(server)
-    for write in (add_finalizer, remove_finalizer):
-        with pytest.raises(WrongObject, match="expected a finalizer"):
-            run(write(api, server.get(WIDGET, "w"), name))
-    assert wire.calls == []
+@pytest.mark.parametrize("function", [add_finalizer, remove_finalizer])
+def test_a_wrong_name_is_refused(function: Any, name: Any) -> None:
+    with pytest.raises(WrongObject, match="expected a finalizer"):
+        function(cluster().get(WIDGET, "w"), name)
+
+
+@pytest.mark.parametrize("function", [add_finalizer, remove_finalizer])
+def test_an_object_that_is_none_is_refused(function: Any) -> None:
+    with pytest.raises(WrongObject, match=f"{function.__name__}: expected an object"):
+        function(None, OURS)

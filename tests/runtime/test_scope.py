@@ -14,6 +14,7 @@ from kontend.runtime.writes.conditions import get_condition, patch_conditions
 from kontend.runtime.writes.finalizers import add_finalizer
 from kontend.runtime.writes.scope import NotStored, StatusScope
 from kontend.runtime.writes.snapshot import WrongObject
+from kontend.runtime.writes.spec import mutate_spec
 from kontend.runtime.writes.status import mutate_status
 from runtime.wire import Crash, Fault, run, wired
 
@@ -162,7 +163,7 @@ def test_after_a_failed_flush_nothing_more_is_sent() -> None:
     "bypass",
     [
         lambda api, obj: mutate_status(api, obj, lambda each: each["status"].update(a=1)),
-        lambda api, obj: add_finalizer(api, obj, "example.com/f"),
+        lambda api, obj: mutate_spec(api, obj, lambda each: add_finalizer(each, "example.com/f")),
         lambda api, obj: patch_conditions(api, obj, [{"type": "A", "status": "True", "reason": "R"}]),
     ],
 )

@@ -27,6 +27,7 @@ from kontend.runtime.client.api import Api
 from kontend.runtime.client.call import Call
 from kontend.runtime.controller import BadController, Controller, Request, Result
 from kontend.runtime.guards import Guards
+from kontend.runtime.unawaited import collect_unawaited
 
 _VERSION: Final = "7770000000"
 _VERSIONS: Final = re.compile(rb"7770000000(\d{8})")
@@ -244,17 +245,20 @@ class Behaviour:
         backend = _Conversation(self._namespaced, now)
         api = Api(backend, manager=self.controller.name, guards=self._guards)
         coroutine = self.controller.reconcile(Request(*request), api)
-        try:
-            found = self._answered(coroutine, None, backend)
-            for expected, answer in path:
-                if found.call != expected:
-                    raise Strayed(Outcome(expected, None, found.drawn, _place(coroutine)), found)
-                found = self._answered(coroutine, _decoded(answer), backend)
-            return found._replace(place=_place(coroutine)) if found.call is not None else found
-        finally:
-            _close(coroutine)
-            # The controller is the user's; the next who looks at it finds it as it was.
-            self._remember(self.first_memory)
+        with collect_unawaited() as unawaited:
+            try:
+                found = self._answered(coroutine, None, backend)
+                for expected, answer in path:
+                    if found.call != expected:
+                        raise Strayed(Outcome(expected, None, found.drawn, _place(coroutine)), found)
+                    found = self._answered(coroutine, _decoded(answer), backend)
+                if unawaited and not (found.done and found.done.error):
+                    raise BadController(f"{type(self.controller).__name__}.reconcile: {unawaited[0]}")
+                return found._replace(place=_place(coroutine)) if found.call is not None else found
+            finally:
+                _close(coroutine)
+                # The controller is the user's; the next who looks at it finds it as it was.
+                self._remember(self.first_memory)
 
     def _answered(self, coroutine: Any, answer: Any, backend: _Conversation) -> Outcome:
         """What a reconcile that waits for an answer does when it gets it."""

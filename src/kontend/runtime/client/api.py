@@ -1,8 +1,8 @@
-"""What a reconcile talks to: controller-runtime's client, with dicts for objects.
+"""The client that a reconcile is given: controller-runtime's client, with dicts for objects.
 
-``get`` and ``list`` read the cache, ``live`` reads the server. Writes decode the server's answer back into the object
-that was passed, so that it then has the new resourceVersion and whatever others changed. What the server refuses is
-raised unchanged as an :class:`~kontend.kube.errors.ApiError`.
+``get`` and ``list`` read the cache, ``live`` reads the server. Writes decode the server's response into the object that
+was passed, so that it then has the new resourceVersion and whatever others changed, and return that object. A request
+that the server refuses raises its error unchanged, as an :class:`~kontend.kube.errors.ApiError`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kontend.runtime.guards import Guards, OwnWrites
 
 
 class Reader:
-    """Reads, from the cache or from the server."""
+    """Reads of a controller, from its cache or from the server."""
 
     def __init__(self, backend: Backend, writes: OwnWrites, guards: Guards, *, cached: bool) -> None:
         self._backend = backend
@@ -29,17 +29,17 @@ class Reader:
         self._cached = cached
 
     async def get(self, kind: str, key: Key | str, *, subresource: str = "") -> Object:
-        """One object; ``key`` is a request, a :class:`Key` or ``namespace/name``. Raises ``NotFound``."""
-        where = as_key(key)
+        """Read one object; ``key`` is a request, a :class:`Key` or ``namespace/name``. Raises ``NotFound``."""
+        address = as_key(key)
         if not self._backend.is_namespaced(kind):
-            where = Key("", where.name)
-        at_least = self._writes.of(kind, where) if self._waits else 0
+            address = Key("", address.name)
+        at_least = self._writes.of(kind, address) if self._waits else 0
         obj: Object = await self._backend.call(
-            Call("get", kind, *where, subresource=subresource, cached=self._cached, at_least=at_least)
+            Call("get", kind, *address, subresource=subresource, cached=self._cached, at_least=at_least)
         )
         if self._waits and self._writes.is_deleted(obj):
-            named = parse_kind(kind)
-            raise not_found(named.group, named.kind.lower(), where.name)
+            parsed = parse_kind(kind)
+            raise not_found(parsed.group, parsed.kind.lower(), address.name)
         return obj
 
     async def list(
@@ -51,7 +51,7 @@ class Reader:
         fields: str = "",
         index: tuple[str, str] | None = None,
     ) -> list[Object]:
-        """All objects of a kind that the selectors match; ``index=(name, value)`` uses an index of the cache."""
+        """Read the objects of a kind that the selectors match; ``index=(name, value)`` uses an index of the cache."""
         query = [("labelSelector", _selector(labels)), ("fieldSelector", fields)]
         if index is not None:
             if not self._cached:
@@ -66,13 +66,13 @@ class Reader:
             cached=self._cached,
             at_least=at_least,
         )
-        answer = await self._backend.call(call)
-        items: list[Object] = answer["items"]
+        response = await self._backend.call(call)
+        items: list[Object] = response["items"]
         if self._waits:
             items = [item for item in items if not self._writes.is_deleted(item)]
-        named = parse_kind(kind)
+        parsed = parse_kind(kind)
         for item in items:  # lists of built-in kinds leave these out
-            item["apiVersion"], item["kind"] = named.api_version, named.kind
+            item["apiVersion"], item["kind"] = parsed.api_version, parsed.kind
         return items
 
     @property
@@ -86,22 +86,29 @@ class StatusWriter:
     def __init__(self, api: Api) -> None:
         self._api = api
 
-    async def update(self, obj: Object) -> None:
-        """Replace the status; the object's resourceVersion is the lock."""
-        await self._api._write("update", obj, subresource="status", body=canonical(obj))
+    async def update(self, obj: Object) -> Object:
+        """Replace the status and return the object; its resourceVersion is the lock."""
+        return await self._api._write("update", obj, subresource="status", body=canonical(obj))
 
-    async def patch(self, obj: Object, patch: Patch) -> None:
-        """Patch the status. With the guard on, a difference is locked unless it says ``lock=False``."""
+    async def patch(self, obj: Object, patch: Patch) -> Object:
+        """Patch the status and return the object.
+
+        With the guard ``locked_status``, a patch made by ``merge_from`` is locked unless it says ``lock=False``.
+        """
         data = patch.data(obj, lock_by_default=self._api.guards.locked_status)
-        await self._api._write("patch", obj, subresource="status", body=data, content_type=patch.content_type)
+        return await self._api._write("patch", obj, subresource="status", body=data, content_type=patch.content_type)
 
-    async def apply(self, obj: Object, *, force: bool = True, manager: str = "") -> None:
-        """Server-side apply of the status."""
-        await self._api._apply(obj, subresource="status", force=force, manager=manager)
+    async def apply(self, obj: Object, *, force: bool = True, manager: str = "") -> Object:
+        """Apply the status, by server-side apply, and return the object."""
+        return await self._api._apply(obj, subresource="status", force=force, manager=manager)
 
 
 class Api(Reader):
-    """Reads from the cache and writes to the server, for one controller."""
+    """The client of one controller: reads from its cache, writes to the server.
+
+    ``create``, ``update``, ``patch``, ``apply`` and those of ``api.status`` decode the response into the object that
+    was passed and return it.
+    """
 
     def __init__(
         self,
@@ -122,42 +129,47 @@ class Api(Reader):
         self.status = StatusWriter(self)
 
     def now(self) -> str:
-        """The time; use this and not the clock, so that a reconcile can be replayed."""
+        """Return the time in RFC 3339. Use this and not the clock, so that a reconcile can be replayed."""
         return self._backend.now()
 
     def uuid(self) -> str:
-        """A fresh uuid; use this and not ``uuid.uuid4``, so that a reconcile can be replayed."""
+        """Return a fresh uuid. Use this and not ``uuid.uuid4``, so that a reconcile can be replayed."""
         return self._backend.uuid()
 
     def is_namespaced(self, kind: str) -> bool:
-        """Whether objects of a kind live in namespaces. Raises ``NotFound`` for a kind that is not served."""
+        """Return True for a namespaced kind. Raises ``NotFound`` for a kind that is not served."""
         return self._backend.is_namespaced(kind)
 
     def acting_as(self, manager: str) -> Api:
-        """The same api, whose writes are those of another field manager."""
+        """Return the same api with another field manager for its writes."""
         return Api(self._backend, manager=manager, guards=self.guards, writes=self._writes)
 
-    async def create(self, obj: Object) -> None:
-        """Create an object."""
-        await self._write("create", obj, body=canonical(obj))
+    async def create(self, obj: Object) -> Object:
+        """Create an object and return it."""
+        return await self._write("create", obj, body=canonical(obj))
 
-    async def create_subresource(self, obj: Object, subresource: str, body: Object) -> None:
-        """Post ``body`` to a subresource of an object, such as a ``Binding`` to ``binding``; ``obj`` is not changed."""
+    async def create_subresource(self, obj: Object, subresource: str, body: Object) -> Object:
+        """Post ``body`` to a subresource of ``obj``, such as a ``Binding`` to ``binding``, and return the response.
+
+        ``obj`` is not changed.
+        """
         kind, key = self._address(obj)
         query = (("fieldManager", self.manager),)
-        await self._backend.call(Call("create", kind, *key, subresource=subresource, body=canonical(body), query=query))
+        call = Call("create", kind, *key, subresource=subresource, body=canonical(body), query=query)
+        response: Object = await self._backend.call(call)
+        return response
 
-    async def update(self, obj: Object, *, subresource: str = "") -> None:
-        """Replace an object, or what a subresource writes of it; its resourceVersion is the lock."""
-        await self._write("update", obj, subresource=subresource, body=canonical(obj))
+    async def update(self, obj: Object, *, subresource: str = "") -> Object:
+        """Replace an object, or the part that a subresource writes, and return it; its resourceVersion is the lock."""
+        return await self._write("update", obj, subresource=subresource, body=canonical(obj))
 
-    async def patch(self, obj: Object, patch: Patch) -> None:
-        """Patch an object."""
-        await self._write("patch", obj, body=patch.data(obj), content_type=patch.content_type)
+    async def patch(self, obj: Object, patch: Patch) -> Object:
+        """Patch an object and return it."""
+        return await self._write("patch", obj, body=patch.data(obj), content_type=patch.content_type)
 
-    async def apply(self, obj: Object, *, force: bool = True, manager: str = "") -> None:
-        """Server-side apply: afterwards the object has what ``obj`` said, and this manager owns that."""
-        await self._apply(obj, force=force, manager=manager)
+    async def apply(self, obj: Object, *, force: bool = True, manager: str = "") -> Object:
+        """Apply an object, by server-side apply, and return it. The field manager then owns the fields that it had."""
+        return await self._apply(obj, force=force, manager=manager)
 
     async def delete(
         self,
@@ -168,7 +180,11 @@ class Api(Reader):
         propagation: str | None = None,
         grace_period: int | None = None,
     ) -> None:
-        """Delete an object. With the guard on, only the very version that was read (``uid`` and version of ``obj``)."""
+        """Delete an object.
+
+        With the guard ``delete_preconditions``, only the version that was read: ``uid`` and ``resource_version`` are
+        those of ``obj`` unless given.
+        """
         metadata = obj.get("metadata") or {}
         if self.guards.delete_preconditions:
             uid = uid if uid is not None else metadata.get("uid")
@@ -182,18 +198,18 @@ class Api(Reader):
         if grace_period is not None:
             options["gracePeriodSeconds"] = grace_period
         kind, key = self._address(obj)
-        answer = await self._backend.call(Call("delete", kind, *key, body=canonical(options) if options else b""))
-        self._record_delete(kind, answer)
+        response = await self._backend.call(Call("delete", kind, *key, body=canonical(options) if options else b""))
+        self._record_delete(kind, response)
 
-    def _record_delete(self, kind: str, answer: Object) -> None:
-        """Remember what a delete did: the object is gone, or it waits for its finalizers or for its grace period."""
-        metadata = answer.get("metadata") or {}
-        if (answer.get("apiVersion"), answer.get("kind")) == ("v1", "Status"):
-            self._writes.record_delete(kind, (answer.get("details") or {}).get("uid") or "")
+    def _record_delete(self, kind: str, response: Object) -> None:
+        """Record the effect of a delete: the object is gone, or it waits for its finalizers or for its grace period."""
+        metadata = response.get("metadata") or {}
+        if (response.get("apiVersion"), response.get("kind")) == ("v1", "Status"):
+            self._writes.record_delete(kind, (response.get("details") or {}).get("uid") or "")
         elif _is_gone(metadata):
             self._writes.record_delete(kind, metadata.get("uid") or "")
         else:
-            self._writes.record(kind, key_of(answer), int(metadata.get("resourceVersion") or 0))
+            self._writes.record(kind, key_of(response), int(metadata.get("resourceVersion") or 0))
 
     async def delete_all_of(
         self, kind: str, *, namespace: str, labels: str | Mapping[str, str] = "", propagation: str | None = None
@@ -208,7 +224,7 @@ class Api(Reader):
         """Set the replicas of an object through its ``scale`` subresource; ``obj`` is not changed."""
         kind, key = self._address(obj)
         body = canonical({"spec": {"replicas": replicas}})
-        answer = await self._backend.call(
+        response = await self._backend.call(
             Call(
                 "patch",
                 kind,
@@ -219,14 +235,14 @@ class Api(Reader):
                 query=(("fieldManager", self.manager),),
             )
         )
-        version = (answer.get("metadata") or {}).get("resourceVersion")  # a Scale has the version of its object
+        version = (response.get("metadata") or {}).get("resourceVersion")  # a Scale has the version of its object
         self._writes.record(kind, key, int(version or 0))
 
-    async def _apply(self, obj: Object, *, force: bool, manager: str, subresource: str = "") -> None:
+    async def _apply(self, obj: Object, *, force: bool, manager: str, subresource: str = "") -> Object:
         query = [("fieldManager", manager or self.manager)]
         if force:
             query.append(("force", "true"))
-        await self._write(
+        return await self._write(
             "patch", obj, subresource=subresource, body=canonical(obj), content_type=APPLY_PATCH, query=tuple(query)
         )
 
@@ -239,21 +255,23 @@ class Api(Reader):
         subresource: str = "",
         content_type: str = "application/json",
         query: tuple[tuple[str, str], ...] | None = None,
-    ) -> None:
-        """Send a write and decode the answer into ``obj``."""
+    ) -> Object:
+        """Send a write, decode the response into ``obj`` and return it."""
         kind, key = self._address(obj)
         name = "" if verb == "create" else key.name
         query = (("fieldManager", self.manager),) if query is None else query
-        answer = await self._backend.call(Call(verb, kind, key.namespace, name, subresource, body, content_type, query))
+        call = Call(verb, kind, key.namespace, name, subresource, body, content_type, query)
+        response = await self._backend.call(call)
         obj.clear()
-        obj.update(answer)
-        metadata = answer.get("metadata") or {}
-        self._writes.record(kind, key_of(answer), int(metadata.get("resourceVersion") or 0))
-        if metadata.get("deletionTimestamp") and _is_gone(metadata):  # its last finalizer was taken away
+        obj.update(response)
+        metadata = response.get("metadata") or {}
+        self._writes.record(kind, key_of(response), int(metadata.get("resourceVersion") or 0))
+        if metadata.get("deletionTimestamp") and _is_gone(metadata):  # its last finalizer was removed
             self._writes.record_delete(kind, metadata.get("uid") or "")
+        return obj
 
     def _address(self, obj: Object) -> tuple[str, Key]:
-        """The kind and the key of an object; without a namespace, ``default``."""
+        """Return the kind and the key of an object; the namespace is ``default`` unless it has one."""
         if not isinstance(obj, dict):
             raise BadRequest(f"expected an object (a dict with apiVersion, kind and metadata), found {obj!r}")
         kind, key = kind_of(obj), key_of(obj)
@@ -266,7 +284,7 @@ class Api(Reader):
 
 
 def as_key(key: Key | str) -> Key:
-    """A key from a key, a request or ``namespace/name``."""
+    """Return a key, a request or ``namespace/name`` as a key."""
     if isinstance(key, str):
         namespace, _, name = key.rpartition("/")
         return Key(namespace, name)
@@ -274,7 +292,7 @@ def as_key(key: Key | str) -> Key:
 
 
 def _is_gone(metadata: Mapping[str, Any]) -> bool:
-    """Whether an object that was deleted is gone, and does not wait for finalizers or for its grace period."""
+    """Return True if an object that was deleted is gone and does not wait for finalizers or for its grace period."""
     return not metadata.get("finalizers") and not metadata.get("deletionGracePeriodSeconds")
 
 

@@ -17,6 +17,7 @@ from kontend.runtime.manager.logs import LOGGER, fields
 from kontend.runtime.manager.metrics import Metrics
 from kontend.runtime.manager.queue import Clock, Queue
 from kontend.runtime.predicates import Event
+from kontend.runtime.unawaited import collect_unawaited
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +74,7 @@ class Loop:
         begun = time.perf_counter()
         result, failure = Result(), None
         try:
-            answer = await self.controller.reconcile(request, self.api)
-            if answer is not None and not isinstance(answer, Result):
-                where = f"{type(self.controller).__name__}.reconcile"
-                raise BadController(f"{where}: expected a Result or None, found {answer!r}")
-            result = answer or result
+            result = await self._reconcile(request)
         except Exception as error:
             failure = error
         finally:
@@ -86,6 +83,22 @@ class Loop:
             self.queue.done(request)
         self._follow(request, result, failure)
         return Outcome(name, request, result, failure)
+
+    async def _reconcile(self, request: Request) -> Result:
+        """Run the user's code and check what it returns and leaves behind."""
+        with collect_unawaited() as unawaited:
+            try:
+                result = await self.controller.reconcile(request, self.api)
+            except Exception as error:
+                for message in unawaited:
+                    error.add_note(message)
+                raise
+        name = f"{type(self.controller).__name__}.reconcile"
+        if unawaited:
+            raise BadController(f"{name}: {unawaited[0]}")
+        if result is not None and not isinstance(result, Result):
+            raise BadController(f"{name}: expected a Result or None, found {result!r}")
+        return result or Result()
 
     def _follow(self, request: Request, result: Result, failure: Exception | None) -> None:
         name = self.controller.name

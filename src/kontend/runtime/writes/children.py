@@ -24,7 +24,7 @@ from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import Object
 from kontend.runtime.controller import Result
-from kontend.runtime.writes.owners import controller_of, is_controlled_by, with_owner
+from kontend.runtime.writes.owners import controller_of, is_controlled_by, set_controller_reference
 from kontend.runtime.writes.scope import StatusScope, scope_of
 from kontend.runtime.writes.snapshot import WrongObject
 
@@ -251,7 +251,7 @@ def _wanted(api: Api, parent: Object, desired: Any, paused: bool) -> Object:
             raise WrongObject(
                 f"sync_child: desired has metadata.{key}; say only what the child should be, not what was read"
             )
-    wanted["metadata"]["ownerReferences"] = with_owner(wanted, parent, controller=True)
+    set_controller_reference(parent, wanted)
     if paused:
         if not isinstance(wanted.get("spec"), dict) or "replicas" not in wanted["spec"]:
             raise WrongObject("sync_child: to be paused and to come back, desired must have spec.replicas")

@@ -1,8 +1,10 @@
-"""Finalizers, added and removed without touching those of others.
+"""Finalizers of an object in hand, as in controller-runtime's ``controllerutil``: nothing is sent.
 
-``metadata.finalizers`` is one list that many write. A merge patch replaces it whole, so the patch is locked: from a
-stale snapshot it is refused, where an unlocked one would take away what somebody else had added
-(``foregroundDeletion``, say).
+``metadata.finalizers`` is one list that many write, and a merge patch replaces it whole. Send the change with
+:func:`~kontend.runtime.writes.spec.mutate_spec`, which locks the patch: from a stale snapshot it is refused, where an
+unlocked one would remove what somebody else had added (``foregroundDeletion``, say).
+
+    await mutate_spec(api, widget, lambda obj: add_finalizer(obj, "example.com/data"))
 """
 
 from __future__ import annotations
@@ -10,15 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import Object
-from kontend.runtime.writes.scope import StatusScope
-from kontend.runtime.writes.snapshot import WrongObject
-from kontend.runtime.writes.spec import mutate_spec
+from kontend.runtime.writes.snapshot import WrongObject, metadata_of
 
 
 def has_finalizer(obj: Mapping[str, Any], finalizer: str) -> bool:
-    """Whether an object waits for this finalizer before it goes.
+    """Return True if an object has this finalizer.
 
     >>> has_finalizer({"metadata": {"finalizers": ["example.com/data"]}}, "example.com/data")
     True
@@ -27,27 +26,42 @@ def has_finalizer(obj: Mapping[str, Any], finalizer: str) -> bool:
     return isinstance(metadata, Mapping) and finalizer in (metadata.get("finalizers") or ())
 
 
-async def add_finalizer(api: Api, target: Object | StatusScope, finalizer: str) -> bool:
-    """Add a finalizer to an object that was read; nothing is sent when it is there. Returns whether it was sent."""
+def add_finalizer(obj: Object, finalizer: str) -> bool:
+    """Add a finalizer to an object in memory. Returns False if it was there.
+
+    >>> widget = {"metadata": {"name": "w"}}
+    >>> add_finalizer(widget, "example.com/data"), add_finalizer(widget, "example.com/data")
+    (True, False)
+    >>> widget["metadata"]["finalizers"]
+    ['example.com/data']
+    """
     _check("add_finalizer", finalizer)
+    metadata = metadata_of(obj, "add_finalizer")
+    if has_finalizer(obj, finalizer):
+        return False
+    metadata["finalizers"] = [*(metadata.get("finalizers") or ()), finalizer]
+    return True
 
-    def add(obj: Object) -> None:
-        if not has_finalizer(obj, finalizer):
-            obj["metadata"]["finalizers"] = [*(obj["metadata"].get("finalizers") or ()), finalizer]
 
-    return await mutate_spec(api, target, add)
+def remove_finalizer(obj: Object, finalizer: str) -> bool:
+    """Remove a finalizer from an object in memory. Returns False if it was not there.
 
-
-async def remove_finalizer(api: Api, target: Object | StatusScope, finalizer: str) -> bool:
-    """Remove a finalizer from an object that was read; nothing is sent when it is not there. Returns whether it was."""
+    >>> widget = {"metadata": {"name": "w", "finalizers": ["example.com/data", "other.com/f"]}}
+    >>> remove_finalizer(widget, "example.com/data"), remove_finalizer(widget, "example.com/data")
+    (True, False)
+    >>> widget["metadata"]["finalizers"]
+    ['other.com/f']
+    """
     _check("remove_finalizer", finalizer)
-
-    def remove(obj: Object) -> None:
-        if has_finalizer(obj, finalizer):
-            rest = [each for each in obj["metadata"]["finalizers"] if each != finalizer]
-            obj["metadata"]["finalizers"] = rest or None
-
-    return await mutate_spec(api, target, remove)
+    metadata = metadata_of(obj, "remove_finalizer")
+    if not has_finalizer(obj, finalizer):
+        return False
+    rest = [other for other in metadata["finalizers"] if other != finalizer]
+    if rest:
+        metadata["finalizers"] = rest
+    else:
+        del metadata["finalizers"]
+    return True
 
 
 def _check(caller: str, finalizer: Any) -> None:

@@ -1,7 +1,12 @@
-"""Owner references: who an object belongs to.
+"""Owner references of an object in hand, as in controller-runtime's ``controllerutil``: nothing is sent.
 
-References are told apart by uid, never by name: an owner that was deleted and made again under its name is another one.
-Adding and removing is a locked patch, so the references of others are never lost to a stale snapshot.
+Set them before the object is created, or send the change of an object that was read with
+:func:`~kontend.runtime.writes.spec.mutate_spec`, which locks the patch:
+
+    await mutate_spec(api, child, lambda obj: set_owner_reference(widget, obj))
+
+As there, a reference to an owner of the same group, kind and name is replaced. :func:`is_controlled_by` compares uids:
+an owner that was deleted and created again under its name is another one.
 """
 
 from __future__ import annotations
@@ -9,12 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kontend.kube.meta.names import kind_of
-from kontend.runtime.client.api import Api
+from kontend.kube.meta.names import kind_of, split_api_version
 from kontend.runtime.client.patches import Object
-from kontend.runtime.writes.scope import StatusScope
-from kontend.runtime.writes.snapshot import WrongObject
-from kontend.runtime.writes.spec import mutate_spec
+from kontend.runtime.writes.snapshot import WrongObject, metadata_of
 
 
 class AlreadyOwned(Exception):
@@ -31,7 +33,7 @@ class AlreadyOwned(Exception):
 
 
 def owner_reference(owner: Mapping[str, Any], *, controller: bool = False) -> dict[str, Any]:
-    """A reference to ``owner``, an object that was read, for ``metadata.ownerReferences`` of another.
+    """Return a reference to ``owner``, an object that was read, for ``metadata.ownerReferences`` of another.
 
     >>> widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "uid": "u1"}}
     >>> owner_reference(widget)
@@ -50,68 +52,104 @@ def owner_reference(owner: Mapping[str, Any], *, controller: bool = False) -> di
 
 
 def owner_references(obj: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The owner references of an object."""
+    """Return the owner references of an object."""
     metadata = obj.get("metadata")
     return list((metadata.get("ownerReferences") or ()) if isinstance(metadata, Mapping) else ())
 
 
 def controller_of(obj: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The reference to the controller of an object, if it has one."""
-    return next((each for each in owner_references(obj) if each.get("controller")), None)
+    """Return the reference to the controller of an object, or None.
+
+    >>> controller_of({"metadata": {"ownerReferences": [{"kind": "Widget", "name": "w", "controller": True}]}})["name"]
+    'w'
+    """
+    return next((reference for reference in owner_references(obj) if reference.get("controller")), None)
 
 
 def is_controlled_by(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
-    """Whether ``owner`` itself, not just one of its name, controls the object."""
+    """Return True if ``owner`` itself, and not just an object of its name, controls ``obj``.
+
+    >>> widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "uid": "u1"}}
+    >>> is_controlled_by({"metadata": {"ownerReferences": [owner_reference(widget, controller=True)]}}, widget)
+    True
+    """
     controller = controller_of(obj)
     uid = (owner.get("metadata") or {}).get("uid")
     return controller is not None and bool(uid) and controller.get("uid") == uid
 
 
-async def set_controller_reference(api: Api, target: Object | StatusScope, owner: Mapping[str, Any]) -> bool:
-    """Make ``owner`` the controller of an object that was read. Raises :class:`AlreadyOwned` if there is another."""
-    return await _set(api, target, owner, controller=True)
+def set_controller_reference(owner: Mapping[str, Any], controlled: Object) -> None:
+    """Make ``owner`` the controller of ``controlled``, in memory. Raises :class:`AlreadyOwned` if it has another one.
+
+    >>> widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "uid": "u1"}}
+    >>> child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    >>> set_controller_reference(widget, child)
+    >>> is_controlled_by(child, widget)
+    True
+    """
+    reference = owner_reference(owner, controller=True)
+    metadata_of(controlled, "set_controller_reference")
+    existing = controller_of(controlled)
+    if existing is not None and not _same_owner(existing, reference):
+        raise AlreadyOwned(controlled, existing)
+    _upsert(owner, reference, controlled)
 
 
-async def set_owner_reference(api: Api, target: Object | StatusScope, owner: Mapping[str, Any]) -> bool:
-    """Make ``owner`` one of the owners of an object that was read; if it controls the object it still does."""
-    return await _set(api, target, owner, controller=False)
+def set_owner_reference(owner: Mapping[str, Any], obj: Object) -> None:
+    """Make ``owner`` one of the owners of ``obj``, in memory. A reference to it that is there is replaced.
+
+    >>> widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "uid": "u1"}}
+    >>> child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    >>> set_owner_reference(widget, child)
+    >>> child["metadata"]["ownerReferences"]
+    [{'apiVersion': 'example.com/v1', 'kind': 'Widget', 'name': 'w', 'uid': 'u1'}]
+    """
+    reference = owner_reference(owner)
+    metadata_of(obj, "set_owner_reference")
+    _upsert(owner, reference, obj)
 
 
-async def remove_owner_reference(api: Api, target: Object | StatusScope, owner: Mapping[str, Any]) -> bool:
-    """Take the reference to ``owner`` away from an object that was read. Returns whether anything was sent."""
-    uid = owner_reference(owner)["uid"]
+def remove_owner_reference(owner: Mapping[str, Any], obj: Object) -> None:
+    """Remove the reference to ``owner`` from ``obj``, in memory. Raises :class:`WrongObject` if there is none.
 
-    def remove(obj: Object) -> None:
-        references = owner_references(obj)
-        rest = [each for each in references if each.get("uid") != uid]
-        if len(rest) != len(references):
-            obj["metadata"]["ownerReferences"] = rest or None
-
-    return await mutate_spec(api, target, remove)
-
-
-def with_owner(obj: Mapping[str, Any], owner: Mapping[str, Any], *, controller: bool) -> list[dict[str, Any]]:
-    """The owner references of ``obj`` with one to ``owner``; those of others stay as they are."""
-    reference = owner_reference(owner, controller=controller)
-    _check_namespaces(obj, owner)
-    other = controller_of(obj)
-    if controller and other is not None and other.get("uid") != reference["uid"]:
-        raise AlreadyOwned(obj, other)
+    >>> widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "uid": "u1"}}
+    >>> child = {"metadata": {"name": "c", "ownerReferences": [owner_reference(widget)]}}
+    >>> remove_owner_reference(widget, child)
+    >>> child
+    {'metadata': {'name': 'c'}}
+    """
+    reference = owner_reference(owner)
+    metadata = metadata_of(obj, "remove_owner_reference")
     references = owner_references(obj)
-    for index, each in enumerate(references):
-        if each.get("uid") == reference["uid"]:
-            references[index] = {**each, **reference}
-            return references
-    return [*references, reference]
+    rest = [other for other in references if not _same_owner(other, reference)]
+    if len(rest) == len(references):
+        name = f"{reference['kind']} {reference['name']!r}"
+        raise WrongObject(f"remove_owner_reference: the object has no reference to {name}")
+    if rest:
+        metadata["ownerReferences"] = rest
+    else:
+        del metadata["ownerReferences"]
 
 
-async def _set(api: Api, target: Object | StatusScope, owner: Mapping[str, Any], *, controller: bool) -> bool:
-    owner_reference(owner)
+def _upsert(owner: Mapping[str, Any], reference: dict[str, Any], obj: Object) -> None:
+    _check_namespaces(obj, owner)
+    references = owner_references(obj)
+    index = next((at for at, other in enumerate(references) if _same_owner(other, reference)), None)
+    if index is None:
+        references.append(reference)
+    else:
+        references[index] = reference
+    obj["metadata"]["ownerReferences"] = references
 
-    def add(obj: Object) -> None:
-        obj["metadata"]["ownerReferences"] = with_owner(obj, owner, controller=controller)
 
-    return await mutate_spec(api, target, add)
+def _same_owner(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Compare group, kind and name, as controller-runtime does."""
+    return _identity(one) == _identity(other)
+
+
+def _identity(reference: Mapping[str, Any]) -> tuple[str, Any, Any]:
+    group, _ = split_api_version(str(reference.get("apiVersion") or ""))
+    return group, reference.get("kind"), reference.get("name")
 
 
 def _check_namespaces(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> None:

@@ -36,8 +36,8 @@ class StatusScope:
     """The status of one object during one reconcile: ``async with StatusScope(api, obj) as scope``.
 
     Inside, change ``obj["status"]`` (or ``scope.status``, the same dict) and nothing else of ``obj``. Functions that
-    write the object (:func:`mutate_spec`, :func:`add_finalizer`, :func:`sync_child`, :func:`execute` ...) take the
-    scope in the object's place. A write of ``obj`` past the scope would throw away what was changed in memory; it is
+    write the object (:func:`mutate_spec`, :func:`sync_child`, :func:`execute` ...) take the scope in the
+    object's place. A write of ``obj`` past the scope would throw away what was changed in memory; it is
     an error.
     """
 

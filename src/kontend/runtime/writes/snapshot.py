@@ -98,6 +98,16 @@ class Snapshot:
         obj.update(content)
 
 
+def metadata_of(obj: Any, caller: str) -> dict[str, Any]:
+    """Return the metadata of an object, to be changed in place; there always is some."""
+    if not isinstance(obj, dict):
+        raise WrongObject(f"{caller}: expected an object (a dict with apiVersion, kind and metadata), found {obj!r}")
+    metadata = obj.setdefault("metadata", {})
+    if not isinstance(metadata, dict):
+        raise WrongObject(f"{caller}: metadata: expected a dict, found {metadata!r}")
+    return metadata
+
+
 def apply_mutation(mutate: Mutate, obj: Object, caller: str) -> None:
     """Let the user's function change ``obj``."""
     answer = mutate(obj)
