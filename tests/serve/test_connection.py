@@ -72,6 +72,34 @@ def test_an_upgrade_is_not_taken_but_the_request_is_answered(running: Background
     assert codes(exchange(running.url, sent + GET)) == [200, 200]
 
 
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_the_body_of_a_request_that_asks_for_an_upgrade_is_its_body(
+    running: BackgroundServer, method: str, chunked: bool
+) -> None:
+    """As Java's HTTP client sends it; a request inside of the body is not carried out."""
+    with Client(running.url) as client:
+        client.create("victim")
+        inner = b"DELETE /api/v1/namespaces/default/configmaps/victim HTTP/1.1\r\nHost: x\r\n\r\n"
+        framing = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % len(inner)
+        body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(inner), inner) if chunked else inner
+        head = f"{method} {CONFIG_MAPS}{'/victim' if method == 'PUT' else ''} HTTP/1.1\r\nHost: x\r\n".encode()
+        upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\n"
+        assert codes(exchange(running.url, head + upgrade + framing + b"\r\n\r\n" + body + GET)) == [400, 200]
+        assert client.get(f"{CONFIG_MAPS}/victim").code == 200
+
+
+def test_a_tunnel_is_refused(running: BackgroundServer) -> None:
+    """There is nothing to connect to."""
+    received = exchange(running.url, b"CONNECT x:80 HTTP/1.1\r\nHost: x:80\r\n\r\n" + GET, half_close=False)
+    assert codes(received) == [405]
+
+
+def test_requests_before_a_malformed_one_are_answered(running: BackgroundServer) -> None:
+    """Then the connection ends."""
+    assert codes(exchange(running.url, GET + GET + b"nonsense\r\n\r\n", half_close=False)) == [200, 200, 400]
+
+
 def test_a_whole_url_is_taken_for_its_path(running: BackgroundServer) -> None:
     """As clients behind a proxy send it."""
     assert codes(exchange(running.url, b"GET http://x/version HTTP/1.1\r\nHost: x\r\n\r\n")) == [200]
@@ -111,6 +139,7 @@ def test_what_is_not_http_is_refused(running: BackgroundServer, sent: bytes) -> 
     [
         (b"GET /version HTTP/1.1\r\n\r\n", b"400 Bad Request: missing required Host header"),
         (b"GET /api/v1/namespaces/%zz HTTP/1.1\r\nHost: x\r\n\r\n", b"400 Bad Request"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nhost: x\r\n\r\n", b"400 Bad Request: too many Host headers"),
     ],
 )
 def test_what_go_does_not_take_is_refused(running: BackgroundServer, sent: bytes, body: bytes) -> None:
@@ -266,3 +295,57 @@ def test_a_body_that_is_nested_too_deep_is_refused(running: BackgroundServer, bo
     for media_type in ("application/yaml", "application/json"):
         with Client(running.url) as client:
             assert client.send("POST", CONFIG_MAPS, body, Content_Type=media_type).code == 400
+
+
+def test_a_client_that_does_not_read_is_not_read_from() -> None:
+    """However many requests it sends ahead: the answers are made as it reads them, and none is missing."""
+    with BackgroundServer(Cluster().state) as running, Client(running.url) as client:
+        for name in ("a", "b", "c"):
+            client.create(name, key="x" * 1_000_000)
+        host = urlsplit(running.url)
+        with socket.create_connection((host.hostname, host.port), timeout=20) as connection:
+            connection.sendall(b"GET /api/v1/configmaps HTTP/1.1\r\nHost: x\r\n\r\n" * 20)
+            until(lambda: running.call(lambda: any(each.paused for each in running.server._connections)))
+            assert client.get("/version").code == 200
+            assert running.call(lambda: max(each.unread for each in running.server._connections)) < 4_000_000
+            connection.sendall(b"GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            received = b""
+            while part := connection.recv(1 << 20):
+                received = received[-50:] + part
+                answers = codes(part)
+                assert all(code == 200 for code in answers)
+    assert b'"gitVersion"' in received
+
+
+def test_the_first_events_of_a_watch_are_made_as_the_client_reads() -> None:
+    """So that watches nobody reads cost nothing."""
+    with BackgroundServer(Cluster().state) as running, Client(running.url) as client:
+        for number in range(20):
+            client.create(f"c{number}", key="x" * 500_000)
+        host = urlsplit(running.url)
+        with socket.create_connection((host.hostname, host.port), timeout=20) as connection:
+            connection.sendall(b"GET /api/v1/configmaps?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+            until(lambda: running.call(lambda: any(each.paused for each in running.server._connections)))
+            client.patch("c0", later="y" * 100_000)
+            assert running.call(lambda: max(each.unread for each in running.server._connections)) < 1_500_000
+            received = b""
+            while b"MODIFIED" not in received:
+                received += connection.recv(1 << 20)
+            assert received.count(b'"type":"ADDED"') == 20
+
+
+def test_what_clients_leave_unread_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that holds most is cut off."""
+    monkeypatch.setattr(server_module, "UNREAD_LIMIT", 10_000_000)
+    with BackgroundServer(Cluster().state) as running, Client(running.url) as client:
+        for number in range(8):
+            client.create(f"c{number}", key="x" * 1_000_000)
+        host = urlsplit(running.url)
+        connections = [socket.create_connection((host.hostname, host.port), timeout=20) for _ in range(10)]
+        for connection in connections:
+            connection.sendall(b"GET /api/v1/configmaps HTTP/1.1\r\nHost: x\r\n\r\n")
+            until(lambda: running.call(lambda: any(each.paused for each in running.server._connections)))
+            assert client.get("/version").code == 200
+            assert running.call(lambda: sum(each.unread for each in running.server._connections)) < 20_000_000
+        for connection in connections:
+            connection.close()

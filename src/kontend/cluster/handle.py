@@ -56,7 +56,8 @@ def _watch(state: State, target: Target, request: ApiRequest) -> ApiResponse:
     form = present.negotiate(request.accept, target)
     events, watching = watch(state, target, options)
     stream = present.Stream(watching, target, form, request.first("includeObject"))
-    shown = [stream.show(state, event, first=index == 0) for index, event in enumerate(events)]
+    # Made as they are read, so that a client that reads slowly holds no more than it has been sent.
+    shown = (stream.show(state, event, first=index == 0) for index, event in enumerate(events))
     return ApiResponse(200, shown, watch=stream)
 
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote, unquote_plus
 from kontend.cluster.request import BODY_LIMIT, JSON, ApiRequest
 from kontend.cluster.response import ApiResponse
 from kontend.kube.errors import BadRequest
-from kontend.serve.connection import Connection, Incoming
+from kontend.serve.connection import Connection
 from kontend.serve.identity import NOBODY, ClientInfo, User
 from kontend.serve.media import (
     GZIP_THRESHOLD,
@@ -25,6 +25,7 @@ from kontend.serve.media import (
     head,
     wants_pretty,
 )
+from kontend.serve.request_parser import Incoming
 
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _serials: Final = itertools.count(1)

@@ -22,10 +22,11 @@ from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import State
 from kontend.kube.errors import ApiError, Forbidden, NotAcceptable, Unauthorized, internal_error
 from kontend.serve import pages
-from kontend.serve.connection import Connection, Incoming
+from kontend.serve.connection import Connection
 from kontend.serve.exchange import Exchange
 from kontend.serve.identity import NOBODY, PUBLIC, Tokens, User
 from kontend.serve.media import YAML_TYPE, answer_type
+from kontend.serve.request_parser import Incoming
 from kontend.serve.storage.committing import Commits
 from kontend.serve.storage.store import Store
 from kontend.serve.watching import Hub
@@ -41,6 +42,8 @@ _IDLE_TIME: Final = 90.0
 _LINGER_TIME: Final = 5.0
 _SWEEP_EVERY: Final = 1.0
 _BACKLOG: Final = 4096
+#: Bytes that clients may leave unread, all together.
+UNREAD_LIMIT: Final = 256 << 20
 #: Clients that have gone before memory is looked through for what they left.
 _MANY_GONE: Final = 1000
 
@@ -69,6 +72,8 @@ class Server:
         self._hub = Hub(state)
         self._publishing = False
         self._connections: dict[Connection, int] = {}
+        #: Clients that have not read what they were sent.
+        self._stalled: dict[Connection, None] = {}
         self._accepted = 0
         self._gone = 0
         #: Reads that wait for a version, and when they give up.
@@ -146,14 +151,23 @@ class Server:
             self._audit.close()
 
     def connected(self, connection: Connection) -> None:
-        """A client has come."""
+        """Note a new client."""
         self._accepted += 1
         self._connections[connection] = self._accepted
 
     def disconnected(self, connection: Connection) -> None:
-        """A client has gone."""
+        """Forget a client that has gone."""
         self._connections.pop(connection, None)
+        self._stalled.pop(connection, None)
         self._gone += 1
+
+    def stalled(self, connection: Connection) -> None:
+        """Note a client that does not read; when all of them hold too much, hang up on the one that holds most."""
+        self._stalled[connection] = None
+        for each in [each for each in self._stalled if not each.paused]:
+            del self._stalled[each]
+        if len(self._stalled) > 1 and sum(each.unread for each in self._stalled) > UNREAD_LIMIT:
+            max(self._stalled, key=lambda each: each.unread).abort()
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()

@@ -1,9 +1,9 @@
-"""Open watches: each change is read once, encoded once for each form, and sent to whoever watches.
+"""Open watches: each change is read once, encoded once for each form, and sent to the clients that watch it.
 
 Watches that see the same events (the same resource, namespace, selectors and form) share a :class:`Channel`. A change
-is looked at once a channel, not once a watcher, and its bytes are shared by all of them. A client that does not take
-what it is sent keeps only references to those bytes in a queue of its own; when too many have gathered it is cut off,
-as kube-apiserver does, and finds out with its next watch whether its version has become too old.
+is read once for a channel, not once for a watcher, and its bytes are shared. The objects that a watch begins with are
+encoded only as the client reads them. A slow client keeps references to the later events in a queue of its own; when
+too many have gathered it is cut off, as kube-apiserver does, and its next watch starts from the last version it saw.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import random
 import sys
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from kontend.cluster.present import Stream
@@ -24,15 +24,17 @@ from kontend.cluster.state import Change, State
 from kontend.serve.exchange import Exchange
 from kontend.serve.media import JSON_TYPE, LAST_CHUNK, chunk, encode
 
-#: Events that a slow client may fall behind before it is cut off.
+#: Events, and bytes of several events, that a slow client may fall behind before it is cut off.
 MOST_BEHIND: Final = 1000
+MOST_BYTES_BEHIND: Final = 16 << 20
 #: How often a watch that allows bookmarks gets one, and how long before its end.
 BOOKMARK_EVERY: Final = 60.0
 BOOKMARK_BEFORE_END: Final = 2.0
 #: A watch that names no timeout ends after a time between this and twice this.
 SHORTEST_WATCH: Final = 1800.0
-#: Bytes that are given to the operating system in one go.
+#: Bytes that are given to the operating system in one go, and how long that may be repeated before others get a turn.
 _AT_ONCE: Final = 64 * 1024
+_TURN: Final = 0.005
 #: How long a client that was cut off may take to read what it was sent.
 _LAST_WORDS: Final = 10.0
 
@@ -54,7 +56,9 @@ class Watcher:
     """One client that watches."""
 
     __slots__ = (
+        "_draining",
         "_finished",
+        "_first",
         "_hub",
         "_keep_alive",
         "_over",
@@ -78,46 +82,93 @@ class Watcher:
         self.bookmarks = stream.watch.bookmarks
         #: Changes up to this version have been sent.
         self.version = stream.watch.version
-        #: What waits for the client to read; how many of these are events that came after the watch began.
+        #: The events that the watch begins with, as far as they have not been sent.
+        self._first: Iterator[bytes] | None = None
+        #: Later events that wait for the client to read, and how many they are.
         self.pending: deque[bytes] = deque()
         self.behind = 0
+        self._draining = False
         self._finished: Callable[[], None] | None = None
         self._over = False
 
-    def start(self, head: bytes, frames: Iterable[bytes]) -> None:
+    def start(self, head: bytes, events: Iterator[dict[str, Any]]) -> None:
         """Send the head of the answer and the events so far."""
         self.connection.begin_stream(head, on_writable=self._drain, on_lost=self._lost)
-        self.pending.extend(frames)
-        self._drain()
+        self._first = self._frames(events)
         self._set_timer()
+        self._drain()
+
+    def _frames(self, events: Iterator[dict[str, Any]]) -> Iterator[bytes]:
+        """Encode the events so far; after an error the watch is over."""
+        for event in events:
+            yield _frame(event)
+            if event["type"] == "ERROR":
+                self._first = None
+                asyncio.get_running_loop().call_soon(self.end_if_open)
+                return
 
     def push(self, data: bytes, events: int) -> None:
         """Send some events; when the client is slow, later."""
-        if not self.connection.paused:
+        if not self.connection.paused and self._first is None and not self.pending:
             self.connection.write(data)
             return
         self.behind += events
-        if self.behind > MOST_BEHIND:
+        self.connection.queued += len(data)
+        if self.behind > MOST_BEHIND or (self.pending and self.connection.queued > MOST_BYTES_BEHIND):
             self._cut_off()
             return
         self.pending.append(data)
 
     def _drain(self) -> None:
-        while self.pending and not self.connection.paused:
+        """Send what waits, as long as the client reads and for no longer than a turn."""
+        self._draining = False
+        clock = asyncio.get_running_loop().time
+        turn_ends = clock() + _TURN
+        while not self.connection.paused and not self._over:
             part, size = [], 0
-            while self.pending and size < _AT_ONCE:
-                part.append(self.pending.popleft())
-                size += len(part[-1])
+            while size < _AT_ONCE and (frame := self._next_frame()) is not None:
+                part.append(frame)
+                size += len(frame)
+            if not part:
+                self.behind = 0
+                return
             self.connection.write(b"".join(part))
+            if clock() > turn_ends:
+                self._drain_soon()
+                return
+
+    def _next_frame(self) -> bytes | None:
+        if self._first is not None:
+            try:
+                frame = next(self._first, None)
+            except Exception:  # a bug of ours: the watch ends, and its client lists again
+                traceback.print_exc(file=sys.stderr)
+                asyncio.get_running_loop().call_soon(self.end_if_open)
+                frame = None
+            if frame is not None:
+                return frame
+            self._first = None
         if not self.pending:
-            self.behind = 0
+            return None
+        frame = self.pending.popleft()
+        self.connection.queued -= len(frame)
+        return frame
+
+    def _drain_soon(self) -> None:
+        if not self._draining:
+            self._draining = True
+            asyncio.get_running_loop().call_soon(self._drain)
+
+    def end_if_open(self) -> None:
+        """End the answer unless it has ended."""
+        if not self._over:
+            self.end(keep_alive=True)
 
     def end(self, *, keep_alive: bool) -> None:
         """End the answer; the client may go on with another request on the same connection."""
+        last = b"".join(self.pending) if self._first is None else b""
         self._leave()
-        last = b"".join(self.pending) + LAST_CHUNK
-        self.pending.clear()
-        self.connection.end_stream(last, keep_alive=keep_alive and self._keep_alive)
+        self.connection.end_stream(last + LAST_CHUNK, keep_alive=keep_alive and self._keep_alive)
 
     def _cut_off(self) -> None:
         self.pending.clear()
@@ -125,7 +176,6 @@ class Watcher:
         self.end(keep_alive=False)
 
     def _lost(self) -> None:
-        self.pending.clear()
         self._leave()
 
     def _leave(self) -> None:
@@ -134,6 +184,9 @@ class Watcher:
             self._timer.cancel()
             self._timer = None
         self._over = True
+        self._first = None
+        self.pending.clear()
+        self.connection.queued = 0
         finished, self._finished = self._finished, None
         if finished is not None:
             finished()
@@ -195,9 +248,7 @@ class Hub:
         loop = asyncio.get_running_loop()
         watcher = Watcher(self, channel, exchange, stream, loop.time() + _duration(request))
         channel.watchers.add(watcher)
-        watcher.start(exchange.stream_head(response), [_frame(event) for event in response.body])
-        if any(event["type"] == "ERROR" for event in response.body):
-            watcher.end(keep_alive=True)
+        watcher.start(exchange.stream_head(response), iter(response.body))
         return watcher
 
     def leave(self, watcher: Watcher) -> None:

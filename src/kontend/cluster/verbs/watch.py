@@ -7,7 +7,7 @@ the state has changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,14 +37,16 @@ class Watch:
         """The events between the last version seen and ``state``, and the watch that goes on from there."""
         if state.resource_version <= self.version:
             return [], self
+        return list(self._events(state)), replace(self, version=state.resource_version)
+
+    def _events(self, state: State) -> Iterator[Event]:
         if self.version < state.floor:
-            return [_error(expired(self.version, state.floor))], replace(self, version=state.resource_version)
-        events = []
+            yield _error(expired(self.version, state.floor))
+            return
         for change in state.changes_since(self.version):
             event = self.event(change)
             if event is not None:
-                events.append(event)
-        return events, replace(self, version=state.resource_version)
+                yield event
 
     def event(self, change: Change) -> Event | None:
         """Returns the event of this watch for one change, if there is one."""
@@ -82,8 +84,8 @@ class Watch:
         return obj if self.predicate is None or self.predicate(obj) else None
 
 
-def watch(state: State, target: Target, options: ListOptions) -> tuple[list[Event], Watch]:
-    """Begins a watch: the events to send at once, and the watch that goes on from there."""
+def watch(state: State, target: Target, options: ListOptions) -> tuple[Iterable[Event], Watch]:
+    """Begins a watch: the events to send at once, made as they are read, and the watch that goes on from there."""
     wanted = parse_version(options.resource_version, ApiError)
     legacy = options.send_initial_events is None and not wanted
     initial = legacy or bool(options.send_initial_events)
@@ -98,20 +100,22 @@ def watch(state: State, target: Target, options: ListOptions) -> tuple[list[Even
     if initial:
         return _initial_events(state, target, options, begun), begun
     if not wanted:
-        return [], begun
+        return (), begun
     if wanted > state.resource_version:
-        return [], replace(begun, version=wanted)
-    return replace(begun, version=wanted).since(state)
+        return (), replace(begun, version=wanted)
+    return replace(begun, version=wanted)._events(state), begun
 
 
-def _initial_events(state: State, target: Target, options: ListOptions, begun: Watch) -> list[Event]:
+def _initial_events(state: State, target: Target, options: ListOptions, begun: Watch) -> Iterator[Event]:
     plain = replace(options, resource_version="", resource_version_match="", limit=0, continue_token="")
-    events: list[Event] = [
-        {"type": "ADDED", "object": read_back(target.resource, version)} for version in select(state, target, plain)
-    ]
-    if options.allow_bookmarks:
-        events.append(begun.bookmark(state.resource_version, initial_events_end=True))
-    return events
+    return _added(begun, select(state, target, plain), state.resource_version if options.allow_bookmarks else None)
+
+
+def _added(begun: Watch, versions: Iterable[Version], end: int | None) -> Iterator[Event]:
+    for version in versions:
+        yield {"type": "ADDED", "object": read_back(begun.resource, version)}
+    if end is not None:
+        yield begun.bookmark(end, initial_events_end=True)
 
 
 def _error(error: ApiError) -> Event:
