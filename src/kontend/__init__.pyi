@@ -60,6 +60,12 @@ from kontend.kube.errors import (
 from kontend.kube.errors import (
     UnsupportedMediaType as UnsupportedMediaType,
 )
+from kontend.kube.meta.accessors import (
+    controller_of as controller_of,
+)
+from kontend.kube.meta.accessors import (
+    is_controlled_by as is_controlled_by,
+)
 from kontend.runtime.cache.informer import StaleCache as StaleCache
 from kontend.runtime.client.api import Api as Api
 from kontend.runtime.client.http_backend import (
@@ -147,12 +153,6 @@ from kontend.runtime.writes.finalizers import (
 )
 from kontend.runtime.writes.owners import (
     AlreadyOwned as AlreadyOwned,
-)
-from kontend.runtime.writes.owners import (
-    controller_of as controller_of,
-)
-from kontend.runtime.writes.owners import (
-    is_controlled_by as is_controlled_by,
 )
 from kontend.runtime.writes.owners import (
     owner_reference as owner_reference,

@@ -10,12 +10,10 @@ import pytest
 from cluster.objects import WIDGET, config_map, definition, widget
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import Conflict
+from kontend.kube.meta.accessors import controller_of, is_controlled_by, owner_references
 from kontend.runtime.writes.owners import (
     AlreadyOwned,
-    controller_of,
-    is_controlled_by,
     owner_reference,
-    owner_references,
     remove_owner_reference,
     set_controller_reference,
     set_owner_reference,

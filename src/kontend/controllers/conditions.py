@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kontend.kube.meta.conditions import find_condition, without_condition
+
 
 def new_condition(kind: str, status: str, reason: str, message: str, now: str, **more: str) -> dict[str, Any]:
     """Returns a condition whose status changes now."""
@@ -17,28 +19,22 @@ def new_condition(kind: str, status: str, reason: str, message: str, now: str, *
     }
 
 
-def get_condition(status: dict[str, Any], kind: str) -> dict[str, Any] | None:
-    """The condition of a type."""
-    return next((each for each in status.get("conditions") or () if each.get("type") == kind), None)
-
-
 def put_condition(status: dict[str, Any], new: dict[str, Any]) -> None:
     """Replaces the condition of the same type, at the end; does nothing when status and reason are the same.
 
     A condition that stays True (or False) keeps the time since when it is.
     """
-    old = get_condition(status, new["type"])
+    old = find_condition(status.get("conditions"), new["type"])
     if old is not None and old["status"] == new["status"]:
         if old.get("reason") == new["reason"]:
             return
         new = {**new, "lastTransitionTime": old.get("lastTransitionTime") or new["lastTransitionTime"]}
-    others = [each for each in status.get("conditions") or () if each.get("type") != new["type"]]
-    status["conditions"] = [*others, new]
+    status["conditions"] = [*without_condition(status.get("conditions"), new["type"]), new]
 
 
 def remove_condition(status: dict[str, Any], kind: str) -> None:
     """Removes the condition of a type."""
-    left = [each for each in status.get("conditions") or () if each.get("type") != kind]
+    left = without_condition(status.get("conditions"), kind)
     if left:
         status["conditions"] = left
     else:

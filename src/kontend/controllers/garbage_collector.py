@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, NamedTuple
 
 from kontend.controllers.built_in import EveryKind, OfEveryKind
-from kontend.controllers.owners import finalizers_of, is_deleting, owner_references, uid_of
 from kontend.kube.errors import Conflict, NotFound, UnsupportedMediaType
+from kontend.kube.meta.accessors import finalizers_of, is_deleting, owner_references, uid_of
 from kontend.kube.meta.names import GroupVersionKind, Key, key_of, kind_of, split_api_version
 from kontend.runtime.cache.views import OWNER, Cache
 from kontend.runtime.client.api import Api

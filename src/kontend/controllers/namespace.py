@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Final
 
 from kontend.cluster.times import seconds
 from kontend.controllers.built_in import EveryKind, OfEveryKind
-from kontend.controllers.owners import finalizers_of, is_deleting
 from kontend.kube.errors import ApiError, MethodNotAllowed, NotFound
+from kontend.kube.meta.accessors import finalizers_of, is_deleting
 from kontend.kube.meta.names import Key, parse_kind
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api

@@ -15,13 +15,14 @@ from kontend.cluster.times import rfc3339, seconds
 from kontend.controllers.batch.cron_schedule import Schedule, parse_cron
 from kontend.controllers.batch.job import JOBS
 from kontend.controllers.built_in import BuiltIn
-from kontend.controllers.owners import controller_reference, is_controlled_by, is_deleting, uid_of
 from kontend.kube.builtin.validation.workloads.cron_schedule import ScheduleError
 from kontend.kube.errors import AlreadyExists, NotFound
+from kontend.kube.meta.accessors import is_controlled_by, is_deleting, uid_of
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import Object
 from kontend.runtime.controller import Request, Result
+from kontend.runtime.writes.owners import owner_reference
 
 CRON_JOBS: Final = "CronJob.batch/v1"
 _SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -165,7 +166,7 @@ def new_job(cron_job: Object, due: int) -> Object:
         "name": job_name(cron_job, due),
         "namespace": cron_job["metadata"]["namespace"],
         "annotations": {**(metadata.get("annotations") or {}), _SCHEDULED: text.replace("+00:00", "Z")},
-        "ownerReferences": [controller_reference(cron_job)],
+        "ownerReferences": [owner_reference(cron_job, controller=True)],
     }
     if metadata.get("labels"):
         made["labels"] = metadata["labels"]

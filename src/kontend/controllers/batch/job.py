@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import ClassVar, Final
 
+from kontend.controllers.adoption import claim
 from kontend.controllers.batch.job_counting import (
     TRACKING,
     Count,
     count_pods,
     decide,
-    is_true,
     new_job_condition,
     note_finished,
     set_indexes,
@@ -28,8 +28,6 @@ from kontend.controllers.batch.job_counting import (
 from kontend.controllers.batch.job_indexes import index_of, with_index
 from kontend.controllers.batch.job_policies import backoff_left
 from kontend.controllers.built_in import BuiltIn
-from kontend.controllers.conditions import get_condition
-from kontend.controllers.owners import claim, controller_of, finalizers_of, is_deleting, uid_of
 from kontend.controllers.workloads.pods import (
     CONTROLLER,
     PODS,
@@ -42,10 +40,13 @@ from kontend.controllers.workloads.pods import (
     selecting,
 )
 from kontend.kube.errors import ApiError, NotFound
+from kontend.kube.meta.accessors import controller_of, finalizers_of, is_deleting, uid_of
+from kontend.kube.meta.conditions import find_condition
 from kontend.kube.meta.selectors import selector_from_json
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import Object, strategic_merge_patch
 from kontend.runtime.controller import Indexer, Mapper, Request, Result
+from kontend.runtime.writes.conditions import is_true
 
 JOBS: Final = "Job.batch/v1"
 _OURS: Final = "kubernetes.io/job-controller"
@@ -71,7 +72,7 @@ class Jobs(BuiltIn):
         if (job["spec"].get("managedBy") or _OURS) != _OURS:
             return None
         status = job.setdefault("status", {})
-        if is_true(status, "Complete") or is_true(status, "Failed"):
+        if is_true(job, "Complete") or is_true(job, "Failed"):
             await self._release_pods(api, await pods_of(api, job), uid_of(job))
             return None
         status.setdefault("uncountedTerminatedPods", {})
@@ -174,7 +175,7 @@ class Jobs(BuiltIn):
             changed = True
             end = new_job_condition("Failed", end["reason"], end["message"], count.now)
         elif end is not None and end["type"] == "SuccessCriteriaMet":
-            if get_condition(status, "SuccessCriteriaMet") is None:
+            if find_condition(status.get("conditions"), "SuccessCriteriaMet") is None:
                 status["conditions"] = [*(status.get("conditions") or ()), end]
                 changed = True
             end = new_job_condition("Complete", end["reason"], end["message"], count.now)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,9 +13,9 @@ from kontend.controllers.batch.job_policies import (
     is_past_restart_limit,
     matched_success_rule,
 )
-from kontend.controllers.conditions import get_condition
-from kontend.controllers.owners import finalizers_of, is_deleting, uid_of
 from kontend.controllers.workloads.pods import first_to_lose, is_active, is_ready, is_terminating, phase_of
+from kontend.kube.meta.accessors import finalizers_of, is_deleting, uid_of
+from kontend.kube.meta.conditions import find_condition
 from kontend.runtime.client.patches import Object
 
 #: The finalizer of a pod that is not counted yet.
@@ -105,7 +104,10 @@ def count_pods(job: Object, pods: list[Object], now: str) -> Count:
 def decide(count: Count) -> None:
     """Finds out whether the Job is over."""
     spec, status, now = count.spec, count.status, count.now
-    met, target = get_condition(status, "SuccessCriteriaMet"), get_condition(status, "FailureTarget")
+    met, target = (
+        find_condition(status.get("conditions"), "SuccessCriteriaMet"),
+        find_condition(status.get("conditions"), "FailureTarget"),
+    )
     if met is not None and met["status"] == "True":
         count.end = met
     elif target is not None and target["status"] == "True":
@@ -211,7 +213,7 @@ def set_numbers(status: dict[str, Any], active: int, ready: int, terminating: in
 def set_suspended(count: Count) -> bool:
     """Sets the condition ``Suspended``; returns whether it changed."""
     status = count.status
-    old = get_condition(status, "Suspended")
+    old = find_condition(status.get("conditions"), "Suspended")
     if count.spec.get("suspend"):
         if old is not None and old["status"] == "True":
             return False
@@ -262,8 +264,3 @@ def new_job_condition(kind: str, reason: str, message: str, now: str) -> dict[st
 
 def _failure(reason: str, message: str, now: str) -> dict[str, Any]:
     return new_job_condition("FailureTarget", reason, message, now)
-
-
-def is_true(status: Mapping[str, Any], kind: str) -> bool:
-    """Reports whether a condition is True."""
-    return any(each["type"] == kind and each["status"] == "True" for each in status.get("conditions") or ())

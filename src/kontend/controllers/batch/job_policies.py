@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kontend.cluster.times import seconds
-from kontend.controllers.workloads.pods import condition, phase_of
+from kontend.controllers.workloads.pods import phase_of
 from kontend.runtime.client.patches import Object
+from kontend.runtime.writes.conditions import get_condition
 
 #: Seconds to wait after the first failure, doubled with each further one, and the most.
 _FIRST_DELAY: Final = 10
@@ -107,7 +108,7 @@ def _finished_at(pod: Mapping[str, Any]) -> int:
     ]
     if ends:
         return max(ends)
-    ready = condition(pod, "Ready")
+    ready = get_condition(pod, "Ready")
     if ready is not None and ready.get("status") == "False" and ready.get("lastTransitionTime"):
         return seconds(ready["lastTransitionTime"])
     if metadata.get("deletionTimestamp"):

@@ -7,8 +7,8 @@ from typing import Any
 from kontend.cluster.times import seconds
 from kontend.controllers.batch.job import JOBS
 from kontend.controllers.built_in import BuiltIn
-from kontend.controllers.owners import is_deleting
 from kontend.kube.errors import NotFound
+from kontend.kube.meta.accessors import is_deleting
 from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Request, Result
 

@@ -25,14 +25,15 @@ from kontend.controllers.networking.service_pods import (
     services_of,
 )
 from kontend.controllers.nodes.node_fit import NODES
-from kontend.controllers.owners import controller_reference, is_deleting, owner_references, uid_of
 from kontend.controllers.workloads.pods import PODS, is_namespace_terminating, is_ready
 from kontend.kube.errors import ApiError, NotFound
+from kontend.kube.meta.accessors import is_deleting, owner_references, uid_of
 from kontend.kube.meta.names import Key
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import Object
 from kontend.runtime.controller import Mapper, Request, Result
+from kontend.runtime.writes.owners import owner_reference
 
 SLICES: Final = "EndpointSlice.discovery.k8s.io/v1"
 _SERVICE: Final = "kubernetes.io/service-name"
@@ -211,7 +212,7 @@ def _new_slice(service: Object, family: str, ports: Ports, endpoints: list[Endpo
             "generateName": f"{metadata['name']}-",
             "namespace": metadata["namespace"],
             "labels": dict(labels),
-            "ownerReferences": [controller_reference(service)],
+            "ownerReferences": [owner_reference(service, controller=True)],
         },
         "addressType": family,
         "endpoints": deepcopy(endpoints),

@@ -20,9 +20,9 @@ from kontend.controllers.networking.service_pods import (
     reference_to,
     services_of,
 )
-from kontend.controllers.owners import is_deleting
 from kontend.controllers.workloads.pods import PODS, is_namespace_terminating, is_ready
 from kontend.kube.errors import ApiError, NotFound
+from kontend.kube.meta.accessors import is_deleting
 from kontend.kube.meta.names import Key, key_of
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from typing import Any, Final
 
-from kontend.controllers.workloads.pods import is_finished, labels_of
+from kontend.controllers.workloads.pods import is_finished
+from kontend.kube.meta.accessors import labels_of
 from kontend.kube.meta.names import Key, key_of
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api

@@ -12,13 +12,14 @@ import xxhash
 
 from kontend.controllers.built_in import BuiltIn
 from kontend.controllers.nodes.node_fit import NODES
-from kontend.controllers.owners import is_deleting
-from kontend.controllers.workloads.pods import PODS, condition, is_finished, is_ready, phase_of
+from kontend.controllers.workloads.pods import PODS, is_finished, is_ready, phase_of
 from kontend.kube.errors import NotFound
+from kontend.kube.meta.accessors import is_deleting
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import Object, merge_patch, strategic_merge_patch
 from kontend.runtime.controller import Request, Result
+from kontend.runtime.writes.conditions import get_condition
 
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _ROOM: Final = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
@@ -55,7 +56,7 @@ class Nodes(BuiltIn):
             node = await api.get(NODES, request)
         except NotFound:
             return None
-        if condition(node, "Ready") is None:
+        if get_condition(node, "Ready") is None:
             now = api.now()
             status = node.get("status") or {}
             conditions = [

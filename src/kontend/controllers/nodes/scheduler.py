@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Final
 
 from kontend.controllers.built_in import BuiltIn
 from kontend.controllers.nodes.node_fit import NODES, fits
-from kontend.controllers.owners import is_deleting
 from kontend.controllers.workloads.pods import PODS, is_finished
 from kontend.kube.errors import Conflict, NotFound
+from kontend.kube.meta.accessors import is_deleting
 from kontend.kube.meta.names import Key, key_of
 from kontend.kube.quantity import Quantity, parse
 from kontend.runtime.cache.views import Cache

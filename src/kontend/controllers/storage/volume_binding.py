@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from kontend.controllers.built_in import BuiltIn
-from kontend.controllers.owners import is_deleting, uid_of
 from kontend.kube.errors import NotFound
+from kontend.kube.meta.accessors import is_deleting, uid_of
 from kontend.kube.meta.names import Key, key_of
 from kontend.kube.meta.selectors import selector_from_json
 from kontend.kube.quantity import Quantity, parse

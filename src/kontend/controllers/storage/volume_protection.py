@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
 
 from kontend.controllers.built_in import BuiltIn
-from kontend.controllers.owners import finalizers_of, is_deleting
 from kontend.controllers.storage.volume_binding import CLAIMS, VOLUMES
 from kontend.controllers.workloads.pods import PODS, is_finished
 from kontend.kube.errors import NotFound
+from kontend.kube.meta.accessors import finalizers_of, is_deleting
 from kontend.kube.meta.names import Key
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api

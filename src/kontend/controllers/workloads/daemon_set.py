@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from kontend.cluster.times import seconds
+from kontend.controllers.adoption import claim
 from kontend.controllers.built_in import BuiltIn
 from kontend.controllers.nodes.node_fit import NO_EXECUTE, NODES, selects, tolerates
-from kontend.controllers.owners import claim, is_deleting
 from kontend.controllers.workloads.int_or_percent import scaled
 from kontend.controllers.workloads.pods import (
     CONTROLLER,
@@ -23,7 +23,6 @@ from kontend.controllers.workloads.pods import (
     is_available,
     is_namespace_terminating,
     is_ready,
-    labels_of,
     phase_of,
     pod_from,
     pods_of,
@@ -33,6 +32,7 @@ from kontend.controllers.workloads.revisions import HASH_LABEL, REVISIONS, new_r
 from kontend.controllers.workloads.template_hash import template_hash
 from kontend.kube.builtin.strategies.workloads import TEMPLATE_GENERATION
 from kontend.kube.errors import AlreadyExists, ApiError, NotFound
+from kontend.kube.meta.accessors import is_deleting, labels_of
 from kontend.kube.meta.names import Key, key_of
 from kontend.kube.meta.selectors import selector_from_json
 from kontend.runtime.cache.views import Cache

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
+from kontend.controllers.adoption import claim
 from kontend.controllers.built_in import BuiltIn
-from kontend.controllers.conditions import get_condition, put_condition, remove_condition
-from kontend.controllers.owners import claim, controller_of, is_controlled_by, is_deleting, uid_of
+from kontend.controllers.conditions import put_condition, remove_condition
 from kontend.controllers.workloads.deployment_sets import (
     REVISION,
     ROLLBACK,
@@ -48,12 +48,14 @@ from kontend.controllers.workloads.deployment_status import (
 from kontend.controllers.workloads.pods import PODS, is_finished
 from kontend.controllers.workloads.replica_set import REPLICA_SETS
 from kontend.kube.errors import AlreadyExists, ApiError, NotFound
+from kontend.kube.meta.accessors import controller_of, is_controlled_by, is_deleting, uid_of
 from kontend.kube.meta.names import Key, key_of
 from kontend.kube.meta.selectors import selector_from_json
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import Object
 from kontend.runtime.controller import Mapper, Request, Result
+from kontend.runtime.writes.conditions import get_condition
 
 DEPLOYMENTS: Final = "Deployment.apps/v1"
 
@@ -139,7 +141,7 @@ class Deployments(BuiltIn):
             await api.update(new)
             return rollout
         changed = set_revision(deployment, annotations_of(new).get(REVISION, ""))
-        if has_deadline(deployment) and get_condition(deployment.get("status") or {}, "Progressing") is None:
+        if has_deadline(deployment) and get_condition(deployment, "Progressing") is None:
             text = f'Found new replica set "{new["metadata"]["name"]}"'
             set_progressing(deployment, "True", "FoundNewReplicaSet", text, api.now())
             changed = True
@@ -304,7 +306,7 @@ class Deployments(BuiltIn):
     async def _say_paused(self, api: Api, deployment: Object) -> None:
         if not has_deadline(deployment):
             return
-        known = get_condition(deployment.get("status") or {}, "Progressing") or {}
+        known = get_condition(deployment, "Progressing") or {}
         if known.get("reason") == "ProgressDeadlineExceeded":
             return
         was, is_now = known.get("reason") == "DeploymentPaused", bool(deployment["spec"].get("paused"))
@@ -322,7 +324,7 @@ class Deployments(BuiltIn):
         failures = [
             found
             for each in (*([rollout.new] if rollout.new is not None else []), *rollout.every)
-            if (found := get_condition(each.get("status") or {}, "ReplicaFailure")) is not None
+            if (found := get_condition(each, "ReplicaFailure")) is not None
         ]
         if failures:
             put_condition(status, {**failures[0], "lastUpdateTime": failures[0]["lastTransitionTime"]})

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any, Final
 
-from kontend.controllers.owners import controller_reference
 from kontend.controllers.workloads.int_or_percent import scaled
 from kontend.controllers.workloads.template_hash import template_hash
 from kontend.runtime.client.patches import Object
+from kontend.runtime.writes.owners import owner_reference
 
 HASH_LABEL: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
@@ -127,7 +127,7 @@ def make_new(deployment: Object) -> Object:
             "name": f"{metadata['name'][: _LONGEST_NAME - 1 - len(word)]}-{word}",
             "namespace": metadata["namespace"],
             "labels": dict(labels),
-            "ownerReferences": [controller_reference(deployment)],
+            "ownerReferences": [owner_reference(deployment, controller=True)],
         },
         "spec": {"replicas": 0, "selector": selector, "template": template},
     }

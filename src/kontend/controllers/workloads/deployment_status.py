@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kontend.cluster.times import seconds
-from kontend.controllers.conditions import get_condition, new_condition, put_condition, remove_condition
+from kontend.controllers.conditions import new_condition, put_condition, remove_condition
 from kontend.controllers.workloads.deployment_sets import (
     DESIRED,
     REVISION,
@@ -19,6 +19,7 @@ from kontend.controllers.workloads.deployment_sets import (
     replicas_of,
     wanted,
 )
+from kontend.kube.meta.conditions import find_condition
 from kontend.runtime.client.patches import Object
 from kontend.runtime.controller import Result
 
@@ -131,7 +132,7 @@ def set_progress(rollout: Rollout, status: dict[str, Any], now: str) -> None:
         remove_condition(status, "Progressing")
         return
     old = deployment.get("status") or {}
-    current = get_condition(old, "Progressing")
+    current = find_condition(old.get("conditions"), "Progressing")
     known = (current or {}).get("reason")
     if status.get("replicas", 0) == status.get("updatedReplicas", 0) and known == "NewReplicaSetAvailable":
         return
@@ -152,7 +153,7 @@ def set_progress(rollout: Rollout, status: dict[str, Any], now: str) -> None:
 
 
 def _is_stuck(deployment: Object, status: dict[str, Any], now: str) -> bool:
-    known = get_condition(status, "Progressing")
+    known = find_condition(status.get("conditions"), "Progressing")
     if known is None or known["reason"] == "NewReplicaSetAvailable":
         return False
     if known["reason"] == "ProgressDeadlineExceeded":
@@ -162,7 +163,7 @@ def _is_stuck(deployment: Object, status: dict[str, Any], now: str) -> bool:
 
 def next_look(deployment: Object, status: dict[str, Any], now: str) -> Result | None:
     """Returns the seconds until the next check for a stuck rollout."""
-    known = get_condition(status, "Progressing")
+    known = find_condition(status.get("conditions"), "Progressing")
     if not has_deadline(deployment) or known is None or known["reason"] == "ProgressDeadlineExceeded":
         return None
     if is_complete(deployment, status):

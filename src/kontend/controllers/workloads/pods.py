@@ -9,14 +9,16 @@ from functools import cmp_to_key
 from typing import Any, Final
 
 from kontend.cluster.times import seconds
-from kontend.controllers.owners import controller_of, controller_reference, is_deleting, uid_of
 from kontend.kube.errors import ApiError
+from kontend.kube.meta.accessors import controller_of, is_deleting, labels_of, uid_of
 from kontend.kube.meta.names import Key, key_of
 from kontend.kube.meta.selectors import selector_from_json
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import Object
 from kontend.runtime.controller import Mapper
+from kontend.runtime.writes.conditions import get_condition, is_true
+from kontend.runtime.writes.owners import owner_reference
 
 PODS: Final = "Pod/v1"
 #: The index of what an object's controller is: its uid, or nothing for an orphan.
@@ -50,23 +52,18 @@ def is_terminating(pod: Mapping[str, Any]) -> bool:
     return not is_finished(pod) and is_deleting(pod)
 
 
-def condition(obj: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
-    """A condition of an object by its type."""
-    return next((each for each in (obj.get("status") or {}).get("conditions") or () if each.get("type") == kind), None)
-
-
 def is_ready(pod: Mapping[str, Any]) -> bool:
     """Reports whether a pod is ready.
 
     >>> is_ready({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
     True
     """
-    return (condition(pod, "Ready") or {}).get("status") == "True"
+    return is_true(pod, "Ready")
 
 
 def ready_since(pod: Mapping[str, Any]) -> int | None:
     """Returns the time at which a pod became ready, in seconds since 1970."""
-    found = condition(pod, "Ready") or {}
+    found = get_condition(pod, "Ready") or {}
     time = found.get("lastTransitionTime")
     return seconds(time) if found.get("status") == "True" and time else None
 
@@ -89,11 +86,6 @@ def next_available(pods: Iterable[Mapping[str, Any]], min_ready: int, now: str) 
     return float(min(waits)) if waits else None
 
 
-def labels_of(obj: Mapping[str, Any]) -> dict[str, str]:
-    """The labels of an object."""
-    return dict((obj.get("metadata") or {}).get("labels") or {})
-
-
 def pod_from(template: Mapping[str, Any], owner: Mapping[str, Any]) -> Object:
     """A new pod from a template, controlled by ``owner`` and named by the server after it."""
     metadata = template.get("metadata") or {}
@@ -101,7 +93,7 @@ def pod_from(template: Mapping[str, Any], owner: Mapping[str, Any]) -> Object:
     made: dict[str, Any] = {
         "generateName": f"{name}-",
         "namespace": owner["metadata"]["namespace"],
-        "ownerReferences": [controller_reference(owner)],
+        "ownerReferences": [owner_reference(owner, controller=True)],
     }
     for part in ("labels", "annotations", "finalizers"):
         if metadata.get(part):

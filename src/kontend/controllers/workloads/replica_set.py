@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, ClassVar, Final
 
+from kontend.controllers.adoption import claim
 from kontend.controllers.built_in import BuiltIn
-from kontend.controllers.conditions import get_condition, new_condition, put_condition, remove_condition
-from kontend.controllers.owners import claim, controller_of, is_controlled_by, is_deleting
+from kontend.controllers.conditions import new_condition, put_condition, remove_condition
 from kontend.controllers.workloads.pods import (
     CONTROLLER,
     PODS,
@@ -19,13 +19,14 @@ from kontend.controllers.workloads.pods import (
     is_namespace_terminating,
     is_ready,
     is_terminating,
-    labels_of,
     next_available,
     pod_from,
     pods_of,
     selecting,
 )
 from kontend.kube.errors import ApiError, NotFound
+from kontend.kube.meta.accessors import controller_of, is_controlled_by, is_deleting, labels_of
+from kontend.kube.meta.conditions import find_condition
 from kontend.kube.meta.selectors import LabelSelector, selector_from_json, selector_from_labels
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import Object
@@ -142,7 +143,7 @@ def _status(
 
 
 def _set_failure(status: dict[str, Any], excess: int, failure: ApiError | None, now: str) -> None:
-    known = get_condition(status, "ReplicaFailure") is not None
+    known = find_condition(status.get("conditions"), "ReplicaFailure") is not None
     if failure is not None and not known:
         reason = "FailedCreate" if excess < 0 else "FailedDelete"
         put_condition(status, new_condition("ReplicaFailure", "True", reason, failure.message, now))

@@ -12,12 +12,14 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.controllers.owners import claim, controller_of, controller_reference, uid_of
+from kontend.controllers.adoption import claim
 from kontend.kube.errors import AlreadyExists
+from kontend.kube.meta.accessors import controller_of, uid_of
 from kontend.kube.meta.names import Key
 from kontend.kube.meta.selectors import selector_from_json
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import Object
+from kontend.runtime.writes.owners import owner_reference
 
 REVISIONS: Final = "ControllerRevision.apps/v1"
 #: The label by which pods and revisions name their revision.
@@ -87,7 +89,7 @@ def new_revision(owner: Object, number: int) -> Object:
     metadata: dict[str, Any] = {
         "namespace": owner["metadata"]["namespace"],
         "labels": dict((owner["spec"]["template"].get("metadata") or {}).get("labels") or {}),
-        "ownerReferences": [controller_reference(owner)],
+        "ownerReferences": [owner_reference(owner, controller=True)],
     }
     annotations = owner["metadata"].get("annotations")
     if annotations:

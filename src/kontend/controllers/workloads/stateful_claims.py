@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final
 
-from kontend.controllers.owners import controller_reference, is_deleting, owner_references, uid_of
 from kontend.controllers.workloads.stateful_pods import claim_name, ordinal_of, ordinals
 from kontend.kube.errors import Conflict, NotFound
+from kontend.kube.meta.accessors import is_deleting, owner_references, uid_of
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import Object
+from kontend.runtime.writes.owners import owner_reference
 
 CLAIMS: Final = "PersistentVolumeClaim/v1"
 
@@ -99,7 +100,7 @@ class Claims:
         if owner is None:
             return others
         kept = [each for each in owner_references(claim) if each.get("uid") == uid_of(owner) and each.get("controller")]
-        return [*others, *(kept or [controller_reference(owner)])]
+        return [*others, *(kept or [owner_reference(owner, controller=True)])]
 
 
 def _names(reference: Mapping[str, Any], owner: Object) -> bool:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kontend.controllers.workloads.pods import labels_of, pod_from
+from kontend.controllers.workloads.pods import pod_from
 from kontend.controllers.workloads.revisions import HASH_LABEL
+from kontend.kube.meta.accessors import labels_of
 from kontend.runtime.client.patches import Object
 
 _NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"

@@ -13,8 +13,8 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from kontend.controllers.adoption import claim
 from kontend.controllers.built_in import BuiltIn
-from kontend.controllers.owners import claim, is_deleting
 from kontend.controllers.workloads.int_or_percent import scaled
 from kontend.controllers.workloads.pods import (
     CONTROLLER,
@@ -23,7 +23,6 @@ from kontend.controllers.workloads.pods import (
     is_available,
     is_finished,
     is_ready,
-    labels_of,
     phase_of,
     pods_of,
     selecting,
@@ -41,6 +40,7 @@ from kontend.controllers.workloads.stateful_pods import (
     set_storage,
 )
 from kontend.kube.errors import ApiError, NotFound
+from kontend.kube.meta.accessors import is_deleting, labels_of
 from kontend.kube.meta.selectors import selector_from_json
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import Object

@@ -172,7 +172,7 @@ def _set_cluster_ips(service: Json, spec: Json, used: Collection[str], old: Mapp
 
 
 def _is_server(service: Mapping[str, Any], address: str) -> bool:
-    """Whether the service is the one of the API server, which has an address of its own."""
+    """Reports whether the service is the one of the API server, which has an address of its own."""
     metadata = service["metadata"]
     names = (metadata.get("namespace"), metadata.get("name"))
     return address == API_SERVER_IP and names == ("default", "kubernetes")

@@ -6,6 +6,7 @@ from typing import Final
 
 from kontend.kube.errors import BadRequest
 from kontend.kube.json_types import JsonView
+from kontend.kube.meta.conditions import is_condition_true
 from kontend.kube.meta.selectors import selector_from_json
 from kontend.kube.printing.ages import age
 
@@ -65,5 +66,4 @@ def first_few(items: list[str], count: int, most: int = 3, empty: str = "") -> s
 
 def has_condition(obj: JsonView, wanted: str) -> bool:
     """Reports whether a condition of that type is true."""
-    conditions = status_of(obj).get("conditions") or ()
-    return next((each.get("status") == "True" for each in conditions if each.get("type") == wanted), False)
+    return is_condition_true(status_of(obj).get("conditions"), wanted)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from kontend.kube.errors import Conflict
+from kontend.kube.meta.conditions import find_condition, is_condition_true, without_condition
 from kontend.kube.meta.names import key_of, kind_of
 from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.client.api import Api
@@ -42,13 +43,12 @@ def condition(type: str, status: ConditionStatus, reason: str, message: str = ""
 
 def get_condition(obj: Mapping[str, Any], type: str) -> dict[str, Any] | None:
     """The condition of a type, or None."""
-    return next((each for each in _conditions(obj) if each.get("type") == type), None)
+    return find_condition(_conditions(obj), type)
 
 
 def is_true(obj: Mapping[str, Any], type: str) -> bool:
     """Whether a condition is there and says True."""
-    found = get_condition(obj, type)
-    return found is not None and found.get("status") == "True"
+    return is_condition_true(_conditions(obj), type)
 
 
 def set_condition(
@@ -91,7 +91,7 @@ def set_condition(
 def remove_condition(obj: Object, type: str) -> bool:
     """Remove a condition in memory. Returns whether it was there."""
     before = _conditions(obj)
-    after = [each for each in before if each.get("type") != type]
+    after = without_condition(before, type)
     if len(after) == len(before):
         return False
     obj["status"]["conditions"] = after

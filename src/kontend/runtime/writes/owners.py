@@ -5,8 +5,9 @@ Set them before the object is created, or send the change of an object that was 
 
     await mutate_spec(api, child, lambda obj: set_owner_reference(widget, obj))
 
-As there, a reference to an owner of the same group, kind and name is replaced. :func:`is_controlled_by` compares uids:
-an owner that was deleted and created again under its name is another one.
+As there, a reference to an owner of the same group, kind and name is replaced.
+:func:`~kontend.kube.meta.accessors.is_controlled_by` compares uids: an owner that was deleted and created again under
+its name is another one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kontend.kube.meta.accessors import controller_of, owner_references
 from kontend.kube.meta.names import kind_of, split_api_version
 from kontend.runtime.client.patches import Object
 from kontend.runtime.writes.snapshot import WrongObject, metadata_of
@@ -51,41 +53,14 @@ def owner_reference(owner: Mapping[str, Any], *, controller: bool = False) -> di
     return {**reference, "controller": True, "blockOwnerDeletion": True} if controller else reference
 
 
-def owner_references(obj: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the owner references of an object."""
-    metadata = obj.get("metadata")
-    return list((metadata.get("ownerReferences") or ()) if isinstance(metadata, Mapping) else ())
-
-
-def controller_of(obj: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the reference to the controller of an object, or None.
-
-    >>> controller_of({"metadata": {"ownerReferences": [{"kind": "Widget", "name": "w", "controller": True}]}})["name"]
-    'w'
-    """
-    return next((reference for reference in owner_references(obj) if reference.get("controller")), None)
-
-
-def is_controlled_by(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
-    """Return True if ``owner`` itself, and not just an object of its name, controls ``obj``.
-
-    >>> widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "uid": "u1"}}
-    >>> is_controlled_by({"metadata": {"ownerReferences": [owner_reference(widget, controller=True)]}}, widget)
-    True
-    """
-    controller = controller_of(obj)
-    uid = (owner.get("metadata") or {}).get("uid")
-    return controller is not None and bool(uid) and controller.get("uid") == uid
-
-
 def set_controller_reference(owner: Mapping[str, Any], controlled: Object) -> None:
     """Make ``owner`` the controller of ``controlled``, in memory. Raises :class:`AlreadyOwned` if it has another one.
 
     >>> widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "uid": "u1"}}
     >>> child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
     >>> set_controller_reference(widget, child)
-    >>> is_controlled_by(child, widget)
-    True
+    >>> controller_of(child)["name"]
+    'w'
     """
     reference = owner_reference(owner, controller=True)
     metadata_of(controlled, "set_controller_reference")
