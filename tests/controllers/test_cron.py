@@ -9,7 +9,7 @@ import pytest
 
 from controllers.world import JOBS, PODS, World, job
 from kontend.controllers.batch.cron_schedule import parse_cron
-from kontend.kube.builtin.validation.workloads.cron_schedule import ScheduleError
+from kontend.kube.builtin.cron_schedule import ScheduleError
 
 CRON_JOBS = "CronJob.batch/v1"
 
@@ -33,6 +33,9 @@ def _at(text: str) -> int:
         ("0 6 * jan mon-fri", "2026-01-02T06:00:00Z", "2026-01-05T06:00:00Z"),
         ("@hourly", "2026-01-01T00:30:00Z", "2026-01-01T01:00:00Z"),
         ("@every 90s", "2026-01-01T00:00:00Z", "2026-01-01T00:01:30Z"),
+        ("@every 0s", "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"),
+        ("0 0 */1 * mon", "2026-01-01T00:00:00Z", "2026-01-05T00:00:00Z"),
+        ("0 0 */2 * mon", "2026-01-01T00:00:00Z", "2026-01-03T00:00:00Z"),
         ("TZ=America/New_York 0 12 * * *", "2026-07-01T00:00:00Z", "2026-07-01T16:00:00Z"),
         ("TZ=Europe/Berlin 30 2 29 3 *", "2026-01-01T00:00:00Z", "2027-03-29T00:30:00Z"),
     ],

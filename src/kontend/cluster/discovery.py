@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from kontend.cluster.accept import parse_accept
 from kontend.cluster.request import ApiRequest, not_allowed
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.response import ApiResponse
@@ -36,7 +37,7 @@ def respond(registry: Registry, request: ApiRequest) -> ApiResponse | None:
 
 
 def _respond(registry: Registry, request: ApiRequest, path: str) -> ApiResponse | None:
-    aggregated = "APIGroupDiscoveryList" in request.accept
+    aggregated = any(media.parameters.get("as") == "APIGroupDiscoveryList" for media in parse_accept(request.accept))
     parts = path.split("/")[1:]
     if path == "/version":
         return ApiResponse(200, dict(VERSION))

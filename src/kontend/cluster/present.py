@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from kontend.cluster.accept import parse_accept
 from kontend.cluster.request import Target
 from kontend.cluster.state import State
 from kontend.cluster.times import rfc3339
@@ -35,12 +36,10 @@ def negotiate(accept: str, target: Target) -> Form:
     if accept in ("", "application/json", "*/*"):
         return _PLAIN
     known = False
-    for clause in accept.split(","):
-        media_type, *parameters = [part.strip() for part in clause.split(";")]
+    for media_type, values in parse_accept(accept):
         known = known or media_type in (*_SERVED, "*/*", "application/*")
         if media_type not in ("application/json", "application/yaml", "*/*", "application/*"):
             continue
-        values = dict(part.split("=", 1) for part in parameters if "=" in part)
         shape, version = values.get("as", ""), values.get("v", "")
         if not shape:
             return _PLAIN
@@ -48,7 +47,7 @@ def negotiate(accept: str, target: Target) -> Form:
             return Form(shape, version)
     if not known and target.resource.custom is None:
         streams = (
-            [f"{each};stream=watch" for each in (_SERVED[0], _SERVED[2])] if target.verb in ("list", "watch") else []
+            [f"{media};stream=watch" for media in (_SERVED[0], _SERVED[2])] if target.verb in ("list", "watch") else []
         )
         served = ", ".join([*_SERVED, *streams])
         raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {served}", details={})

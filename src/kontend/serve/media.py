@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import orjson
 
+from kontend.cluster.accept import parse_accept
+
 #: Smaller answers are not worth compressing.
 GZIP_THRESHOLD: Final = 128 * 1024
 #: Clients in front of which a person sits.
@@ -33,24 +35,12 @@ def answer_type(accept: str) -> str:
     >>> answer_type("application/yaml, */*;q=0.1")
     'application/yaml'
     """
-    for clause in sorted(accept.split(","), key=_quality):
-        media_type = clause.partition(";")[0].strip().lower()
-        if media_type == YAML_TYPE:
+    for media in parse_accept(accept):
+        if media.type == YAML_TYPE:
             return YAML_TYPE
-        if media_type in (JSON_TYPE, "*/*", "application/*"):
+        if media.type in (JSON_TYPE, "*/*", "application/*"):
             return JSON_TYPE
     return JSON_TYPE
-
-
-def _quality(clause: str) -> float:
-    for parameter in clause.split(";")[1:]:
-        name, _, value = parameter.partition("=")
-        if name.strip() == "q":
-            try:
-                return -float(value)
-            except ValueError:
-                return -1.0
-    return -1.0
 
 
 def wants_pretty(pretty: str, user_agent: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kontend.kube.builtin import strategy_for
-from kontend.kube.builtin.validation.workloads.cron_schedule import ScheduleError, check_schedule
+from kontend.kube.builtin.cron_schedule import ScheduleError, parse_schedule
 from kontend.kube.builtin.validation.workloads.index_intervals import IntervalError, count_indexes, overlap
 
 JOBS = strategy_for("batch", "Job")
@@ -35,7 +35,7 @@ def test_a_manual_selector_is_left_alone() -> None:
 
 @pytest.mark.parametrize("text", ["* * * * *", "*/5 0-23/2 1,15 JAN-mar sun", "@daily", "@every 1h30m", "? * * * 0"])
 def test_schedules_that_are_fine(text: str) -> None:
-    check_schedule(text)
+    parse_schedule(text)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_schedules_that_are_fine(text: str) -> None:
 )
 def test_schedules_that_are_not(text: str, message: str) -> None:
     with pytest.raises(ScheduleError) as caught:
-        check_schedule(text)
+        parse_schedule(text)
 
     assert str(caught.value) == message
 

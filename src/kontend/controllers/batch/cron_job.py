@@ -15,7 +15,7 @@ from kontend.cluster.times import rfc3339, seconds
 from kontend.controllers.batch.cron_schedule import Schedule, parse_cron
 from kontend.controllers.batch.job import JOBS
 from kontend.controllers.built_in import BuiltIn
-from kontend.kube.builtin.validation.workloads.cron_schedule import ScheduleError
+from kontend.kube.builtin.cron_schedule import ScheduleError
 from kontend.kube.errors import AlreadyExists, NotFound
 from kontend.kube.meta.accessors import is_controlled_by, is_deleting, uid_of
 from kontend.kube.meta.names import Key

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
+from kontend.cluster.accept import parse_accept
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.resources import Registry, Resource
 from kontend.kube import kinds
@@ -64,11 +65,10 @@ def respond(registry: Registry, request: ApiRequest) -> Document | None:
 
 
 def _accepted(accept: str, offered: tuple[str, ...]) -> str:
-    for clause in accept.split(","):
-        media_type = clause.partition(";")[0].strip()
-        if media_type in offered:
-            return media_type
-        if media_type in ("", "*/*", "application/*"):
+    for media in parse_accept(accept or "*/*"):
+        if media.type in offered:
+            return media.type
+        if media.type in ("*/*", "application/*"):
             return JSON
     return ""
 

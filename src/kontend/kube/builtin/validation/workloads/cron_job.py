@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kontend.kube.builtin.cron_schedule import ScheduleError, parse_schedule
 from kontend.kube.builtin.internal_form import shown_as
 from kontend.kube.builtin.validation.checks import non_negative, one_of, path_of
-from kontend.kube.builtin.validation.workloads.cron_schedule import ScheduleError, check_schedule
 from kontend.kube.builtin.validation.workloads.job import validate_job_spec
 from kontend.kube.field_errors import FieldError, invalid, not_supported, required
 from kontend.kube.json_types import Json
@@ -63,7 +63,7 @@ def _schedule(spec: Json, old_spec: Json | None) -> list[FieldError]:
         return [required("spec.schedule")]
     errors = []
     try:
-        check_schedule(schedule)
+        parse_schedule(schedule)
     except ScheduleError as error:
         errors.append(invalid("spec.schedule", schedule, str(error)))
     if "TZ" in schedule:

@@ -1,9 +1,10 @@
-"""Cron schedules, read the way the server's library reads them, so that it is wrong about the same things."""
+"""Cron schedules, parsed with the rules and the error messages of the library inside Kubernetes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kontend.kube.field_errors import go_quote
@@ -31,44 +32,83 @@ _FIELDS: Final = (
     _Bounds(1, 12, _numbered(1, "jan feb mar apr may jun jul aug sep oct nov dec")),
     _Bounds(0, 6, _numbered(0, "sun mon tue wed thu fri sat")),
 )
-_DESCRIPTORS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+_DESCRIPTORS: Final = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _EVERY: Final = "@every "
 
 
-def check_schedule(text: str) -> None:
-    """Raises if ``text`` is not a schedule.
+@dataclass(frozen=True, slots=True)
+class CronFields:
+    """The content of a schedule: the values of its five fields, or the nanoseconds between two times (``@every``)."""
 
-    >>> check_schedule("*/5 * * * *")
-    >>> check_schedule("often")
+    minutes: frozenset[int] = frozenset()
+    hours: frozenset[int] = frozenset()
+    days: frozenset[int] = frozenset()
+    months: frozenset[int] = frozenset()
+    weekdays: frozenset[int] = frozenset()
+    #: The day of the month or of the week is ``*``: then both must match, else either.
+    any_day: bool = False
+    #: The time zone in front of the schedule (``TZ=Europe/Paris``), or empty.
+    zone: str = ""
+    every: int | None = None
+
+
+def parse_schedule(text: str) -> CronFields:
+    """Parses a schedule. Raises :class:`ScheduleError`.
+
+    >>> sorted(parse_schedule("*/20 6 * * mon").minutes)
+    [0, 20, 40]
+    >>> parse_schedule("often")
     Traceback (most recent call last):
-    kontend.kube.builtin.validation.workloads.cron_schedule.ScheduleError: expected exactly 5 fields, found 1: [often]
+    kontend.kube.builtin.cron_schedule.ScheduleError: expected exactly 5 fields, found 1: [often]
     """
     if not text:
         raise ScheduleError("empty spec string")
+    zone = ""
     if text.startswith(("TZ=", "CRON_TZ=")):
         head, space, rest = text.partition(" ")
         if not space:
             end, start = -1, text.index("=") + 1
             raise ScheduleError(f"invalid schedule format: runtime error: slice bounds out of range [{start}:{end}]")
-        del head
-        text = rest.strip()
+        zone, text = head.partition("=")[2], rest.strip()
+    if text.startswith(_EVERY):
+        return CronFields(zone=zone, every=_duration(text))
     if text.startswith("@"):
-        _check_descriptor(text)
-        return
+        if text not in _DESCRIPTORS:
+            raise ScheduleError(f"unrecognized descriptor: {text}")
+        text = _DESCRIPTORS[text]
     fields = text.split()
     if len(fields) != len(_FIELDS):
         raise ScheduleError(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{' '.join(fields)}]")
-    for field, bounds in zip(fields, _FIELDS, strict=True):
-        for expression in field.split(","):
-            if expression:
-                _check_range(expression, bounds)
+    parsed = [_field(field, bounds) for field, bounds in zip(fields, _FIELDS, strict=True)]
+    minutes, hours, days, months, weekdays = (values for values, _ in parsed)
+    return CronFields(minutes, hours, days, months, weekdays, parsed[2][1] or parsed[4][1], zone)
 
 
-def _check_range(expression: str, bounds: _Bounds) -> None:
+def _field(field: str, bounds: _Bounds) -> tuple[frozenset[int], bool]:
+    """Returns the values of a field, and whether it is ``*``."""
+    values: set[int] = set()
+    is_star = False
+    for expression in filter(None, field.split(",")):
+        accepted, star = _range(expression, bounds)
+        values.update(accepted)
+        is_star = is_star or star
+    return frozenset(values), is_star
+
+
+def _range(expression: str, bounds: _Bounds) -> tuple[range, bool]:
     parts = expression.split("/")
     ends = parts[0].split("-")
-    if ends[0] in ("*", "?"):
+    star = ends[0] in ("*", "?")
+    if star:
         start, end = bounds.least, bounds.most
     else:
         start = end = _number_or_name(ends[0], bounds.names)
@@ -91,6 +131,7 @@ def _check_range(expression: str, bounds: _Bounds) -> None:
         raise ScheduleError(f"beginning of range ({start}) beyond end of range ({end}): {expression}")
     if step == 0:
         raise ScheduleError(f"step of range should be a positive number: {expression}")
+    return range(start, end + 1, step), star and step == 1
 
 
 def _number_or_name(text: str, names: Mapping[str, int]) -> int:
@@ -111,12 +152,8 @@ def _number(text: str) -> int:
     return number
 
 
-def _check_descriptor(text: str) -> None:
-    if text in _DESCRIPTORS:
-        return
-    if not text.startswith(_EVERY):
-        raise ScheduleError(f"unrecognized descriptor: {text}")
+def _duration(text: str) -> int:
     try:
-        parse_duration(text.removeprefix(_EVERY))
+        return parse_duration(text.removeprefix(_EVERY))
     except ValueError as error:
         raise ScheduleError(f"failed to parse duration {text}: {error}") from None
