@@ -233,7 +233,7 @@ def test_a_bug_in_the_server_is_answered_and_told(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
-        patched.setattr(server, "handle", broken)
+        patched.setattr(server, "handle_lazily", broken)
         assert client.get(CONFIG_MAPS).code == 500
     assert "ZeroDivisionError" in capfd.readouterr().err
     assert client.get(CONFIG_MAPS).code == 200

@@ -154,7 +154,7 @@ class Cluster:
             "labelSelector": _selector(labels),
             "fieldSelector": _text("fields", fields),
         }
-        events: Events = list(self._send("GET", self._resource(kind), namespace or "", query=query).body)
+        events: Events = self._send("GET", self._resource(kind), namespace or "", query=query).body
         return events
 
     # Writing

@@ -7,6 +7,7 @@ A refused request gives back the state it was given. Nothing here reads a clock,
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from kontend.cluster import definitions, discovery, present
@@ -33,6 +34,12 @@ Outcome = tuple[State, Any, int]
 
 def handle(state: State, request: ApiRequest) -> tuple[State, ApiResponse]:
     """Answers one request: the state after it, and the response."""
+    after, response = handle_lazily(state, request)
+    return after, response if response.watch is None else replace(response, body=list(response.body))
+
+
+def handle_lazily(state: State, request: ApiRequest) -> tuple[State, ApiResponse]:
+    """Does as :func:`handle`, but makes the first events of a watch only as they are read, once."""
     target: Target | None = None
     try:
         found = discovery.respond(state.registry, request)

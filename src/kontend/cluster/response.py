@@ -17,7 +17,7 @@ class ApiResponse:
     code: int
     body: Any = None
     warnings: list[str] = field(default_factory=list)
-    #: For a watch: the stream of events to send from now on. ``body`` iterates over the events so far.
+    #: For a watch: the stream of events to send from now on. ``body`` has the events so far.
     watch: Stream | None = None
     #: The media type, where it is not just JSON or plain text.
     content_type: str = ""

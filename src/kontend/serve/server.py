@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.handle import handle
+from kontend.cluster.handle import handle, handle_lazily
 from kontend.cluster.request import ApiRequest, PageNotFound, not_allowed, route
 from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import State
@@ -219,7 +219,7 @@ class Server:
         state, request = self._commits.durable, exchange.request
         if exchange.incoming.method != "GET":
             _check_method(state, request)
-        _, response = handle(state, request)
+        _, response = handle_lazily(state, request)
         if response.watch is not None:
             self._watch(exchange, response)
         elif response.code == 504 and self._wait(exchange):
