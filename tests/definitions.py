@@ -5,25 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 
-def definition(kind: str, *, group: str = "example.com") -> dict[str, Any]:
-    """A namespaced kind with a status, version v1, that takes any fields."""
+def definition(kind: str = "Widget", *, group: str = "example.com", **version: Any) -> dict[str, Any]:
+    """A namespaced kind with a status, version v1, that takes any fields; ``version`` replaces parts of it."""
     plural = f"{kind.lower()}s"
+    served = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+        **version,
+    }
+    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"plural": plural, "kind": kind},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "subresources": {"status": {}},
-                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-                }
-            ],
-        },
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [served]},
     }

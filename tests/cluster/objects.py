@@ -4,30 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from definitions import definition as definition
+
 WIDGET = "Widget.example.com/v1"
-
-
-def definition(**version: Any) -> dict[str, Any]:
-    """A CustomResourceDefinition for widgets, with status and an open schema unless told otherwise."""
-    served: dict[str, Any] = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "subresources": {"status": {}},
-        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-        **version,
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [served],
-        },
-    }
 
 
 def widget(name: str = "w", **fields: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from definitions import definition
 from kontend import Cluster
 from kontend.controllers import controllers, pod_controllers
 from kontend.controllers.process import ControllerProcess
@@ -17,24 +18,7 @@ STATEFUL_SETS = "StatefulSet.apps/v1"
 DAEMON_SETS = "DaemonSet.apps/v1"
 JOBS = "Job.batch/v1"
 
-WIDGETS: Json = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"kind": "Widget", "plural": "widgets", "singular": "widget", "listKind": "WidgetList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
+WIDGETS: Json = definition(subresources={})
 
 
 class World:

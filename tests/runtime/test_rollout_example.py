@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from definitions import definition
 from kontend import Cluster, Controller
 from kontend.testing import settle
 
@@ -29,19 +30,8 @@ def apps() -> type[Controller]:
 
 
 def cluster() -> Cluster:
-    served = {
-        "name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
-        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-    }  # fmt: skip
-    names = {"plural": "apps", "kind": "App"}
-    crd = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "apps.example.com"},
-        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [served]},
-    }
     app = {"apiVersion": "example.com/v1", "kind": "App", "metadata": {"name": "a"}, "spec": {"image": "app:1"}}
-    return Cluster(crds=[crd], objects=[app])
+    return Cluster(crds=[definition("App")], objects=[app])
 
 
 def roll(server: Cluster, controller: Any) -> None:

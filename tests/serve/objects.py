@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from definitions import definition
+
 WIDGETS_PATH = "/apis/example.com/v1/namespaces/default/widgets"
 
 
@@ -16,24 +18,7 @@ def widgets(**spec: Any) -> dict[str, Any]:
             "status": {"type": "object", "properties": {"phase": {"type": "string"}}},
         },
     }
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "subresources": {"status": {}},
-        "schema": {"openAPIV3Schema": schema},
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget", "singular": "widget", "listKind": "WidgetList"},
-            "versions": [version],
-        },
-    }
+    return definition(schema={"openAPIV3Schema": schema})
 
 
 def widget(name: str = "w", **spec: Any) -> dict[str, Any]:

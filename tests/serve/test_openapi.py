@@ -8,45 +8,31 @@ from typing import Any
 import orjson
 import pytest
 
+from definitions import definition
 from kontend import Cluster
 from kontend.cluster.request import ApiRequest
 from kontend.serve.openapi.documents import PROTOBUF_V2, Document, respond
 from kontend.serve.openapi.protobuf import encode_document
 
-GARDEN = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "gardens.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "gardens", "singular": "garden", "kind": "Garden", "listKind": "GardenList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "description": "A garden.",
-                        "properties": {
-                            "spec": {
-                                "type": "object",
-                                "properties": {
-                                    "port": {"x-kubernetes-int-or-string": True},
-                                    "any": {"x-kubernetes-preserve-unknown-fields": True},
-                                    "size": {"type": "integer", "nullable": True, "minimum": 1},
-                                },
-                            }
-                        },
-                    }
-                },
-            }
-        ],
+GARDEN = definition(
+    "Garden",
+    schema={
+        "openAPIV3Schema": {
+            "type": "object",
+            "description": "A garden.",
+            "properties": {
+                "spec": {
+                    "type": "object",
+                    "properties": {
+                        "port": {"x-kubernetes-int-or-string": True},
+                        "any": {"x-kubernetes-preserve-unknown-fields": True},
+                        "size": {"type": "integer", "nullable": True, "minimum": 1},
+                    },
+                }
+            },
+        }
     },
-}
+)
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 
@@ -165,7 +151,7 @@ def test_documents_change_with_definitions_and_are_kept_otherwise() -> None:
     cluster.patch(
         "CustomResourceDefinition.apiextensions.k8s.io/v1",
         "gardens.example.com",
-        {"spec": {"versions": [{**GARDEN["spec"]["versions"][0], **schema}]}},  # type: ignore[index]
+        {"spec": {"versions": [{**GARDEN["spec"]["versions"][0], **schema}]}},
     )
     assert ask(cluster, "/openapi/v3/apis/example.com/v1").etag != first
 
