@@ -19,7 +19,7 @@ from kontend.serve.connection import Connection
 from serve.objects import widgets
 from serve.wire import CONFIG_MAPS, Client, exchange, until
 
-GET = b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n"
+GET = b"GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def codes(received: bytes) -> list[int]:
 
 def test_requests_in_a_row_are_answered_in_order(running: BackgroundServer) -> None:
     """Though nobody waited for the answers."""
-    sent = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + b"GET /none HTTP/1.1\r\nHost: x\r\n\r\n" + GET
+    sent = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + b"GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n" + GET
     assert codes(exchange(running.url, sent * 30)) == [200, 404, 200] * 30
 
 
@@ -44,7 +44,7 @@ def test_a_request_may_come_byte_by_byte(running: BackgroundServer) -> None:
     """It is answered when it is complete."""
     host = urlsplit(running.url)
     body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bytes"}}'
-    head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
     with socket.create_connection((host.hostname, host.port), timeout=20) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for byte in head.encode() + body:
@@ -55,20 +55,22 @@ def test_a_request_may_come_byte_by_byte(running: BackgroundServer) -> None:
 def test_a_body_may_come_in_chunks(running: BackgroundServer) -> None:
     """As Go sends what it does not know the length of."""
     body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"chunks"}}'
-    head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+    head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
     parts = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:9], body[9:]))
     assert codes(exchange(running.url, head + parts + b"0\r\n\r\n")) == [201]
 
 
 def test_a_client_may_ask_whether_to_go_on(running: BackgroundServer) -> None:
     """As curl does before a large body."""
-    head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n".encode()
+    head = (
+        f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n".encode()
+    )
     assert codes(exchange(running.url, head + b"{}")) == [100, 422]
 
 
 def test_an_upgrade_is_not_taken_but_the_request_is_answered(running: BackgroundServer) -> None:
     """And so is the next."""
-    sent = b"GET /version HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    sent = b"GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
     assert codes(exchange(running.url, sent + GET)) == [200, 200]
 
 
@@ -80,10 +82,10 @@ def test_the_body_of_a_request_that_asks_for_an_upgrade_is_its_body(
     """As Java's HTTP client sends it; a request inside of the body is not carried out."""
     with Client(running.url) as client:
         client.create("victim")
-        inner = b"DELETE /api/v1/namespaces/default/configmaps/victim HTTP/1.1\r\nHost: x\r\n\r\n"
+        inner = b"DELETE /api/v1/namespaces/default/configmaps/victim HTTP/1.1\r\nHost: localhost\r\n\r\n"
         framing = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % len(inner)
         body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(inner), inner) if chunked else inner
-        head = f"{method} {CONFIG_MAPS}{'/victim' if method == 'PUT' else ''} HTTP/1.1\r\nHost: x\r\n".encode()
+        head = f"{method} {CONFIG_MAPS}{'/victim' if method == 'PUT' else ''} HTTP/1.1\r\nHost: localhost\r\n".encode()
         upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\n"
         assert codes(exchange(running.url, head + upgrade + framing + b"\r\n\r\n" + body + GET)) == [400, 200]
         assert client.get(f"{CONFIG_MAPS}/victim").code == 200
@@ -102,12 +104,15 @@ def test_requests_before_a_malformed_one_are_answered(running: BackgroundServer)
 
 def test_a_whole_url_is_taken_for_its_path(running: BackgroundServer) -> None:
     """As clients behind a proxy send it."""
-    assert codes(exchange(running.url, b"GET http://x/version HTTP/1.1\r\nHost: x\r\n\r\n")) == [200]
+    assert codes(exchange(running.url, b"GET http://localhost/version HTTP/1.1\r\nHost: localhost\r\n\r\n")) == [200]
 
 
 def test_the_connection_closes_when_the_client_wants_it(running: BackgroundServer) -> None:
     """HTTP/1.0 wants it unless it says otherwise."""
-    for sent in (b"GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"GET /version HTTP/1.0\r\n\r\n"):
+    for sent in (
+        b"GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+        b"GET /version HTTP/1.0\r\n\r\n",
+    ):
         received = exchange(running.url, sent, half_close=False)
         assert codes(received) == [200]
         assert b"Connection: close\r\n" in received
@@ -138,8 +143,8 @@ def test_what_is_not_http_is_refused(running: BackgroundServer, sent: bytes) -> 
     ("sent", "body"),
     [
         (b"GET /version HTTP/1.1\r\n\r\n", b"400 Bad Request: missing required Host header"),
-        (b"GET /api/v1/namespaces/%zz HTTP/1.1\r\nHost: x\r\n\r\n", b"400 Bad Request"),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nhost: x\r\n\r\n", b"400 Bad Request: too many Host headers"),
+        (b"GET /api/v1/namespaces/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n", b"400 Bad Request"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nhost: x\r\n\r\n", b"400 Bad Request: too many Host headers"),
     ],
 )
 def test_what_go_does_not_take_is_refused(running: BackgroundServer, sent: bytes, body: bytes) -> None:
@@ -169,7 +174,7 @@ def test_a_slow_client_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     with BackgroundServer(Cluster().state) as running:
         assert exchange(running.url, b"", half_close=False) == b""
         assert codes(exchange(running.url, b"GET / HT", half_close=False)) == [408]
-        half = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf".encode()
+        half = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf".encode()
         assert codes(exchange(running.url, half, half_close=False)) == [408]
         assert codes(exchange(running.url, GET, half_close=False)) == [200]
         until(lambda: running.call(lambda: running.server.connections) == 0)
@@ -204,7 +209,9 @@ PATHS = st.sampled_from(
 
 
 @given(
-    st.lists(st.one_of(TOKEN, st.sampled_from([b"GET ", b"/", b" HTTP/1.1\r\n", b"Host: x\r\n", b"\r\n", b"0\r\n"])))
+    st.lists(
+        st.one_of(TOKEN, st.sampled_from([b"GET ", b"/", b" HTTP/1.1\r\n", b"Host: localhost\r\n", b"\r\n", b"0\r\n"]))
+    )
 )
 @settings(derandomize=True, deadline=None, max_examples=80)
 @example([b"GET ", b"/", b" HTTP/1.1\r\n", b"\xff: \x00\r\n", b"\r\n"])
@@ -283,7 +290,7 @@ def test_no_request_breaks_the_server(
 ) -> None:
     """Wrong methods, queries, media types and bodies are all the client's mistakes: no answer is a 500 of ours."""
     target = path + (b"?" + b"&".join(query) if query else b"")
-    head = b"%b %b HTTP/1.1\r\nHost: x\r\nContent-Type: %b\r\nAccept: %b\r\nContent-Length: %d\r\n\r\n"
+    head = b"%b %b HTTP/1.1\r\nHost: localhost\r\nContent-Type: %b\r\nAccept: %b\r\nContent-Length: %d\r\n\r\n"
     received = exchange(running.url, head % (method, target, sends, takes, len(body)) + body)
     assert len(codes(received)) == 1
     assert codes(received)[0] != 500 or b"panic" not in received
@@ -304,11 +311,11 @@ def test_a_client_that_does_not_read_is_not_read_from() -> None:
             client.create(name, key="x" * 1_000_000)
         host = urlsplit(running.url)
         with socket.create_connection((host.hostname, host.port), timeout=20) as connection:
-            connection.sendall(b"GET /api/v1/configmaps HTTP/1.1\r\nHost: x\r\n\r\n" * 20)
+            connection.sendall(b"GET /api/v1/configmaps HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
             until(lambda: running.call(lambda: any(each.paused for each in running.server._connections)))
             assert client.get("/version").code == 200
             assert running.call(lambda: max(each.unread for each in running.server._connections)) < 4_000_000
-            connection.sendall(b"GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            connection.sendall(b"GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             received = b""
             while part := connection.recv(1 << 20):
                 received = received[-50:] + part
@@ -324,7 +331,7 @@ def test_the_first_events_of_a_watch_are_made_as_the_client_reads() -> None:
             client.create(f"c{number}", key="x" * 500_000)
         host = urlsplit(running.url)
         with socket.create_connection((host.hostname, host.port), timeout=20) as connection:
-            connection.sendall(b"GET /api/v1/configmaps?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+            connection.sendall(b"GET /api/v1/configmaps?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
             until(lambda: running.call(lambda: any(each.paused for each in running.server._connections)))
             client.patch("c0", later="y" * 100_000)
             assert running.call(lambda: max(each.unread for each in running.server._connections)) < 1_500_000
@@ -343,7 +350,7 @@ def test_what_clients_leave_unread_is_bounded(monkeypatch: pytest.MonkeyPatch) -
         host = urlsplit(running.url)
         connections = [socket.create_connection((host.hostname, host.port), timeout=20) for _ in range(10)]
         for connection in connections:
-            connection.sendall(b"GET /api/v1/configmaps HTTP/1.1\r\nHost: x\r\n\r\n")
+            connection.sendall(b"GET /api/v1/configmaps HTTP/1.1\r\nHost: localhost\r\n\r\n")
             until(lambda: running.call(lambda: any(each.paused for each in running.server._connections)))
             assert client.get("/version").code == 200
             assert running.call(lambda: sum(each.unread for each in running.server._connections)) < 20_000_000

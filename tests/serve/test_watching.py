@@ -112,7 +112,7 @@ def test_a_watch_ends_when_its_time_is_over_and_the_connection_goes_on(client: C
 
 def test_a_watch_on_a_connection_that_is_to_close_closes_it(kontend_server: BackgroundServer) -> None:
     """When it ends."""
-    request = f"GET {CONFIG_MAPS}?watch=1&timeoutSeconds=-1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    request = f"GET {CONFIG_MAPS}?watch=1&timeoutSeconds=-1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     assert exchange(kontend_server.url, request.encode(), half_close=False).endswith(b"\r\n\r\n0\r\n\r\n")
 
 
@@ -191,7 +191,7 @@ def test_a_slow_reader_is_cut_off_and_slows_nobody(
     with socket.socket() as slow, watching(kontend_server.url, CONFIG_MAPS) as events:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.connect((host.hostname, host.port))
-        slow.sendall(f"GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        slow.sendall(f"GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         until(lambda: open_watches(kontend_server) == 2)
         for number in range(200):
             client.create(f"c{number}", x="x" * 100_000)

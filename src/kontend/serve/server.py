@@ -26,6 +26,7 @@ from kontend.serve.connection import Connection
 from kontend.serve.exchange import Exchange
 from kontend.serve.identity import NOBODY, PUBLIC, Tokens, User
 from kontend.serve.media import YAML_TYPE, answer_type
+from kontend.serve.origin import check_origin
 from kontend.serve.request_parser import Incoming
 from kontend.serve.storage.committing import Commits
 from kontend.serve.storage.store import Store
@@ -82,6 +83,7 @@ class Server:
         self._sweeper: asyncio.TimerHandle | None = None
         #: Called on the event loop, soon after something has changed.
         self.when_changed: Callable[[], None] = _ignore
+        self._address = ""
         self.port = 0
 
     @property
@@ -119,6 +121,7 @@ class Server:
     async def start(self, address: str, port: int, *, tls: ssl.SSLContext | None = None) -> None:
         """Begin to serve."""
         loop = asyncio.get_running_loop()
+        self._address = address
         self._listener = await loop.create_server(
             lambda: Connection(self), address, port, ssl=tls, backlog=_BACKLOG, reuse_address=True
         )
@@ -195,6 +198,8 @@ class Server:
             self._answer(exchange, ApiResponse(500, text))
 
     def _serve(self, exchange: Exchange) -> None:
+        if not self._tokens:
+            check_origin(exchange.incoming, self._address)
         user = self._user(exchange)
         exchange.understand(user)
         self._commits.tick(int(time.time()))
