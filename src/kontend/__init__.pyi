@@ -9,6 +9,7 @@ from kontend.cluster.hooks import (
 )
 from kontend.cluster.seed import UnknownKind as UnknownKind
 from kontend.cluster.state import State as State
+from kontend.cluster.users import User as User
 from kontend.kube.errors import (
     AlreadyExists as AlreadyExists,
 )

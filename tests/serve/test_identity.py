@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kontend.serve.identity import ADMIN, BadToken, Tokens
+from kontend.cluster.users import ADMIN
+from kontend.serve.identity import BadToken, Tokens
 
 
 def test_without_tokens_everyone_is_the_admin() -> None:

@@ -14,8 +14,10 @@ import errno
 import gc
 import ipaddress
 import os
+import secrets
 import shutil
 import signal
+import ssl
 import sys
 import tempfile
 import time
@@ -23,11 +25,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kontend.cluster.seed import empty_state
+from kontend.cluster.settings import Settings
 from kontend.cluster.state import State
 from kontend.serve import manifests
 from kontend.serve.identity import BadToken, Tokens
 from kontend.serve.kubeconfig import kubeconfig, write_private
 from kontend.serve.server import Server
+from kontend.serve.signing_key import signing_key
 from kontend.serve.storage.store import Store, StoreError
 
 _MANAGER = "kontend"
@@ -99,6 +103,19 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=SECRET",
         help="require bearer tokens; NAME is the user (again for more)",
     )
+    add(
+        "--token-file",
+        metavar="FILE",
+        type=Path,
+        help='users by bearer token, as kube-apiserver reads them: lines of token,user,uid,"group1,group2"',
+    )
+    add(
+        "--client-ca",
+        metavar="FILE",
+        type=Path,
+        help="know clients by certificates of this authority: common name and organizations (needs --tls)",
+    )
+    add("--rbac", action="store_true", help="allow only what roles and bindings allow")
     add("--tls", action="store_true", help="serve HTTPS with a certificate of its own, which the kubeconfig trusts")
     add("--audit-log", metavar="FILE", type=Path, help="append an audit log in the format of Kubernetes")
     return parser
@@ -117,7 +134,7 @@ def run(argv: Sequence[str]) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     try:
-        tokens = Tokens.parse(options.token)
+        tokens = _tokens(options)
         _check(options, tokens)
         return _serve(options, tokens)
     except (WrongUse, BadToken) as error:
@@ -125,6 +142,19 @@ def run(argv: Sequence[str]) -> int:
         return _say(f"{prefix}{error}", 2)
     except (Failure, StoreError, manifests.BadManifest) as error:
         return _say(str(error), 1)
+
+
+def _tokens(options: argparse.Namespace) -> Tokens:
+    tokens = Tokens.parse(options.token)
+    if options.rbac and not tokens:
+        # Somebody must be able to do anything; the secret is in the kubeconfig, which only its owner can read.
+        tokens = Tokens([("admin", secrets.token_urlsafe(24))])
+    if options.token_file:
+        try:
+            return tokens.with_file(options.token_file)
+        except OSError as error:
+            raise Failure(f"--token-file {options.token_file}: {error.strerror}") from None
+    return tokens
 
 
 def _say(message: str, code: int) -> int:
@@ -140,6 +170,10 @@ def _check(options: argparse.Namespace, tokens: Tokens) -> None:
         raise WrongUse(f"--read-only and {name}: controllers write; choose one")
     if options.snapshot and not os.access(options.snapshot.absolute().parent, os.W_OK):
         raise Failure(f"--snapshot {options.snapshot}: nothing can be written there, so the state would be lost")
+    if options.client_ca and not options.tls:
+        raise WrongUse("--client-ca needs --tls: certificates are shown when a TLS connection begins")
+    if options.rbac and options.no_bootstrap:
+        raise WrongUse("--rbac and --no-bootstrap: without the default roles nobody may even ask who they are")
     if not _is_loopback(options.address) and not (tokens and options.tls):
         raise WrongUse(
             f"refusing to listen on {options.address} without --token and --tls: whoever can reach it could do "
@@ -170,7 +204,14 @@ def _serve(options: argparse.Namespace, tokens: Tokens) -> int:
                 audit_log = AuditLog(options.audit_log)
             except OSError as error:
                 raise Failure(f"--audit-log {options.audit_log}: {error.strerror}") from None
-        server = Server(state, tokens=tokens, store=store, audit_log=audit_log, read_only=options.read_only)
+        server = Server(
+            state,
+            tokens=tokens,
+            store=store,
+            audit_log=audit_log,
+            read_only=options.read_only,
+            client_certificates=bool(options.client_ca),
+        )
         _raise_file_limit()
         # Nothing that exists now will ever be garbage; what comes later mostly dies young.
         gc.collect()
@@ -224,25 +265,32 @@ async def _until_stopped(
         except TlsUnavailable as error:
             raise Failure(str(error)) from None
     try:
-        await server.start(options.address, options.port, tls=certificates.context() if certificates else None)
+        try:
+            tls = certificates.context(_client_ca(options)) if certificates else None
+        except ssl.SSLError:
+            raise Failure(f"--client-ca {options.client_ca}: expected certificates in PEM") from None
+        await server.start(options.address, options.port, tls=tls)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise Failure(f"port {options.port} is taken; --port 0 picks a free one") from None
         raise Failure(f"cannot listen on {options.address} port {options.port}: {error.strerror or error}") from None
+    url = _url(options.address, server.port, secure=options.tls)
+    _configure(server, options, tokens, url)
     if not options.no_bootstrap:
-        _bootstrap(server, options.address, certificates.ca.decode() if certificates else "")
+        _bootstrap(server, options.address, _client_ca(options))
+        await server.saved()
     try:
-        url = _url(options.address, server.port, secure=options.tls)
         path = _kubeconfig_path(options, cleanup)
         try:
             content = kubeconfig(url, secrets=tokens.secrets(), ca=certificates.ca if certificates else None)
             write_private(path, content)
         except OSError as error:
             raise Failure(f"--kubeconfig {path}: {error.strerror}") from None
-        if options.controllers or options.pods:
+        if options.controllers or options.pods or options.rbac:
             from kontend.cli.serve_controllers import Inside
 
-            Inside(server, built_in=options.controllers, pods=options.pods).start()
+            authority = certificates.ca.decode() if certificates else ""
+            Inside(server, built_in=options.controllers, pods=options.pods, authority=authority).start()
         sys.stdout.write(f"kontend: serving Kubernetes 1.35 semantics on {url}\nexport KUBECONFIG={path}\n")
         sys.stdout.flush()
         if options.ready_fd is not None:
@@ -250,6 +298,23 @@ async def _until_stopped(
         await stopped.wait()
     finally:
         await server.stop()
+
+
+def _client_ca(options: argparse.Namespace) -> str:
+    if not options.client_ca:
+        return ""
+    try:
+        return str(options.client_ca.read_text())
+    except OSError as error:
+        raise Failure(f"--client-ca {options.client_ca}: {error.strerror}") from None
+
+
+def _configure(server: Server, options: argparse.Namespace, tokens: Tokens, url: str) -> None:
+    """Tell the API server what the command line says."""
+    signer = signing_key(Path(options.data, "tls") if options.data else None)
+    settings = Settings(rbac=options.rbac, signer=signer, tokens=tokens.users, url=url)
+    cluster = server.cluster
+    cluster.state = cluster.state.replace(settings=settings)
 
 
 def _bootstrap(server: Server, address: str, client_ca: str) -> None:

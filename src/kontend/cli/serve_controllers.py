@@ -9,6 +9,8 @@ import asyncio
 from typing import Any, Final
 
 from kontend.controllers import controllers, pod_controllers
+from kontend.controllers.access.cluster_roles import ClusterRoleAggregation
+from kontend.controllers.access.service_accounts import RootCertificates, ServiceAccounts
 from kontend.controllers.nodes.node_fit import NODES
 from kontend.controllers.process import ControllerProcess
 from kontend.serve.server import Server
@@ -28,8 +30,10 @@ _NODE: Final = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1
 class Inside:
     """Controllers that run with a server, until its event loop ends."""
 
-    def __init__(self, server: Server, *, built_in: bool, pods: bool) -> None:
+    def __init__(self, server: Server, *, built_in: bool, pods: bool, authority: str = "") -> None:
+        """``authority`` is that of the server's certificate, PEM."""
         self._server = server
+        self._authority = authority
         self._built_in = built_in
         self._pods = pods
         self._process: ControllerProcess | None = None
@@ -68,6 +72,9 @@ class Inside:
         """The controllers; new ones when writes that they have seen were taken back because they could not be saved."""
         cluster = self._server.cluster
         if self._process is None or cluster.state.resource_version < self._seen:
-            every: list[Any] = [*(controllers() if self._built_in else ()), *(pod_controllers() if self._pods else ())]
+            every: list[Any] = [ClusterRoleAggregation(), *(pod_controllers() if self._pods else ())]
+            if self._built_in:
+                every += [*controllers(), ServiceAccounts()]
+                every += [RootCertificates(self._authority)] if self._authority else []
             self._process = ControllerProcess(cluster, every)
         return self._process

@@ -8,6 +8,7 @@ server refuses is raised as an :class:`~kontend.kube.errors.ApiError` with the s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from kontend.cluster.seed import empty_state, resource_of, seed_all
 from kontend.cluster.state import State
 from kontend.cluster.storage import read_back
 from kontend.cluster.times import rfc3339
+from kontend.cluster.users import ADMIN
 from kontend.cluster.verbs.watch import Event
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import BadRequest, from_status, not_found
@@ -59,14 +61,18 @@ class Cluster:
         manager: str = "kontend",
         state: State | None = None,
         bootstrap: bool = False,
+        rbac: bool = False,
     ) -> None:
         """A cluster with custom resource definitions and objects in it.
 
         ``objects`` are stored as they are, with status and uid. ``mutating`` and ``validating`` are admission hooks by
         name. ``manager`` is the field manager of writes that name none. ``state`` starts from a state kept earlier.
-        ``bootstrap`` adds the objects that kube-apiserver makes when it starts.
+        ``bootstrap`` adds the objects that kube-apiserver makes when it starts. ``rbac`` allows :attr:`user` only what
+        roles allow.
         """
         self.manager = _text("manager", manager)
+        #: The sender of all requests from now on: may be changed.
+        self.user = ADMIN
         #: Immutable: keep it, compare it, assign an earlier one to go back to it.
         self.state = empty_state() if state is None else state
         self.state = seed_all(self.state, [*_all("crds", crds), *_all("objects", objects)], manager=self.manager)
@@ -74,6 +80,8 @@ class Cluster:
             from kontend.cluster.bootstrap import bootstrap as bootstrapped  # few want it
 
             self.state = bootstrapped(self.state)
+        if rbac:
+            self.state = self.state.replace(settings=replace(self.state.settings, rbac=True))
         if mutating or validating:
             hooks = Hooks(tuple((mutating or {}).items()), tuple((validating or {}).items()))
             self.state = self.state.replace(hooks=hooks)
@@ -83,7 +91,7 @@ class Cluster:
     def fork(self) -> Cluster:
         """Another cluster that starts where this one is; neither sees the other's writes."""
         copy = object.__new__(Cluster)
-        copy.manager, copy.state, copy.warnings = self.manager, self.state, []
+        copy.manager, copy.user, copy.state, copy.warnings = self.manager, self.user, self.state, []
         return copy
 
     @property
@@ -304,7 +312,7 @@ class Cluster:
         path = _path(resource, namespace if resource.namespaced else "", name, subresource)
         values = {key: (value,) for key, value in query.items() if value} if query else {}
         response = self.request(
-            ApiRequest(method, path, values, body, content_type=content_type, user_agent=self.manager)
+            ApiRequest(method, path, values, body, content_type=content_type, user_agent=self.manager, user=self.user)
         )
         if response.code >= 400:
             raise from_status(response.body) if isinstance(response.body, dict) else BadRequest(str(response.body))

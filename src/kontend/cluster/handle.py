@@ -11,15 +11,16 @@ from dataclasses import replace
 from typing import Any
 
 from kontend.cluster import definitions, discovery, present
+from kontend.cluster.access import rbac
+from kontend.cluster.access.reviews import answer, is_review
+from kontend.cluster.access.tokens import request_token
 from kontend.cluster.decoding import check_size, decode_object, parse_body
 from kontend.cluster.options import delete_options, list_options, write_options
 from kontend.cluster.request import APPLY_PATCH, ApiRequest, PageNotFound, Target, route
 from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import State
 from kontend.cluster.subresources.pods import CONNECTIONS, bind_named_pod, bind_pod, evict_pod, no_kubelet
-from kontend.cluster.subresources.reviews import answer, is_review
 from kontend.cluster.subresources.scale import get_scale, patch_scale, update_scale
-from kontend.cluster.subresources.tokens import request_token
 from kontend.cluster.verbs.create import create
 from kontend.cluster.verbs.delete import delete, delete_collection
 from kontend.cluster.verbs.patch import check_patch_type, patch
@@ -42,6 +43,7 @@ def handle_lazily(state: State, request: ApiRequest) -> tuple[State, ApiResponse
     """Does as :func:`handle`, but makes the first events of a watch only as they are read, once."""
     target: Target | None = None
     try:
+        rbac.check(state, request)
         found = discovery.respond(state.registry, request)
         if found is not None:
             return state, found
@@ -90,11 +92,12 @@ def _create(state: State, target: Target, request: ApiRequest) -> Outcome:
         return state, status, 201
     if target.subresource == "token":
         kind = target.resource.subresources["token"].kind
-        return state, request_token(state, target, _plain_body(kind, request)), 201
+        state, token = request_token(state, target, _plain_body(kind, request))
+        return state, token, 201
     if target.subresource:
         raise no_kubelet(target)
     if is_review(target):
-        return state, answer(target, _plain_body(target.resource.kind, request)), 201
+        return state, answer(state, target, _plain_body(target.resource.kind, request)), 201
     if target.resource.key == "bindings":
         state, status = bind_named_pod(state, target, _plain_body("Binding", request))
         return state, status, 201

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from kontend.cluster.options import WriteOptions
 from kontend.cluster.resources import Registry, Resource
+from kontend.cluster.users import ADMIN, User
 from kontend.kube.errors import BadRequest, MethodNotAllowed, NotFound, method_not_allowed, not_found
 from kontend.kube.meta.names import Key
 
@@ -38,8 +39,7 @@ class ApiRequest:
     content_type: str = JSON
     accept: str = JSON
     user_agent: str = ""
-    user: str = "system:admin"
-    groups: tuple[str, ...] = ("system:masters", "system:authenticated")
+    user: User = ADMIN
 
     def first(self, name: str) -> str:
         """The first value of a query parameter, or nothing."""
@@ -62,8 +62,7 @@ class Target:
     name: str = ""
     subresource: str = ""
     options: WriteOptions = field(default_factory=WriteOptions)
-    user: str = "system:admin"
-    groups: tuple[str, ...] = ()
+    user: User = ADMIN
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -102,9 +101,7 @@ def route(registry: Registry, request: ApiRequest) -> Target:
         if not name and resource.custom is None:
             raise not_allowed()
         raise _nothing_there(registry, group)
-    target = Target(
-        registry, resource, "", namespace, name, "/".join(rest[2:]), user=request.user, groups=request.groups
-    )
+    target = Target(registry, resource, "", namespace, name, "/".join(rest[2:]), user=request.user)
     target.verb = "watch" if always_watch else _verb(request.method, bool(name), watching)
     _check_served(target)
     return target

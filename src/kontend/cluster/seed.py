@@ -19,6 +19,7 @@ from kontend.cluster.options import WriteOptions
 from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import ApiRequest, Target
 from kontend.cluster.resources import Registry, Resource
+from kontend.cluster.settings import Settings
 from kontend.cluster.state import EPOCH, State
 from kontend.cluster.storage import encoded
 from kontend.cluster.verbs.create import create
@@ -37,7 +38,7 @@ class UnknownKind(NotFound):
 @cache
 def empty_state(now: int = EPOCH) -> State:
     """A cluster that was made just ``now``: nothing is in it but the namespaces that every cluster has."""
-    state = State(kinds=HashTrieMap(), registry=Registry(), hooks=Hooks(), now=now)
+    state = State(kinds=HashTrieMap(), registry=Registry(), hooks=Hooks(), settings=Settings(), now=now)
     for name in _NAMESPACES:
         state = seed(state, _namespace(name), manager="kube-apiserver")
     # There are no watches yet: history begins here.

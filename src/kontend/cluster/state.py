@@ -20,6 +20,7 @@ from rpds import HashTrieMap
 
 from kontend.cluster.hooks import Hooks
 from kontend.cluster.resources import Registry
+from kontend.cluster.settings import Settings
 from kontend.kube.apply import managed_fields
 from kontend.kube.apply.managed_fields import ManagedFields
 from kontend.kube.meta.names import Key
@@ -134,6 +135,7 @@ class State:
         "registry",
         "resource_version",
         "serial",
+        "settings",
         "stretch",
     )
 
@@ -143,6 +145,7 @@ class State:
         kinds: HashTrieMap[str, Objects],
         registry: Registry,
         hooks: Hooks,
+        settings: Settings,
         resource_version: int = 0,
         serial: int = 0,
         now: int = EPOCH,
@@ -157,6 +160,8 @@ class State:
         self.registry = registry
         #: The user's admission hooks.
         self.hooks = hooks
+        #: How the server is configured.
+        self.settings = settings
         self.resource_version = resource_version
         #: The number of uids and names handed out.
         self.serial = serial
@@ -250,6 +255,7 @@ class State:
         state.kinds = self.kinds.insert(resource, objects)
         state.registry = self.registry
         state.hooks = self.hooks
+        state.settings = self.settings
         state.resource_version = resource_version = self.resource_version + 1
         state.serial = self.serial
         state.now = self.now

@@ -111,6 +111,9 @@ class Strategy:
         if self.generation_fields:
             metadata_of(obj)["generation"] = 1
 
+    def set_requester(self, obj: Json, user: Mapping[str, Any]) -> None:
+        """Note in a new object who created it, where the kind keeps that; ``user`` is a ``UserInfo``."""
+
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
         """Takes back what a write to the main resource may not change; ``metadata.generation`` is still the old one."""
         if self.zero_status is not None:

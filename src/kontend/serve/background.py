@@ -20,6 +20,7 @@ from kontend.cluster.cluster import Cluster
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import State
+from kontend.cluster.users import ADMIN
 from kontend.serve.identity import Tokens
 from kontend.serve.kubeconfig import kubeconfig, write_private
 from kontend.serve.server import Server
@@ -99,7 +100,7 @@ class _Served(Cluster):
 
     def __init__(self, running: BackgroundServer) -> None:
         self._running = running
-        self.manager = "kontend"
+        self.manager, self.user = "kontend", ADMIN
         self.warnings = []
 
     @property

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from typing import Final, Protocol, cast
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol, cast
 
 from kontend.serve.request_parser import BadMessage, Incoming, RequestParser, mistake
 
@@ -104,6 +104,12 @@ class Connection(asyncio.Protocol):
         self.address = peer[0] if isinstance(peer, tuple) else ""
         self.since = asyncio.get_running_loop().time()
         self._app.connected(self)
+
+    @property
+    def certificate(self) -> Mapping[str, Any]:
+        """The certificate of the client that TLS has verified, or nothing."""
+        certificate: Mapping[str, Any] | None = self._transport.get_extra_info("peercert")
+        return certificate or {}
 
     def data_received(self, data: bytes) -> None:
         """Read some bytes; perhaps half a request, perhaps several."""

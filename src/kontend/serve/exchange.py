@@ -11,9 +11,10 @@ from urllib.parse import unquote, unquote_plus
 
 from kontend.cluster.request import BODY_LIMIT, JSON, ApiRequest
 from kontend.cluster.response import ApiResponse
+from kontend.cluster.users import User
 from kontend.kube.errors import BadRequest
 from kontend.serve.connection import Connection
-from kontend.serve.identity import NOBODY, ClientInfo, User
+from kontend.serve.identity import NOBODY, ClientInfo
 from kontend.serve.media import (
     GZIP_THRESHOLD,
     TEXT_TYPE,
@@ -66,8 +67,11 @@ class Exchange:
         """Whether the request cannot change anything."""
         return self.incoming.method in ("GET", "HEAD", "OPTIONS")
 
-    def understand(self, user: User) -> None:
-        """Make the request for the API server. Raises an ApiError for a body that cannot be unpacked."""
+    def understand(self, user: User, impersonated: User | None = None) -> None:
+        """Make the request for the API server, in the name of ``impersonated`` if given.
+
+        Raises an ApiError for a body that cannot be unpacked.
+        """
         incoming, headers = self.incoming, self.incoming.headers
         agent = self.client.user_agent
         self.client = ClientInfo(user, agent, self.client.address, self.client.connection)
@@ -79,8 +83,7 @@ class Exchange:
             content_type=headers.get("content-type", "") or JSON,
             accept=headers.get("accept", ""),
             user_agent=agent,
-            user=user.name,
-            groups=user.groups,
+            user=user if impersonated is None else impersonated,
         )
 
     @property

@@ -1,25 +1,19 @@
-"""Who sends a request: the user that a bearer token stands for, and the client behind a connection.
+"""Bearer tokens and their users, and the client behind a connection.
 
-Without tokens everyone is ``system:admin``, as with a kubeconfig of a fresh cluster. With tokens, a request that brings
-none of them is answered with 401. Tokens are never printed: a :class:`Tokens` shows its users' names only.
+Tokens are never printed: a :class:`Tokens` shows its users' names only. :mod:`~kontend.serve.authentication` decides
+whose a request is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import csv
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
+from kontend.cluster.users import ADMIN, AUTHENTICATED, MASTERS, User
 
-@dataclass(frozen=True, slots=True)
-class User:
-    """Who a request is from, as far as the server is concerned."""
-
-    name: str = "system:admin"
-    groups: tuple[str, ...] = ("system:masters", "system:authenticated")
-
-
-ADMIN: Final = User()
 #: Who has not said who they are. They may ask whether the server is well, and which version it is.
 NOBODY: Final = User("", ())
 PUBLIC: Final = ("/healthz", "/livez", "/readyz", "/version")
@@ -36,7 +30,7 @@ class ClientInfo:
 
 
 class BadToken(ValueError):
-    """A ``--token`` that is not ``name=secret``."""
+    """A ``--token`` that is not ``name=secret``, or a line of a ``--token-file`` that is not a token and a user."""
 
 
 class Tokens:
@@ -44,15 +38,16 @@ class Tokens:
 
     >>> tokens = Tokens.parse(["ann=s3cret"])
     >>> tokens.user_of("Bearer s3cret")
-    User(name='ann', groups=('system:masters', 'system:authenticated'))
+    User(name='ann', groups=('system:masters', 'system:authenticated'), uid='ann', extra=())
     >>> tokens.user_of("Bearer guess")
     >>> tokens
     Tokens(ann)
     """
 
-    def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(self, secrets: Iterable[tuple[str, str]] = (), users: Mapping[str, User] | None = None) -> None:
         self._by_name = dict(secrets)
-        self._users = {secret: User(name) for name, secret in self._by_name.items()}
+        admins = {secret: User(name, (MASTERS, AUTHENTICATED), name) for name, secret in self._by_name.items()}
+        self._users = {**(users or {}), **admins}
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> Tokens:
@@ -70,6 +65,24 @@ class Tokens:
             raise BadToken("names and secrets must differ from each other")
         return cls(secrets)
 
+    def with_file(self, path: Path) -> Tokens:
+        """These tokens and those of a file in the format of kube-apiserver: ``token,user,uid,"group1,group2"``."""
+        users = dict(self._users)
+        with path.open(newline="", encoding="utf-8") as file:
+            for number, row in enumerate(csv.reader(file, skipinitialspace=True), start=1):
+                if not row or not "".join(row).strip():
+                    continue
+                if len(row) < 3 or not row[0] or not row[1]:
+                    raise BadToken(f'{path}, line {number}: expected token,user,uid,"group1,group2"')
+                groups = tuple(group.strip() for group in row[3].split(",") if group.strip()) if len(row) > 3 else ()
+                users[row[0]] = User(row[1], (*groups, AUTHENTICATED), row[2])
+        return Tokens(self._by_name.items(), users)
+
+    @property
+    def users(self) -> Mapping[str, User]:
+        """The users by their tokens."""
+        return self._users
+
     def __bool__(self) -> bool:
         return bool(self._users)
 
@@ -81,8 +94,17 @@ class Tokens:
         return dict(self._by_name)
 
     def user_of(self, authorization: str) -> User | None:
-        """The user that an ``Authorization`` header stands for; None when it must be refused."""
+        """The user that an ``Authorization`` header stands for, or None."""
         if not self._users:
             return ADMIN
-        scheme, _, secret = authorization.partition(" ")
-        return self._users.get(secret.strip()) if scheme.lower() == "bearer" else None
+        return self._users.get(bearer(authorization))
+
+
+def bearer(authorization: str) -> str:
+    """The token in an ``Authorization`` header, or nothing.
+
+    >>> bearer("Bearer s3cret")
+    's3cret'
+    """
+    scheme, _, secret = authorization.partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""

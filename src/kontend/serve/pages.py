@@ -23,6 +23,11 @@ def respond(state: State, request: ApiRequest) -> ApiResponse | None:
         return ApiResponse(200, _index(state))
     if path.startswith("/openapi/"):
         return _openapi(state, request)
+    if path == "/.well-known/openid-configuration":
+        return ApiResponse(200, _openid_configuration(state))
+    if path == "/openid/v1/jwks":
+        keys = [] if state.settings.signer is None else state.settings.signer.public_keys()
+        return ApiResponse(200, {"keys": keys}, content_type="application/jwk-set+json")
     root, _, check = path[1:].partition("/")
     if "/" + root in _HEALTH:
         if check:
@@ -34,8 +39,22 @@ def respond(state: State, request: ApiRequest) -> ApiResponse | None:
     return None
 
 
+def _openid_configuration(state: State) -> dict[str, Any]:
+    """The description of the issuer of service account tokens."""
+    settings = state.settings
+    algorithms = ["RS256"] if settings.signer is None else [settings.signer.algorithm]
+    return {
+        "issuer": settings.issuer,
+        "jwks_uri": f"{settings.url}/openid/v1/jwks",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": algorithms,
+    }
+
+
 def _index(state: State) -> dict[str, Any]:
-    paths = {"/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"}
+    paths = {"/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics"}
+    paths |= {"/openapi/v2", "/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"}
     for resource in state.registry.resources():
         if resource.group:
             paths |= {f"/apis/{resource.group}", f"/apis/{api_version(resource.group, resource.version)}"}

@@ -15,16 +15,19 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from kontend.cluster.access import rbac
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.handle import handle, handle_lazily
 from kontend.cluster.request import ApiRequest, PageNotFound, not_allowed, route
 from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import State
-from kontend.kube.errors import ApiError, Forbidden, NotAcceptable, Unauthorized, internal_error
+from kontend.cluster.users import ADMIN
+from kontend.kube.errors import ApiError, Forbidden, NotAcceptable, internal_error
 from kontend.serve import pages
+from kontend.serve.authentication import Authenticator, Credentials, impersonated
 from kontend.serve.connection import Connection
 from kontend.serve.exchange import Exchange
-from kontend.serve.identity import NOBODY, PUBLIC, Tokens, User
+from kontend.serve.identity import Tokens
 from kontend.serve.media import YAML_TYPE, answer_type
 from kontend.serve.origin import check_origin
 from kontend.serve.request_parser import Incoming
@@ -65,8 +68,9 @@ class Server:
         store: Store | None = None,
         audit_log: AuditLog | None = None,
         read_only: bool = False,
+        client_certificates: bool = False,
     ) -> None:
-        self._tokens = Tokens() if tokens is None else tokens
+        self._authenticator = Authenticator(Tokens() if tokens is None else tokens, certificates=client_certificates)
         self._audit = audit_log
         self._read_only = read_only
         self._commits = Commits(state, store, self._something_new)
@@ -198,11 +202,14 @@ class Server:
             self._answer(exchange, ApiResponse(500, text))
 
     def _serve(self, exchange: Exchange) -> None:
-        if not self._tokens:
+        if not self._authenticator.required:
             check_origin(exchange.incoming, self._address)
-        user = self._user(exchange)
-        exchange.understand(user)
         self._commits.tick(int(time.time()))
+        state = self._commits.durable
+        credentials = Credentials(exchange.incoming.headers, exchange.connection.certificate)
+        user = self._authenticator.user_of(state, credentials, exchange.path)
+        exchange.understand(user, impersonated(state, user, credentials.headers))
+        rbac.check(state, exchange.request)
         page = pages.respond(self._commits.durable, exchange.request)
         if page is not None:
             self._answer(exchange, page)
@@ -210,15 +217,6 @@ class Server:
             self._read(exchange)
         else:
             self._write(exchange)
-
-    def _user(self, exchange: Exchange) -> User:
-        authorization = exchange.incoming.headers.get("authorization", "")
-        user = self._tokens.user_of(authorization)
-        if user is None and not authorization and exchange.path in PUBLIC:
-            return NOBODY
-        if user is None:
-            raise Unauthorized("Unauthorized")
-        return user
 
     def _read(self, exchange: Exchange) -> None:
         state, request = self._commits.durable, exchange.request
@@ -252,6 +250,12 @@ class Server:
         state, response = handle(self._commits.newest, request)
         self._commits.advance(state)
         return response
+
+    async def saved(self) -> None:
+        """Waits until everything up to now is on disk, or has failed to get there."""
+        done = asyncio.get_running_loop().create_future()
+        self._commits.when_durable(done.set_result)
+        await done
 
     def _acknowledge(self, exchange: Exchange, response: ApiResponse, answer: bytes, saved: bool) -> None:
         if not saved:
@@ -329,7 +333,7 @@ class _Inside(Cluster):
 
     def __init__(self, commits: Commits) -> None:
         self._commits = commits
-        self.manager = "kontend"
+        self.manager, self.user = "kontend", ADMIN
         self.warnings = []
 
     @property

@@ -36,8 +36,8 @@ class Certificates:
     certificate: bytes
     key: bytes
 
-    def context(self) -> ssl.SSLContext:
-        """For a server."""
+    def context(self, client_ca: str = "") -> ssl.SSLContext:
+        """For a server; with ``client_ca`` (PEM), for one that knows clients by certificates of that authority."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
@@ -45,6 +45,9 @@ class Certificates:
             path = Path(directory, "server.pem")
             write_private(path, self.key + self.certificate)
             context.load_cert_chain(path)
+        if client_ca:
+            context.verify_mode = ssl.CERT_OPTIONAL
+            context.load_verify_locations(cadata=client_ca)
         return context
 
 

@@ -57,7 +57,7 @@ def _call(
             subresource=target.subresource,
             object=obj if changing else _copy(obj),
             old_object=_copy(old),
-            user=target.user,
+            user=target.user.name,
             dry_run=target.options.dry_run,
         )
         try:

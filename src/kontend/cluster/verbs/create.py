@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kontend.cluster.access import escalation
 from kontend.cluster.admission import chain as admission
 from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import Target
@@ -40,6 +41,7 @@ def create(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, di
     requested = metadata.pop("managedFields", MISSING)
     managed = owners_after_update(state, target, None, obj, (), requested)
     admission.admit(state, target, obj, None)
+    escalation.check(state, target, obj, None)
     return insert(state, target, obj, managed)
 
 
@@ -87,6 +89,7 @@ def _prepare_and_validate(target: Target, obj: dict[str, Any]) -> None:
     strategy = resource.strategy
     metadata = obj["metadata"]
     strategy.prepare_for_create(obj)
+    strategy.set_requester(obj, target.user.info())
     errors = []
     if strategy.checks_metadata:
         errors += validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=strategy.name_rule)

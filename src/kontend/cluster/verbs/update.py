@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from kontend.cluster.access import escalation
 from kontend.cluster.admission import chain as admission
 from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import Target
@@ -78,10 +79,12 @@ def update_object(
         for name in ("uid", "creationTimestamp"):
             obj["metadata"].pop(name, None)
         admission.admit(state, target, obj, None)
+        escalation.check(state, target, obj, None)
         state, created = insert(state, target, obj, managed)
         return state, created, True
     live = served(resource, old.versioned())
     admission.admit(state, target, obj, live)
+    escalation.check(state, target, obj, live)
     _check_resource_version(target, obj, old)
     if resource.key == "services":
         allocate_addresses(state, obj, live)

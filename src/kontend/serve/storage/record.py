@@ -18,6 +18,7 @@ from rpds import HashTrieMap
 from kontend.cluster.definitions import registry_of
 from kontend.cluster.hooks import Hooks
 from kontend.cluster.resources import Registry
+from kontend.cluster.settings import Settings
 from kontend.cluster.state import Change, Objects, State, Version
 from kontend.kube.apply import managed_fields
 from kontend.kube.apply.managed_fields import ManagedFields
@@ -107,6 +108,7 @@ def rebuild(rows: Iterable[Row], counters: Counters) -> State:
         kinds=HashTrieMap(kinds),
         registry=Registry(),
         hooks=Hooks(),
+        settings=Settings(),
         resource_version=counters.resource_version,
         serial=counters.serial,
         now=counters.now,

@@ -61,6 +61,11 @@ class CertificateSigningRequests(WithOwnFieldLabels):
     }
     selectable = ("spec.signerName",)
 
+    def set_requester(self, obj: Json, user: Mapping[str, Any]) -> None:
+        """Let the spec say who asks, whatever the request says."""
+        spec = obj.setdefault("spec", {})
+        take_over(spec, user, "username", "uid", "groups", "extra")
+
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
         """Keeps all but the metadata."""
         take_over(new, old, "spec", "status")
