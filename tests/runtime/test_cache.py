@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import BadRequest, NotFound
 from kontend.kube.meta.names import Key
-from kontend.runtime.cache.informer_in_process import ClusterFeed
+from kontend.runtime.cache.in_process import ClusterFeed
 from kontend.runtime.cache.views import Cache, OutdatedList, View
 from runtime.samples import CONFIG_MAP, config_map
 

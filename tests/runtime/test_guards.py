@@ -14,15 +14,15 @@ from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import Conflict, NotFound
 from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.client.api import Api
-from kontend.runtime.client.cache_backend import CachedBackend
 from kontend.runtime.client.http_backend import HttpBackend
 from kontend.runtime.client.in_process import InProcess
 from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request, Result
 from kontend.runtime.guards import Guards
+from kontend.runtime.manager.cached_backend import CachedBackend
 from kontend.runtime.manager.in_process import InProcessManager, drive
 from kontend.runtime.manager.leases import Elector, Fence, LeaderElection, LostLease
-from kontend.runtime.manager.metrics import Metrics
+from kontend.runtime.telemetry.metrics import Metrics
 from kontend.serve.background import BackgroundServer
 from runtime.samples import CONFIG_MAP, GADGET, cluster, config_map, gadget
 

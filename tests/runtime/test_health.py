@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from kontend.runtime.manager.health import BadAddress, HealthServer
-from kontend.runtime.manager.metrics import Metrics
+from kontend.runtime.telemetry.metrics import Metrics
 
 
 async def ask(port: int, request: bytes) -> bytes:

@@ -11,10 +11,9 @@ import pytest
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.seed import UnknownKind
 from kontend.kube.errors import ApiError, Conflict, Gone, InternalError, NotFound, ServiceUnavailable
-from kontend.runtime.cache.informer import SilentWatch
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.call import Call
-from kontend.runtime.client.http_backend import AnswerLost, HttpBackend, Unreachable
+from kontend.runtime.client.http_backend import AnswerLost, HttpBackend, SilentWatch, Unreachable
 from kontend.runtime.client.kubeconfig import Config
 from kontend.runtime.client.patches import merge_from
 from kontend.serve.background import BackgroundServer

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from kontend.runtime.manager.logs import LOGGER, configure, fields
+from kontend.runtime.telemetry.logs import LOGGER, configure, fields
 
 
 def logged(format: str) -> str:

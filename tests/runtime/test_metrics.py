@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kontend.runtime.manager.metrics import Histogram, Metric, Metrics
+from kontend.runtime.telemetry.metrics import Histogram, Metric, Metrics
 
 
 def test_counters_are_written_with_their_labels() -> None:

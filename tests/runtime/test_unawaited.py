@@ -18,7 +18,7 @@ from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import BadController, Controller, Request
 from kontend.runtime.manager.controller_loop import Loop
 from kontend.runtime.manager.in_process import InProcessManager, Unsettled, settle
-from kontend.runtime.manager.metrics import Metrics
+from kontend.runtime.telemetry.metrics import Metrics
 from kontend.runtime.unawaited import collect_unawaited
 from kontend.runtime.writes.scope import StatusScope
 from kontend.runtime.writes.status import mutate_status

@@ -18,8 +18,8 @@ from kontend.runtime.client.kubeconfig import BadKubeconfig, Config, load
 from kontend.runtime.controller import BadController
 from kontend.runtime.guards import Guards
 from kontend.runtime.manager.health import BadAddress
-from kontend.runtime.manager.logs import FORMATS, LOGGER, configure
 from kontend.runtime.manager.process import STATUS_ADDRESS, Manager
+from kontend.runtime.telemetry.logs import FORMATS, LOGGER, configure
 from kontend.runtime.user_file import BadFile, controllers_in, load_file
 
 

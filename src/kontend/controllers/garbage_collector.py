@@ -21,10 +21,11 @@ from kontend.controllers.built_in import EveryKind, OfEveryKind
 from kontend.kube.errors import Conflict, NotFound, UnsupportedMediaType
 from kontend.kube.meta.accessors import finalizers_of, is_deleting, owner_references, uid_of
 from kontend.kube.meta.names import GroupVersionKind, Key, key_of, kind_of, split_api_version
-from kontend.runtime.cache.views import OWNER, Cache
+from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import Object, merge_patch, strategic_merge_patch
 from kontend.runtime.controller import Mapper, Request, Result
+from kontend.runtime.indexes import OWNER
 from kontend.runtime.predicates import Event, Predicate, Where
 
 ORPHAN: Final = "orphan"

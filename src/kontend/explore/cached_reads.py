@@ -16,8 +16,9 @@ from kontend.explore.reply import meet
 from kontend.explore.world import Flight, Met, Pilot, World
 from kontend.kube.errors import not_found
 from kontend.kube.meta.names import Key, key_of
-from kontend.runtime.cache.views import Cache, Indexer, View
+from kontend.runtime.cache.views import Cache, View
 from kontend.runtime.client.call import Call
+from kontend.runtime.indexes import Indexer
 
 
 @dataclass(slots=True)

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from kontend.kube.json_types import Object
 from kontend.kube.meta.names import BadName, Key, parse_kind, split_api_version
-from kontend.runtime.cache.views import Cache, Indexer
+from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api, as_key
-from kontend.runtime.client.patches import Object
+from kontend.runtime.indexes import Indexer
 from kontend.runtime.predicates import Event, Predicate
 
 __all__ = ["BadController", "Controller", "Indexer", "Mapper", "Request", "Result", "check", "requests_for"]

@@ -19,10 +19,11 @@ from itertools import count
 from typing import Final, Protocol
 
 from kontend.kube.errors import ApiError, Gone, Timeout
+from kontend.kube.json_types import Object
 from kontend.runtime.cache.views import Cache
-from kontend.runtime.client.patches import Object
-from kontend.runtime.manager.logs import LOGGER, fields
-from kontend.runtime.manager.metrics import Metrics
+from kontend.runtime.client.http_backend import SilentWatch
+from kontend.runtime.telemetry.logs import LOGGER, fields
+from kontend.runtime.telemetry.metrics import Metrics
 
 #: A server sends a bookmark about once a minute.
 IDLE: Final = 75.0
@@ -32,10 +33,6 @@ _LONGEST_PAUSE: Final = 30.0
 
 class StaleCache(Timeout):
     """The cache did not see this process's own write in time."""
-
-
-class SilentWatch(Timeout):
-    """Nothing was heard on a watch for so long that the connection may be dead."""
 
 
 class Source(Protocol):

@@ -10,25 +10,21 @@ object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import orjson
 
 from kontend.kube.errors import BadRequest, ServiceUnavailable, not_found
+from kontend.kube.json_types import Object
 from kontend.kube.meta.field_selectors import parse_field_selector
 from kontend.kube.meta.names import Key, key_of, parse_kind
 from kontend.kube.meta.selectors import parse_selector
 from kontend.runtime.client.call import Call
-from kontend.runtime.client.patches import Object
+from kontend.runtime.indexes import OWNER, Indexer, owner_uids
 from kontend.runtime.predicates import Event
 
-#: From an object to the values under which an index finds it.
-Indexer = Callable[[Object], Iterable[str]]
 Handler = Callable[[Event], None]
-
-#: The index that every kind has: the uids of an object's owners.
-OWNER: Final = "owner"
 
 
 class OutdatedList(ServiceUnavailable):
@@ -47,12 +43,6 @@ class Entry(NamedTuple):
         """A fresh copy."""
         obj: Object = orjson.loads(self.body)
         return obj
-
-
-def owner_uids(obj: Object) -> Iterator[str]:
-    """The uids of an object's owners: the values of the index ``owner``."""
-    for owner in (obj.get("metadata") or {}).get("ownerReferences") or ():
-        yield owner.get("uid") or ""
 
 
 class View:

@@ -13,9 +13,10 @@ from typing import Any
 from kontend.cluster.request import APPLY_PATCH
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import BadRequest, not_found
+from kontend.kube.json_types import Object
 from kontend.kube.meta.names import Key, key_of, kind_of, parse_kind
 from kontend.runtime.client.call import Backend, Call
-from kontend.runtime.client.patches import Object, Patch
+from kontend.runtime.client.patches import Patch
 from kontend.runtime.guards import Guards, OwnWrites
 
 

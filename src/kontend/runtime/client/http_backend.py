@@ -18,14 +18,13 @@ import orjson
 
 from kontend.cluster.seed import UnknownKind
 from kontend.kube.errors import ApiError, InternalError, NotFound, ServiceUnavailable, Timeout, from_status
+from kontend.kube.json_types import Object
 from kontend.kube.meta.names import parse_kind
-from kontend.runtime.cache.informer import SilentWatch
 from kontend.runtime.client.call import METHODS, Call, path_of
 from kontend.runtime.client.connection import BrokenOff, NotConnected, Pool, Response
 from kontend.runtime.client.credentials import Credentials
 from kontend.runtime.client.kubeconfig import Config
-from kontend.runtime.client.patches import Object
-from kontend.runtime.manager.metrics import Metrics
+from kontend.runtime.telemetry.metrics import Metrics
 
 _TRIES: Final = 5
 _PAGE: Final = "500"
@@ -39,6 +38,10 @@ class Unreachable(ServiceUnavailable):
 
 class AnswerLost(Timeout):
     """The request was sent but no answer came: it may or may not have been carried out."""
+
+
+class SilentWatch(Timeout):
+    """The server sent nothing on a watch for so long that the connection may be dead."""
 
 
 class ServedKind(NamedTuple):

@@ -12,10 +12,10 @@ from kontend.cluster.request import ApiRequest
 from kontend.cluster.seed import resource_of
 from kontend.cluster.state import State
 from kontend.kube.errors import BadRequest, from_status
+from kontend.kube.json_types import Object
 from kontend.kube.meta.names import parse_kind
-from kontend.runtime.cache.views import OWNER, Indexer, owner_uids
 from kontend.runtime.client.call import METHODS, Call, path_of
-from kontend.runtime.client.patches import Object
+from kontend.runtime.indexes import OWNER, Indexer, owner_uids
 
 
 class InProcess:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import yaml
 
-from kontend.runtime.manager.logs import LOGGER, fields
+from kontend.runtime.telemetry.logs import LOGGER, fields
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

@@ -13,10 +13,10 @@ from kontend.kube.errors import ApiError, Conflict
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api
 from kontend.runtime.controller import BadController, Controller, Request, Result, requests_for
-from kontend.runtime.manager.logs import LOGGER, fields
-from kontend.runtime.manager.metrics import Metrics
 from kontend.runtime.manager.queue import Clock, Queue
 from kontend.runtime.predicates import Event
+from kontend.runtime.telemetry.logs import LOGGER, fields
+from kontend.runtime.telemetry.metrics import Metrics
 from kontend.runtime.unawaited import collect_unawaited
 
 

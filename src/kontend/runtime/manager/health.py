@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Final
 
-from kontend.runtime.manager.metrics import Metrics
+from kontend.runtime.telemetry.metrics import Metrics
 
 _LONGEST_HEAD: Final = 16 * 1024
 _PATIENCE: Final = 10.0

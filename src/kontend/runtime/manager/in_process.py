@@ -12,14 +12,14 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from kontend.cluster.cluster import Cluster
-from kontend.runtime.cache.informer_in_process import CachedInProcess, ClusterFeed
+from kontend.runtime.cache.in_process import CachedInProcess, ClusterFeed
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Request, check
 from kontend.runtime.guards import Guards, OwnWrites
 from kontend.runtime.manager.controller_loop import Loop, Outcome
-from kontend.runtime.manager.metrics import Metrics
 from kontend.runtime.predicates import Event
+from kontend.runtime.telemetry.metrics import Metrics
 
 
 class Unsettled(AssertionError):

@@ -21,7 +21,7 @@ from typing import Any, Final
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import AlreadyExists, ApiError, Conflict, NotFound
 from kontend.runtime.client.call import Backend, Call
-from kontend.runtime.manager.logs import LOGGER, fields
+from kontend.runtime.telemetry.logs import LOGGER, fields
 
 _KIND: Final = "Lease.coordination.k8s.io/v1"
 

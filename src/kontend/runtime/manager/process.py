@@ -21,16 +21,16 @@ from typing import Final
 from kontend.kube.errors import ApiError, ServiceUnavailable
 from kontend.runtime.cache.informer import IDLE
 from kontend.runtime.client.api import Api
-from kontend.runtime.client.cache_backend import PATIENCE, CachedBackend
 from kontend.runtime.client.http_backend import HttpBackend
 from kontend.runtime.client.kubeconfig import Config, load
 from kontend.runtime.controller import BadController, Controller, check
 from kontend.runtime.guards import Guards
+from kontend.runtime.manager.cached_backend import PATIENCE, CachedBackend
 from kontend.runtime.manager.controller_loop import Loop
 from kontend.runtime.manager.health import HealthServer
 from kontend.runtime.manager.leases import Elector, Fence, LeaderElection
-from kontend.runtime.manager.logs import LOGGER, fields
-from kontend.runtime.manager.metrics import Metrics
+from kontend.runtime.telemetry.logs import LOGGER, fields
+from kontend.runtime.telemetry.metrics import Metrics
 
 STATUS_ADDRESS: Final = "127.0.0.1:8080"
 

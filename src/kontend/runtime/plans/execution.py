@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from kontend.cluster.times import rfc3339, seconds
+from kontend.kube.json_types import Object
 from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.client.api import Api
-from kontend.runtime.client.patches import Object
 from kontend.runtime.controller import Result
 from kontend.runtime.plans.plan import (
     ACTIVE,

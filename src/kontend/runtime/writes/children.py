@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kontend.kube.errors import ApiError, Conflict, Invalid, NotFound
+from kontend.kube.json_types import Object
 from kontend.kube.meta.accessors import controller_of, is_controlled_by
 from kontend.kube.meta.names import key_of, kind_of
 from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.client.api import Api
-from kontend.runtime.client.patches import Object
 from kontend.runtime.controller import Result
 from kontend.runtime.writes.owners import set_controller_reference
 from kontend.runtime.writes.scope import StatusScope, scope_of

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from kontend.kube.errors import Conflict
+from kontend.kube.json_types import Object
 from kontend.kube.meta.conditions import find_condition, is_condition_true, without_condition
 from kontend.kube.meta.names import key_of, kind_of
 from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.client.api import Api
-from kontend.runtime.client.patches import Object
 from kontend.runtime.writes.snapshot import Snapshot, WrongObject
 
 ConditionStatus = Literal["True", "False", "Unknown"] | bool

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kontend.runtime.client.patches import Object
+from kontend.kube.json_types import Object
 from kontend.runtime.writes.snapshot import WrongObject, metadata_of
 
 

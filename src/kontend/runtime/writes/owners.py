@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kontend.kube.json_types import Object
 from kontend.kube.meta.accessors import controller_of, owner_references
 from kontend.kube.meta.names import kind_of, split_api_version
-from kontend.runtime.client.patches import Object
 from kontend.runtime.writes.snapshot import WrongObject, metadata_of
 
 

@@ -15,9 +15,10 @@ from typing import Any
 from kontend.cluster.request import MERGE_PATCH
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import BadRequest
+from kontend.kube.json_types import Object
 from kontend.kube.patches.merge_patch import merge_patch_diff
 from kontend.kube.schema.pruning import copy_json
-from kontend.runtime.client.patches import Object, Patch, raw
+from kontend.runtime.client.patches import Patch, raw
 
 Mutate = Callable[[Object], object]
 

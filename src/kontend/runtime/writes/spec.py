@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kontend.kube.json_types import Object
 from kontend.runtime.client.api import Api
-from kontend.runtime.client.patches import Object
 from kontend.runtime.writes.scope import StatusScope
 from kontend.runtime.writes.snapshot import Mutate, Snapshot, WrongObject, apply_mutation, check_mutation
 

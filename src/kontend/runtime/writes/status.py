@@ -8,8 +8,8 @@ computed from a stale snapshot wins, and a list (the conditions) replaces what o
 
 from __future__ import annotations
 
+from kontend.kube.json_types import Object
 from kontend.runtime.client.api import Api
-from kontend.runtime.client.patches import Object
 from kontend.runtime.writes.snapshot import Mutate, Snapshot, apply_mutation, check_mutation
 
 _CALLER = "mutate_status"

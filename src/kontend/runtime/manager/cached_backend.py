@@ -16,9 +16,9 @@ from kontend.runtime.client.call import Call
 from kontend.runtime.client.http_backend import HttpBackend
 from kontend.runtime.guards import Guards, OwnWrites
 from kontend.runtime.manager.leases import Fence, LostLease
-from kontend.runtime.manager.logs import LOGGER, fields
-from kontend.runtime.manager.metrics import Metrics
 from kontend.runtime.predicates import Event
+from kontend.runtime.telemetry.logs import LOGGER, fields
+from kontend.runtime.telemetry.metrics import Metrics
 
 #: How long a read waits for the cache to see this process's own write.
 PATIENCE: Final = 10.0
