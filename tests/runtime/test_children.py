@@ -258,7 +258,7 @@ def test_an_impostor_is_deleted_by_uid_and_version_and_made_anew_by_the_next_cal
 def test_an_impostor_can_be_adopted_or_refused_instead() -> None:
     server = cluster()
     theirs = impostor(server)
-    with pytest.raises(ForeignChild, match="not the tracked one"):
+    with pytest.raises(ForeignChild, match="not the tracked child"):
         synced(server, impostor="refuse")
     assert synced(server, impostor="adopt").action == "adopted"
     assert tracking(server)["uid"] == uid(server) == theirs

@@ -103,7 +103,7 @@ def not_async(self: Controller, request: Request, api: Api) -> None:
     ("controller", "words"),
     [
         (Gadgets, "write Widgets(), not Widgets"),
-        (bad(kind=""), "say which kind"),
+        (bad(kind=""), "name the kind that it reconciles"),
         (bad(kind="Gadget"), "expected Kind.group/version"),
         (bad(owns="Pod/v1"), "expected a list of kinds"),
         (bad(owns=["Pod"]), "does not name a kind"),

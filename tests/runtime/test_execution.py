@@ -340,7 +340,7 @@ def test_a_task_that_nobody_knows_any_more_fails_the_plan() -> None:
     run(reconcile(api))
     progress = run(execute(api, server.get(WIDGET, "w"), None, tasks=[WriteConfig]))
     assert progress.action == "failed"
-    assert "no task of type 'work'" in plan(server)["failedTaskDetail"]["error"]
+    assert "unknown task type 'work'" in plan(server)["failedTaskDetail"]["error"]
 
 
 def test_backoff_grows_and_ends() -> None:

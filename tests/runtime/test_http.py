@@ -148,7 +148,7 @@ def test_a_silent_watch_counts_as_broken() -> None:
             async for _ in backend.watch(CONFIG_MAP, 5, idle=0.02):
                 pass
 
-    with pytest.raises(SilentWatch, match=r"nothing was heard for 0.02 s"):
+    with pytest.raises(SilentWatch, match=r"nothing arrived for 0.02 s"):
         asyncio.run(run())
 
 

@@ -12,8 +12,8 @@ import pytest
 from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import Gone, ServiceUnavailable
 from kontend.runtime.cache.informer import Informer, StaleCache
-from kontend.runtime.client.http_backend import SilentWatch
 from kontend.runtime.cache.views import Cache
+from kontend.runtime.client.http_backend import SilentWatch
 from kontend.runtime.client.patches import Object
 from runtime.samples import CONFIG_MAP, config_map
 

@@ -168,7 +168,7 @@ def test_a_change_outside_the_status_is_refused_and_undone(change: Any, path: st
     server = cluster(phase="Pending")
     api, wire = wired(server)
     obj = server.get(WIDGET, "w")
-    with pytest.raises(WrongObject, match=f"{path} was changed, but only the status"):
+    with pytest.raises(WrongObject, match=f"{path} was changed, but this writes only the status"):
         run(mutate_status(api, obj, change))
     assert wire.calls == []
     assert obj == server.get(WIDGET, "w")

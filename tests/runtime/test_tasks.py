@@ -54,7 +54,7 @@ def test_a_stored_task_is_made_again() -> None:
 @pytest.mark.parametrize(
     ("name", "params", "complaint"),
     [
-        ("unknown", {}, r"no task of type 'unknown' is known here \(known: set-image\)"),
+        ("unknown", {}, r"unknown task type 'unknown' \(known: set-image\)"),
         ("set-image", {}, "do not fit SetImage: .*'image'"),
         ("set-image", {"image": "app:1", "gone": 1}, "do not fit SetImage: .*'gone'"),
     ],

@@ -1,8 +1,8 @@
-"""Controllers: what users write, and which events make them run.
+"""Controllers, and the events that trigger them.
 
-A controller is level-triggered, as in controller-runtime: an event only says *which* object to look at, never what
-happened. :func:`requests_for` turns an event into requests: for the controller's own kind the object itself, for a kind
-it ``owns`` the controlling owner, for a kind it ``watches`` whatever its mapping function says.
+A controller is level-triggered, as in controller-runtime: an event names the object to reconcile, and never what
+happened. :func:`requests_for` maps an event to requests: for the controller's own kind the object itself, for a kind
+it ``owns`` the controlling owner, for a kind it ``watches`` the requests that its mapping function returns.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from kontend.runtime.predicates import Event, Predicate
 
 __all__ = ["BadController", "Controller", "Indexer", "Mapper", "Request", "Result", "check", "requests_for"]
 
-#: From an object of a watched kind to the requests it is about. The cache may be asked for other objects.
+#: Function from an object of a watched kind to requests. It may read other objects from the cache.
 Mapper = Callable[[Object, Cache], Iterable[Key | str]]
 
 
 class BadController(TypeError):
-    """A controller that cannot run as it is written; the message says what is missing."""
+    """A controller that cannot run as it is written; the message names the mistake."""
 
 
 class Request(Key):
-    """Which object to reconcile: ``request.namespace`` and ``request.name``. It is a key and can be used as one.
+    """The object to reconcile, by ``namespace`` and ``name``. It is a key and can be used as one.
 
     >>> str(Request("default", "web"))
     'default/web'
@@ -41,11 +41,15 @@ class Request(Key):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What to do after a reconcile that did not fail: by default nothing until the next event."""
+    """Outcome of a reconcile that succeeded: by default it runs again at the next event.
+
+    >>> Result(requeue_after=30)
+    Result(requeue=False, requeue_after=30)
+    """
 
     #: Run again soon, with the backoff of a failure.
     requeue: bool = False
-    #: Run again after so many seconds.
+    #: Run again after this many seconds.
     requeue_after: float | None = None
 
     def __post_init__(self) -> None:
@@ -55,25 +59,33 @@ class Result:
 
 
 class Controller:
-    """Keeps objects of one kind as they should be. Subclass it and write ``reconcile``.
+    """Reconciles the objects of one kind. Subclass it and write ``reconcile``.
 
-    What a reconcile does may depend on the request, on what it reads through ``api``, on ``api.now()`` and
-    ``api.uuid()``, and on the attributes named in ``memory``; on nothing else.
+    A reconcile may depend on the request, on what it reads through ``api``, on ``api.now()`` and ``api.uuid()``, and on
+    the attributes named in ``memory``; on nothing else.
+
+    >>> class Widgets(Controller):
+    ...     kind = "Widget.example.com/v1"
+    ...     owns = ("Deployment.apps/v1",)
+    ...     async def reconcile(self, request, api):
+    ...         widget = await api.get(self.kind, request)
+    >>> Widgets().name, Widgets().kinds
+    ('widgets', ('Widget.example.com/v1', 'Deployment.apps/v1'))
     """
 
     #: The kind that is reconciled, such as ``Widget.example.com/v1``.
     kind: ClassVar[str] = ""
     #: Kinds of children: a change of one reconciles the object that controls it.
     owns: ClassVar[Sequence[str]] = ()
-    #: Other kinds, each with a function from an object (and the cache) to the requests it is about.
+    #: Other kinds, each with a function from an object (and the cache) to requests.
     watches: ClassVar[Mapping[str, Mapper]] = {}
-    #: Which events count, by kind; all of them where nothing is said.
+    #: Predicates that select events, by kind; without one, all events of a kind count.
     predicates: ClassVar[Mapping[str, Predicate]] = {}
-    #: Indexes of the cache: by kind and name, a function from an object to the values it is found under.
+    #: Indexes of the cache: by kind and name, a function from an object to its values.
     indexes: ClassVar[Mapping[str, Mapping[str, Indexer]]] = {}
-    #: How many different objects may be reconciled at once.
+    #: The number of objects that may be reconciled at once.
     max_concurrent: ClassVar[int] = 1
-    #: Attributes that a reconcile may read and write from one run to the next.
+    #: Attributes that a reconcile keeps from one run to the next.
     memory: ClassVar[Sequence[str]] = ()
     #: The name in logs and metrics, and the field manager of its writes; the class name unless given.
     name: ClassVar[str] = ""
@@ -84,23 +96,23 @@ class Controller:
             cls.name = cls.__name__.lower()
 
     async def reconcile(self, request: Request, api: Api) -> Result | None:
-        """Make the world more like what the object says. May run at any time, any number of times."""
+        """Bring the cluster closer to what the object specifies. May run at any time, any number of times."""
         raise NotImplementedError
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """All kinds whose events matter, its own first."""
+        """The kinds whose events trigger it, its own first."""
         return tuple(dict.fromkeys((self.kind, *self.owns, *self.watches)))
 
 
 def check(controller: Controller) -> None:
-    """Raise :class:`BadController` for what could only fail later."""
+    """Raise :class:`BadController` for a mistake that would only show later."""
     if not isinstance(controller, Controller):
         hint = "; write Widgets(), not Widgets" if isinstance(controller, type) else ""
         raise BadController(f"expected a Controller, found {controller!r}{hint}")
     name = type(controller).__name__
     if not controller.kind:
-        raise BadController(f"{name}: say which kind it reconciles: kind = 'Widget.example.com/v1'")
+        raise BadController(f"{name}: name the kind that it reconciles: kind = 'Widget.example.com/v1'")
     if isinstance(controller.owns, str):
         raise BadController(f"{name}.owns: expected a list of kinds, found the text {controller.owns!r}")
     if not isinstance(controller.watches, Mapping):
@@ -126,27 +138,27 @@ def check(controller: Controller) -> None:
 
 
 def requests_for(controller: Controller, event: Event, cache: Cache, *, namespaced: bool = True) -> list[Request]:
-    """What a controller must look at because of an event. ``namespaced`` is about the controller's own kind."""
+    """Return the requests that an event triggers. ``namespaced`` is the scope of the controller's own kind."""
     predicate = controller.predicates.get(event.kind)
     if predicate is not None and not predicate(event):
         return []
-    found: dict[Request, None] = {}
-    # The old object counts as well: an owner or a label that was taken away matters to who had it.
+    requests: dict[Request, None] = {}
+    # The old object counts as well: a former owner must see that it lost the object.
     for obj in (event.new, event.old):
         if obj is None:
             continue
         if event.kind == controller.kind:
             metadata = obj.get("metadata") or {}
-            found[Request(metadata.get("namespace") or "", metadata.get("name") or "")] = None
+            requests[Request(metadata.get("namespace") or "", metadata.get("name") or "")] = None
         if event.kind in controller.owns:
             owner = _controlling_owner(obj, controller.kind, namespaced=namespaced)
             if owner is not None:
-                found[owner] = None
+                requests[owner] = None
         mapper = controller.watches.get(event.kind)
         if mapper is not None:
             for key in mapper(obj, cache):
-                found[Request(*as_key(key))] = None
-    return list(found)
+                requests[Request(*as_key(key))] = None
+    return list(requests)
 
 
 def _controlling_owner(obj: Object, kind: str, *, namespaced: bool) -> Request | None:

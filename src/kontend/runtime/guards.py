@@ -1,4 +1,4 @@
-"""What a manager prevents, and the record of own writes that it needs for that.
+"""Guards against common mistakes, and the record of a process's own writes that they need.
 
 Each guard prevents one kind of bug and can be switched off, to show the bug or to keep an old behaviour.
 """
@@ -14,7 +14,11 @@ from kontend.kube.meta.names import Key
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """Which mistakes are prevented. All of them, unless told otherwise."""
+    """Guards of a manager, each against one mistake. All are on by default.
+
+    >>> Guards(read_your_writes=False).locked_status
+    True
+    """
 
     #: A cached read of an object waits until the cache has seen this process's own last write of it.
     read_your_writes: bool = True
@@ -30,27 +34,27 @@ class Guards:
 
 @dataclass(slots=True)
 class OwnWrites:
-    """The versions that this process's own writes made, by kind and object, and the uids that it deleted."""
+    """The versions that a process's own writes made, by kind and object, and the uids that it deleted."""
 
     versions: dict[tuple[str, Key], int] = field(default_factory=dict)
     #: Objects that are gone for good, although a cache may still have them: a uid never comes back.
     deleted: dict[str, None] = field(default_factory=dict)
-    #: The kinds that a cache follows; what is written of other kinds need not be remembered. None: all.
+    #: The cached kinds; writes of other kinds are not recorded. None for all kinds.
     followed: Container[str] | None = None
 
     def record(self, kind: str, key: Key, version: int) -> None:
-        """Remember a write."""
+        """Record a write."""
         if self.followed is not None and kind not in self.followed:
             return
         if version > self.versions.get((kind, key), 0):
             self.versions[(kind, key)] = version
 
     def of(self, kind: str, key: Key) -> int:
-        """The version a cache must have seen before it is asked for this object."""
+        """Return the version that a cache must have seen before a read of this object."""
         return self.versions.get((kind, key), 0)
 
     def within(self, kind: str, namespace: str) -> int:
-        """The same for a list of a kind, in one namespace or (empty) in all."""
+        """Return the version that a cache must have seen before a list, of one namespace or (empty) of all."""
         versions = [
             version
             for (other, key), version in self.versions.items()
@@ -59,20 +63,20 @@ class OwnWrites:
         return max(versions, default=0)
 
     def forget_before(self, kind: str, version: int) -> None:
-        """Drop what the cache has caught up with."""
+        """Drop the writes that the cache has seen."""
         seen = [entry for entry, written in self.versions.items() if entry[0] == kind and written <= version]
         for entry in seen:
             del self.versions[entry]
 
     def record_delete(self, kind: str, uid: str) -> None:
-        """Remember that an object is gone."""
+        """Record that an object is gone."""
         if uid and (self.followed is None or kind in self.followed):
             self.deleted[uid] = None
 
     def is_deleted(self, obj: Mapping[str, Any]) -> bool:
-        """Whether this process deleted the very object that was read."""
+        """Return True if this process deleted the object that was read, by its uid."""
         return bool(self.deleted) and (obj.get("metadata") or {}).get("uid") in self.deleted
 
     def forget_delete(self, uid: str) -> None:
-        """The cache has seen that the object is gone."""
+        """Drop a delete that the cache has seen."""
         self.deleted.pop(uid, None)

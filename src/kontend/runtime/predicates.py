@@ -1,10 +1,10 @@
-"""Predicates: which events are worth a reconcile.
+"""Predicates select the events that trigger a reconcile.
 
-They mean what controller-runtime's mean. A predicate that asks about a *change* lets creations and deletions through;
-predicates combine with ``&``, ``|`` and ``~``.
+They mean what controller-runtime's predicates mean. One that compares the old object with the new one passes creations
+and deletions; predicates combine with ``&``, ``|`` and ``~``.
 
-A predicate saves work and never more than that: the next relist shows every object again, so a controller must not rely
-on an event that a predicate (or a lost connection) took away.
+A predicate saves work and does nothing else: a relist delivers every object again, so a controller must not rely on the
+absence of the events that a predicate drops.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kontend.kube.meta.names import Key, key_of
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An object as the cache knew it before and as it knows it now; None where it is not there."""
+    """A change of an object in the cache: before and after; None where it does not exist."""
 
     kind: str
     old: dict[str, Any] | None
@@ -33,15 +33,15 @@ class Event:
 
     @property
     def key(self) -> Key:
-        """Which object."""
+        """The namespace and the name of the object."""
         return key_of(self.new if self.new is not None else self.old or {})
 
 
 class Predicate:
-    """A question about an event, answered with yes (reconcile) or no."""
+    """A condition on an event: True triggers a reconcile."""
 
     def __call__(self, event: Event) -> bool:
-        """Whether the event counts."""
+        """Return True if the event triggers a reconcile."""
         raise NotImplementedError
 
     def __and__(self, other: Predicate) -> Predicate:
@@ -55,7 +55,7 @@ class Predicate:
 
 
 class And(Predicate):
-    """All of them must say yes."""
+    """True if all predicates are."""
 
     def __init__(self, *predicates: Predicate) -> None:
         self.predicates = predicates
@@ -65,7 +65,7 @@ class And(Predicate):
 
 
 class Or(Predicate):
-    """One of them must say yes."""
+    """True if any predicate is."""
 
     def __init__(self, *predicates: Predicate) -> None:
         self.predicates = predicates
@@ -75,7 +75,7 @@ class Or(Predicate):
 
 
 class Not(Predicate):
-    """The other way round, for creations and deletions too."""
+    """True if the predicate is not, for creations and deletions too."""
 
     def __init__(self, predicate: Predicate) -> None:
         self.predicate = predicate
@@ -85,7 +85,11 @@ class Not(Predicate):
 
 
 class Where(Predicate):
-    """Any function of an event."""
+    """True if a function of the event returns True.
+
+    >>> Where(lambda event: event.type == "DELETED")(Event("Pod/v1", {"metadata": {}}, None))
+    True
+    """
 
     def __init__(self, function: Callable[[Event], bool]) -> None:
         self.function = function
@@ -95,7 +99,7 @@ class Where(Predicate):
 
 
 class _Changed(Predicate):
-    """Creations, deletions, and changes of one part of the metadata."""
+    """True for creations, deletions, and changes of one part of the metadata."""
 
     def part(self, metadata: Mapping[str, Any]) -> Any:
         raise NotImplementedError
@@ -107,9 +111,9 @@ class _Changed(Predicate):
 
 
 class GenerationChanged(_Changed):
-    """The spec changed: not the status, and not the metadata.
+    """True if ``metadata.generation`` changed: the spec, and neither the status nor the metadata.
 
-    A deletion that waits for finalizers raises the generation too, so it is seen.
+    A deletion that waits for finalizers increments the generation too.
 
     >>> event = Event("Pod/v1", {"metadata": {"generation": 1}}, {"metadata": {"generation": 1, "labels": {"a": "b"}}})
     >>> GenerationChanged()(event), (GenerationChanged() | LabelChanged())(event)
@@ -121,21 +125,21 @@ class GenerationChanged(_Changed):
 
 
 class ResourceVersionChanged(_Changed):
-    """Anything changed: not what a relist only repeats."""
+    """True if anything changed: False for an object that a relist only repeats."""
 
     def part(self, metadata: Mapping[str, Any]) -> Any:
         return metadata.get("resourceVersion")
 
 
 class LabelChanged(_Changed):
-    """The labels changed."""
+    """True if the labels changed."""
 
     def part(self, metadata: Mapping[str, Any]) -> Any:
         return metadata.get("labels") or {}
 
 
 class AnnotationChanged(_Changed):
-    """The annotations changed."""
+    """True if the annotations changed."""
 
     def part(self, metadata: Mapping[str, Any]) -> Any:
         return metadata.get("annotations") or {}

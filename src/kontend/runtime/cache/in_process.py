@@ -1,7 +1,7 @@
 """Feeds a cache from a cluster in this process: the list and the watch of every kind, without waiting.
 
-Nothing runs here by itself. ``pump`` asks the cluster's history what happened since the last time and delivers that; a
-kind that is held back stays as it was, which is how a test makes a cache lag.
+Nothing runs in the background. ``pump`` delivers what the cluster's history has gained since the last time; a kind in
+``held`` stays as it was, which is how a test makes a cache lag.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from kontend.runtime.client.in_process import InProcess
 
 
 class ClusterFeed:
-    """Keeps the views of a cache up with a cluster."""
+    """Keeps the views of a cache up to date with a cluster."""
 
     def __init__(self, cluster: Cluster, cache: Cache) -> None:
         self.cluster = cluster
         self.cache = cache
         self._streams: dict[str, Stream] = {}
-        #: Kinds that do not get events for now.
+        #: Kinds whose events are held back.
         self.held: set[str] = set()
 
     def pump(self, *kinds: str) -> None:
-        """Deliver what happened, of the given kinds or of all that are known and not held back."""
-        for kind in kinds or [each for each in self.cache.views if each not in self.held]:
+        """Deliver the new events of the given kinds, or of all cached kinds that are not held back."""
+        for kind in kinds or [cached for cached in self.cache.views if cached not in self.held]:
             self._pump(kind)
 
     def forget(self, kind: str) -> None:
-        """A kind is no longer served: whoever asks hears that its objects are gone."""
+        """Drop a kind that is no longer served; handlers get an event for each of its objects."""
         self._streams.pop(kind, None)
         view = self.cache.views.pop(kind, None)
         if view is not None:
@@ -57,7 +57,7 @@ class ClusterFeed:
             changed = view.apply(event["type"], event["object"])
             if changed is not None:
                 self.cache.deliver([changed])
-        # The history was read to its end: that is as good as a bookmark.
+        # The history was read to its end, which is as good as a bookmark.
         view.version = max(view.version, state.resource_version)
 
     def _list(self, kind: str) -> None:
@@ -73,14 +73,14 @@ class ClusterFeed:
 
 
 class CachedInProcess(InProcess):
-    """Answers cached reads from a cache, and all else from the cluster."""
+    """Answers cached reads from a cache, and other calls from the cluster."""
 
     def __init__(self, cluster: Cluster, feed: ClusterFeed, *, agent: str = "kontend") -> None:
         super().__init__(cluster, agent=agent)
         self.feed = feed
 
     def answer(self, call: Call) -> Any:
-        """The answer to a call. A read that must have seen a version makes the cache catch up first."""
+        """Carry out a call. A read that must have seen a version makes the cache catch up first."""
         if not call.cached or call.subresource:
             return super().answer(call)
         cache = self.feed.cache

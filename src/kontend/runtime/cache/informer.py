@@ -1,11 +1,11 @@
-"""Keeps the view of one kind up with a server: list, then watch, and again from where it stopped.
+"""Keeps the view of one kind up to date with a server: list, then watch, and resume where the watch ended.
 
 A watch that ends is resumed from the last version seen; only when the server has forgotten that version (410) is the
-whole list read again. Bookmarks move the version on while nothing happens, and are the heartbeat by which a half-open
-connection is told from a quiet one.
+whole list read again. Bookmarks advance the version while nothing happens, and are the heartbeat that distinguishes a
+quiet connection from a half-open one.
 
 With monotonic views a list is asked for "not older than" what was seen or written before, and the first one as a
-consistent read, which is never older than any write that was acknowledged to anybody. Without, lists are asked for at
+consistent read, which is never older than any acknowledged write. Without, lists are asked for at
 version 0, as client-go's informers do: any server's cache may answer, however old it is.
 """
 
@@ -32,17 +32,17 @@ _LONGEST_PAUSE: Final = 30.0
 
 
 class StaleCache(Timeout):
-    """The cache did not see this process's own write in time."""
+    """The cache did not see a write of this process in time."""
 
 
 class Source(Protocol):
     """A server to list and to watch."""
 
     async def list(self, kind: str, query: Mapping[str, str]) -> tuple[list[Object], int]:
-        """All objects of a kind, and the version of the list."""
+        """Read all objects of a kind, and the version of the list."""
 
     def watch(self, kind: str, version: int, *, idle: float) -> AsyncIterator[tuple[str, Object]]:
-        """The events after a version."""
+        """Yield the events after a version."""
 
 
 class Informer:
@@ -60,9 +60,9 @@ class Informer:
         on_version: Callable[[str, int], None] = lambda _kind, _version: None,
         written: Callable[[str], int] = lambda _kind: 0,
     ) -> None:
-        """Keep ``cache`` up with ``source`` for one kind.
+        """Keep ``cache`` up to date with ``source`` for one kind.
 
-        ``on_version`` is told how far it has got; ``written`` says the version of this process's last write.
+        ``on_version`` is called with each version seen; ``written`` returns the version of this process's last write.
         """
         self.kind = kind
         self.view = cache.view(kind)
@@ -76,7 +76,7 @@ class Informer:
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._order = count()
         self._metrics.refresh.append(lambda: self._metrics.versions.set(self.view.version, kind=kind))
-        #: Why the last list or watch failed, while it does.
+        #: The error of the last list or watch, if it failed.
         self.trouble: Exception | None = None
 
     async def run(self) -> None:
@@ -84,32 +84,32 @@ class Informer:
         failures = 0
         expired = True
         while True:
-            heard = False
+            received = False
             try:
                 if expired:
                     await self._list()
                     expired = False
                 async for type, obj in self._source.watch(self.kind, self.view.version, idle=self._idle):
-                    heard = True
-                    self._hear(type, obj)
-                failures = 0 if heard else 1
+                    received = True
+                    self._receive(type, obj)
+                failures = 0 if received else 1
             except Gone:
                 expired = True
                 LOGGER.info("the server has forgotten the version, listing again", extra=fields(kind=self.kind))
-                failures = 0 if heard else failures + 1
+                failures = 0 if received else failures + 1
             except SilentWatch as silent:
-                # Dead, or a server that has nothing to say and sends no bookmarks: go on from here, either way.
+                # A dead connection, or a quiet server without bookmarks: either way, resume from the last version.
                 LOGGER.info("a watch fell silent, watching anew", extra=fields(kind=self.kind, error=str(silent)))
                 failures = 0
             except Exception as error:
-                # An answer that makes no sense must not end the informer: without it the cache would stand still.
+                # A malformed response must not end the informer: the cache would never change again.
                 expired = expired or not isinstance(error, ApiError)
-                failures = 1 if heard else failures + 1
+                failures = 1 if received else failures + 1
                 self.trouble = error
-                level = LOGGER.info if heard else LOGGER.warning
+                level = LOGGER.info if received else LOGGER.warning
                 level("list or watch failed, will try again", extra=fields(kind=self.kind, error=str(error)))
             if failures:
-                # Spread out, so that a thousand clients do not come back in the same moment.
+                # With jitter, so that a thousand clients do not return at the same moment.
                 pause = min(_FIRST_PAUSE * 2 ** (failures - 1), _LONGEST_PAUSE)
                 await self._sleep(pause * random.uniform(0.5, 1.0))
 
@@ -128,7 +128,7 @@ class Informer:
         self._cache.deliver(events)
         self._seen()
 
-    def _hear(self, type: str, obj: Object) -> None:
+    def _receive(self, type: str, obj: Object) -> None:
         self.trouble = None
         before = self.view.version
         event = self.view.apply(type, obj)
@@ -148,7 +148,7 @@ class Informer:
                 waiter.set_result(None)
 
     async def wait(self, version: int, *, timeout: float) -> None:
-        """Until the cache has been filled and has seen ``version``. Raises :class:`StaleCache`."""
+        """Wait until the cache has been filled and has seen ``version``. Raises :class:`StaleCache`."""
         if self.view.synced and self.view.version >= version:
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -156,8 +156,8 @@ class Informer:
         try:
             await asyncio.wait_for(waiter, timeout)
         except TimeoutError:
-            why = f" ({self.trouble})" if self.trouble is not None else ""
+            reason = f" ({self.trouble})" if self.trouble is not None else ""
             raise StaleCache(
                 f"the cache of {self.kind} is at version {self.view.version}, but version {version} was written by "
-                f"this process; it was not seen within {timeout:g} s{why}"
+                f"this process; it was not seen within {timeout:g} s{reason}"
             ) from None

@@ -1,11 +1,10 @@
-"""What a manager knows of the server: for each kind its objects as they were at one version.
+"""The cache of a manager: for each kind its objects as they were at one version.
 
-The cache does not talk to anyone. Whoever watches the server (over HTTP or in process) hands lists and events to a
-:class:`View`; reconciles read from it. An object is kept as JSON, so that each read gets a copy of its own and nobody
-can change what others read.
+The cache sends no requests. An informer, over HTTP or in process, hands lists and events to a :class:`View`; reconciles
+read from it. An object is kept as JSON, so that each read gets its own copy and cannot change those of others.
 
-With ``monotonic`` a view never goes back: a list older than what was shown is refused, and so is an older version of an
-object.
+With ``monotonic`` a view never goes back: it refuses a list that is older than what it has shown, and an older version
+of an object.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Handler = Callable[[Event], None]
 
 
 class OutdatedList(ServiceUnavailable):
-    """A list that is older than what was seen or written before; showing it would be going back in time."""
+    """A list that is older than a version seen or written before; to show it would be to go back in time."""
 
 
 class Entry(NamedTuple):
@@ -40,7 +39,7 @@ class Entry(NamedTuple):
     values: tuple[tuple[str, str], ...]
 
     def read(self) -> Object:
-        """A fresh copy."""
+        """Return a fresh copy."""
         obj: Object = orjson.loads(self.body)
         return obj
 
@@ -50,31 +49,31 @@ class View:
 
     def __init__(self, kind: str, *, plural: str = "", monotonic: bool = True) -> None:
         self.kind = kind
-        self.named = parse_kind(kind)
-        self.plural = plural or self.named.kind.lower()
+        self.gvk = parse_kind(kind)
+        self.plural = plural or self.gvk.kind.lower()
         self.monotonic = monotonic
         #: The highest version seen, in a list, an event or a bookmark.
         self.version = 0
-        #: Whether a whole list has been seen.
+        #: True once a whole list has been seen.
         self.synced = False
-        #: A list must not be older than this: what was written, or seen before a restart.
+        #: The lowest version that a list may have: the last one written, or seen before a restart.
         self.floor = 0
         self._entries: dict[Key, Entry] = {}
         self._indexers: dict[str, Indexer] = {OWNER: owner_uids}
         self._index: dict[tuple[str, str], dict[Key, None]] = {}
 
     def add_index(self, name: str, indexer: Indexer) -> None:
-        """Find objects by the values of a function."""
+        """Add an index: find objects by the values of a function."""
         known = self._indexers.setdefault(name, indexer)
         if known is not indexer:
             raise BadRequest(f"{self.kind}: two different indexes are called {name!r}; rename one")
         for key, entry in list(self._entries.items()):
             self._put(key, entry.read())
 
-    # What the watcher tells
+    # Written by informers
 
     def replace(self, items: Iterable[Object], version: int) -> list[Event]:
-        """A whole list was read: everything else is gone. Returns what changed."""
+        """Replace all objects by those of a list. Returns the changes."""
         if self.monotonic and version < max(self.version, self.floor):
             raise OutdatedList(
                 f"{self.kind}: the server's list is of version {version}, but version "
@@ -96,7 +95,7 @@ class View:
         return events
 
     def apply(self, type: str, obj: Object) -> Event | None:
-        """A watch said something. Returns what changed, if anything."""
+        """Apply an event of a watch. Returns the change, if there is one."""
         version = _version(obj)
         if type == "BOOKMARK":
             self.version = max(self.version, version)
@@ -114,7 +113,7 @@ class View:
         return Event(self.kind, obj, None)
 
     def _change(self, key: Key, obj: Object) -> Event | None:
-        obj["apiVersion"], obj["kind"] = self.named.api_version, self.named.kind  # lists of built-in kinds lack them
+        obj["apiVersion"], obj["kind"] = self.gvk.api_version, self.gvk.kind  # lists of built-in kinds lack them
         before = self._entries.get(key)
         if before is not None and before.version == _version(obj):
             return None
@@ -142,19 +141,19 @@ class View:
             if not keys:
                 del self._index[value]
 
-    # What reconciles ask
+    # Read by reconciles
 
     def get(self, key: Key) -> Object:
-        """One object. Raises ``NotFound``."""
+        """Return one object. Raises ``NotFound``."""
         entry = self._entries.get(key)
         if entry is None:
-            raise not_found(self.named.group, self.plural, key.name)
+            raise not_found(self.gvk.group, self.plural, key.name)
         return entry.read()
 
     def list(
         self, *, namespace: str = "", labels: str = "", fields: str = "", index: tuple[str, str] | None = None
     ) -> list[Object]:
-        """The objects that the selectors match, sorted by namespace and name."""
+        """Return the objects that the selectors match, sorted by namespace and name."""
         keys: Iterable[Key] = self._entries
         if index is not None:
             if index[0] not in self._indexers:
@@ -166,12 +165,12 @@ class View:
         if labels:
             selector = parse_selector(labels)
             keys = [key for key in keys if selector.matches(self._entries[key].labels)]
-        found = [self._entries[key].read() for key in sorted(keys)]
+        objects = [self._entries[key].read() for key in sorted(keys)]
         if fields:
             wanted = parse_field_selector(fields)
             names = [requirement.field for requirement in wanted.requirements]
-            found = [obj for obj in found if wanted.matches({name: _field(obj, name) for name in names})]
-        return found
+            objects = [obj for obj in objects if wanted.matches({name: _field(obj, name) for name in names})]
+        return objects
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -180,12 +179,12 @@ class View:
         return key in self._entries
 
     def versions(self) -> dict[Key, int]:
-        """The version of each object."""
+        """Return the version of each object."""
         return {key: entry.version for key, entry in self._entries.items()}
 
 
 class Cache:
-    """The views of all kinds that somebody is interested in, and who wants to hear of changes."""
+    """The views of all cached kinds, and the handlers of their events."""
 
     def __init__(self, *, monotonic: bool = True) -> None:
         self.monotonic = monotonic
@@ -193,7 +192,7 @@ class Cache:
         self._handlers: dict[str, list[Handler]] = {}
 
     def view(self, kind: str, *, plural: str = "") -> View:
-        """The view of a kind; an empty one at first."""
+        """Return the view of a kind; a new one is empty."""
         view = self.views.get(kind)
         if view is None:
             view = self.views[kind] = View(kind, plural=plural, monotonic=self.monotonic)
@@ -202,11 +201,11 @@ class Cache:
         return view
 
     def on_event(self, kind: str, handler: Handler) -> None:
-        """Call ``handler`` for each change of a kind (of all, when it is empty), after the view has it."""
+        """Call ``handler`` for each change of a kind (of all kinds, when it is empty), once the view has it."""
         self._handlers.setdefault(kind, []).append(handler)
 
     def deliver(self, events: Iterable[Event]) -> None:
-        """Tell the handlers."""
+        """Call the handlers."""
         for event in events:
             for kind in ("", event.kind):
                 for handler in self._handlers.get(kind, ()):
@@ -214,11 +213,11 @@ class Cache:
 
     @property
     def has_synced(self) -> bool:
-        """Whether every kind has been listed."""
+        """True once every kind has been listed."""
         return all(view.synced for view in self.views.values())
 
     def get(self, kind: str, key: Key) -> Object:
-        """One object as the cache knows it. Raises ``NotFound``."""
+        """Return one object as it is in the cache. Raises ``NotFound``."""
         return self.view(kind).get(key)
 
     def list(
@@ -230,11 +229,11 @@ class Cache:
         fields: str = "",
         index: tuple[str, str] | None = None,
     ) -> list[Object]:
-        """The objects of a kind that the selectors match, as the cache knows them."""
+        """Return the objects of a kind that the selectors match, as they are in the cache."""
         return self.view(kind).list(namespace=namespace, labels=labels, fields=fields, index=index)
 
     def answer(self, call: Call) -> Any:
-        """What a cached read gets."""
+        """Return the response to a cached read."""
         view = self.view(call.kind)
         if call.verb == "get":
             return view.get(call.key)
@@ -254,7 +253,7 @@ def _version(obj: Object) -> int:
 
 
 def _field(obj: Object, path: str) -> str:
-    """A field as a selector sees it: text, empty when it is not there."""
+    """Return a field as a selector compares it: text, empty when the field is missing."""
     value: Any = obj
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None

@@ -1,8 +1,8 @@
 """One request of a controller, as data.
 
-A reconcile is a conversation: it makes calls and gets answers. A call says all there is to know about the request
-before it is made, so that whoever drives the reconcile (an event loop, a test, an explorer) can carry it out, delay it,
-order it or look up what was answered to the same call before.
+A reconcile makes calls and gets responses. A call is the whole request before it is sent, so that the driver of the
+reconcile (an event loop, a test, an explorer) can carry it out, delay it, reorder it or look up the response to an
+equal call.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ class Call:
 
     @property
     def key(self) -> Key:
-        """Which object."""
+        """The namespace and the name of the object."""
         return Key(self.namespace, self.name)
 
     @property
     def writes(self) -> bool:
-        """Whether this may change something."""
+        """True for calls that may change something."""
         return self.verb not in ("get", "list")
 
     def __str__(self) -> str:
-        where = f"{self.kind} {self.key}" if self.name else f"{self.kind} in {self.namespace or 'all namespaces'}"
-        path = f"{where}/{self.subresource}" if self.subresource else where
+        target = f"{self.kind} {self.key}" if self.name else f"{self.kind} in {self.namespace or 'all namespaces'}"
+        path = f"{target}/{self.subresource}" if self.subresource else target
         return f"{'cached ' if self.cached else ''}{self.verb} {path}"
 
 
@@ -62,7 +62,7 @@ METHODS: Final = {
 
 
 def path_of(call: Call, plural: str, *, namespaced: bool) -> str:
-    """Where a call goes.
+    """Return the path of the request that carries out a call.
 
     >>> path_of(Call("update", "Deployment.apps/v1", "default", "web", "status"), "deployments", namespaced=True)
     '/apis/apps/v1/namespaces/default/deployments/web/status'
@@ -80,16 +80,16 @@ def path_of(call: Call, plural: str, *, namespaced: bool) -> str:
 
 
 class Backend(Protocol):
-    """Whatever carries out calls: a cluster in this process, a server over HTTP, an explorer."""
+    """Carries out calls: a cluster in this process, a server over HTTP, an explorer."""
 
     async def call(self, call: Call) -> Any:
-        """The JSON that answers a call (a list object for ``list``); raises :class:`~kontend.kube.errors.ApiError`."""
+        """Return the response to a call as JSON (a list object for ``list``), or raise an ``ApiError``."""
 
     def is_namespaced(self, kind: str) -> bool:
-        """Whether objects of a kind live in namespaces."""
+        """Return True for a namespaced kind."""
 
     def now(self) -> str:
-        """The time, in RFC 3339."""
+        """Return the time, in RFC 3339."""
 
     def uuid(self) -> str:
-        """A fresh uuid."""
+        """Return a fresh uuid."""

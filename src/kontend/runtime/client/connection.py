@@ -23,16 +23,16 @@ _IDLE: Final = 45.0
 
 
 class NotConnected(ConnectionError):
-    """There is no connection: nothing was sent."""
+    """No connection could be made: nothing was sent."""
 
 
 class BrokenOff(ConnectionError):
-    """The connection ended before the answer was there: the request may have been carried out."""
+    """The connection ended before the response was complete: the request may have been carried out."""
 
 
 @dataclass(slots=True)
 class Response:
-    """What a server answered."""
+    """The response of a server."""
 
     status: int = 0
     #: By lower-case name.
@@ -50,32 +50,32 @@ class Connection(asyncio.Protocol):
         self._chunks: list[bytes] = []
         self._complete = False
         self._failure: Exception | None = None
-        self._news: asyncio.Future[None] | None = None
+        self._progress: asyncio.Future[None] | None = None
         self._headers_done = False
         self._reusable = False
         self.idle_since = 0.0
 
-    # asyncio tells
+    # Called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is there."""
+        """Take the new connection."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """The server sent something."""
-        if self._parser is None:  # nobody asked: whatever it is, this connection is out of step
+        """Parse what the server sent."""
+        if self._parser is None:  # no request is open, so the connection is out of step
             self.close()
             return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self._failure = BrokenOff(f"the answer is not HTTP: {error}")
+            self._failure = BrokenOff(f"the response is not HTTP: {error}")
             self.close()
         self._wake()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The connection has ended."""
+        """Note the end of the connection."""
         until_end = self._headers_done and not {"content-length", "transfer-encoding"} & self._response.headers.keys()
         if until_end and error is None:
             self._complete = True
@@ -84,42 +84,42 @@ class Connection(asyncio.Protocol):
         self._transport = None
         self._wake()
 
-    # httptools tells
+    # Called by httptools
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header of the answer."""
+        """Take a header of the response."""
         self._response.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """The body follows."""
+        """Take the status; the body follows."""
         assert self._parser is not None
         self._response.status = self._parser.get_status_code()
         self._headers_done = self._response.status >= 200
         self._wake()
 
     def on_body(self, chunk: bytes) -> None:
-        """A part of the body."""
+        """Take a part of the body."""
         self._chunks.append(chunk)
 
     def on_message_complete(self) -> None:
-        """The answer is there."""
+        """Note that the response is complete."""
         assert self._parser is not None
-        if not self._headers_done:  # 100 Continue and the like: the answer is still to come
+        if not self._headers_done:  # 100 Continue and the like: the response is still to come
             self._response.headers.clear()
             return
         self._complete = True
         self._reusable = self._parser.should_keep_alive()
 
-    # The pool uses
+    # Called by the pool
 
     @property
     def usable(self) -> bool:
-        """Whether another request can be sent."""
+        """True if another request can be sent."""
         return self._transport is not None and not self._transport.is_closing()
 
     @property
     def finished(self) -> bool:
-        """Whether the answer came whole and the server keeps the connection open."""
+        """True if the response is complete and the server keeps the connection open."""
         return self._complete and self._reusable and self.usable
 
     def send(self, data: bytes) -> None:
@@ -132,13 +132,13 @@ class Connection(asyncio.Protocol):
         self._transport.write(data)
 
     async def head(self) -> Response:
-        """The status and the headers of the answer."""
+        """Wait for the status and the headers of the response."""
         while not self._headers_done:
             await self._more()
         return self._response
 
     async def answer(self) -> Response:
-        """The whole answer."""
+        """Wait for the whole response."""
         while not self._complete:
             await self._more()
         self._response.body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
@@ -146,7 +146,7 @@ class Connection(asyncio.Protocol):
         return self._response
 
     async def parts(self, idle: float) -> AsyncGenerator[bytes, None]:
-        """The body as it comes; raises TimeoutError when nothing comes for ``idle`` seconds."""
+        """Yield the body as it arrives; raises TimeoutError when nothing arrives for ``idle`` seconds."""
         while True:
             if self._chunks:
                 chunks, self._chunks = self._chunks, []
@@ -165,12 +165,12 @@ class Connection(asyncio.Protocol):
     async def _more(self) -> None:
         if self._failure is not None:
             raise self._failure
-        self._news = asyncio.get_running_loop().create_future()
-        await self._news
+        self._progress = asyncio.get_running_loop().create_future()
+        await self._progress
 
     def _wake(self) -> None:
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+        if self._progress is not None and not self._progress.done():
+            self._progress.set_result(None)
 
 
 class Pool:
@@ -196,7 +196,7 @@ class Pool:
         *,
         patience: float,
     ) -> Response:
-        """Send a request and wait for the answer. Raises NotConnected, BrokenOff or TimeoutError (``patience``)."""
+        """Send a request and wait for the response. Raises NotConnected, BrokenOff or TimeoutError (``patience``)."""
         connection = await self._connection()
         try:
             connection.send(self._encoded(method, path, query, headers, body))
@@ -211,9 +211,9 @@ class Pool:
     async def stream(
         self, path: str, query: Mapping[str, str], headers: Mapping[str, str], *, idle: float
     ) -> AsyncGenerator[bytes | Response, None]:
-        """A GET whose answer has no end: first its status and headers, then parts of the body as they come.
+        """Send a GET whose response has no end: yield its status and headers, then parts of the body as they arrive.
 
-        An answer that is not 200 comes whole instead, with its body.
+        A response other than 200 is yielded whole instead, with its body.
         """
         connection = await self._connection()
         try:

@@ -1,4 +1,4 @@
-"""Credentials as they are now: tokens from files and from exec plugins change, certificates become a TLS context."""
+"""Current credentials: tokens from files and from exec plugins are renewed, certificates become a TLS context."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Credentials:
         self.pair: tuple[str, str] | None = None
 
     def headers(self) -> dict[str, str]:
-        """What says who we are."""
+        """Return the headers that authenticate a request."""
         config = self.config
         headers = {"Impersonate-User": config.impersonate} if config.impersonate else {}
         if config.exec is not None or config.token_file is not None:
@@ -48,7 +48,7 @@ class Credentials:
         return headers
 
     def expire(self) -> bool:
-        """The server did not know us: look again next time. Says whether that can help."""
+        """Renew the credentials before the next request, after a 401. Returns False if they cannot change."""
         self._until = 0.0
         return self.config.exec is not None or self.config.token_file is not None
 
@@ -71,7 +71,7 @@ class Credentials:
             self._until = _expiry(status)
 
     def tls(self) -> ssl.SSLContext | None:
-        """How to check the server's certificate and which one to show; None without TLS."""
+        """Return the TLS context: how to verify the server, and the client certificate. None without TLS."""
         config = self.config
         if not config.server.startswith("https://"):
             return None
@@ -90,7 +90,7 @@ class Credentials:
 
 
 def _load_pair(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """Python's ssl reads certificates from files only: write one that nobody else may read, and remove it at once."""
+    """Load a client certificate. Python's ssl reads files only: write a private one, and remove it at once."""
     descriptor, name = tempfile.mkstemp(prefix="kontend-", suffix=".pem")
     try:
         with os.fdopen(descriptor, "w") as file:

@@ -33,11 +33,11 @@ _PATIENCE: Final = 65.0
 
 
 class Unreachable(ServiceUnavailable):
-    """No connection to the server: the request was not sent."""
+    """The server cannot be reached: the request was not sent."""
 
 
 class AnswerLost(Timeout):
-    """The request was sent but no answer came: it may or may not have been carried out."""
+    """The request was sent but the response was lost: it may or may not have been carried out."""
 
 
 class SilentWatch(Timeout):
@@ -45,14 +45,14 @@ class SilentWatch(Timeout):
 
 
 class ServedKind(NamedTuple):
-    """How a kind is served."""
+    """The plural and the scope of a kind, from discovery."""
 
     plural: str
     namespaced: bool
 
 
 class HttpBackend:
-    """Carries calls out on a server."""
+    """Carries out calls on a server, over HTTP."""
 
     def __init__(
         self,
@@ -74,45 +74,45 @@ class HttpBackend:
     # Backend
 
     async def call(self, call: Call) -> Any:
-        """Send a call and return the JSON that answers it. What is cached is not known here: every read is live."""
+        """Send a call and return the response. This backend has no cache: every read is live."""
         served = await self.served(call.kind)
         path = path_of(call, served.plural, namespaced=served.namespaced)
         query = {name: value for name, value in call.query if name != "index"}
         return await self._send(METHODS[call.verb], path, query, call.body, call.content_type)
 
     def is_namespaced(self, kind: str) -> bool:
-        """Whether objects of a kind live in namespaces; yes for a kind not met so far, whose first call finds out."""
+        """Return True for a namespaced kind, and for a kind not used so far, until its first call."""
         known = self._kinds.get(kind)
         return known.namespaced if known is not None else True
 
     def now(self) -> str:
-        """The time of this machine."""
+        """Return the time of this machine."""
         return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def uuid(self) -> str:
-        """A random uuid."""
+        """Return a random uuid."""
         return str(uuid.uuid4())
 
-    # What an informer needs
+    # Source of an informer
 
     async def list(self, kind: str, query: Mapping[str, str]) -> tuple[list[Object], int]:
-        """All objects of a kind and the version of the list, read in pages."""
+        """Read all objects of a kind, in pages, and the version of the list."""
         served = await self.served(kind)
         path = path_of(Call("list", kind), served.plural, namespaced=served.namespaced)
         items: list[Object] = []
         page = {**query, "limit": _PAGE}
         while True:
-            answer = await self._send("GET", path, page)
-            items += answer.get("items") or ()
-            token = answer["metadata"].get("continue")
+            response = await self._send("GET", path, page)
+            items += response.get("items") or ()
+            token = response["metadata"].get("continue")
             if not token:
-                return items, int(answer["metadata"]["resourceVersion"])
+                return items, int(response["metadata"]["resourceVersion"])
             page = {"limit": _PAGE, "continue": token}
 
     async def watch(self, kind: str, version: int, *, idle: float) -> AsyncIterator[tuple[str, Object]]:
-        """The events of a kind after a version, until the server ends the stream.
+        """Yield the events of a kind after a version, until the server ends the stream.
 
-        A connection on which nothing is heard for ``idle`` seconds, not even a bookmark, counts as broken.
+        A connection on which nothing arrives for ``idle`` seconds, not even a bookmark, counts as broken.
         """
         served = await self.served(kind)
         path = path_of(Call("list", kind), served.plural, namespaced=served.namespaced)
@@ -134,30 +134,30 @@ class HttpBackend:
                         raise from_status(event["object"])
                     yield event["type"], event["object"]
         except TimeoutError as error:
-            raise SilentWatch(f"watch of {kind}: nothing was heard for {idle:g} s") from error
+            raise SilentWatch(f"watch of {kind}: nothing arrived for {idle:g} s") from error
         except ConnectionError as error:
             raise Unreachable(f"watch of {kind} at {self.config.server}: {error}") from error
         finally:
             await stream.aclose()
 
     async def served(self, kind: str) -> ServedKind:
-        """How a kind is served. Raises :class:`UnknownKind`."""
+        """Discover the plural and the scope of a kind. Raises :class:`UnknownKind`."""
         known = self._kinds.get(kind)
         if known is not None:
             return known
-        named = parse_kind(kind)
-        path = f"/apis/{named.group}/{named.version}" if named.group else f"/api/{named.version}"
+        parsed = parse_kind(kind)
+        path = f"/apis/{parsed.group}/{parsed.version}" if parsed.group else f"/api/{parsed.version}"
         hint = f"is its CustomResourceDefinition installed on {self.config.server}?"
         try:
-            answer = await self._send("GET", path, {})
+            response = await self._send("GET", path, {})
         except NotFound:
-            raise UnknownKind(f'no version "{named.api_version}" is served: {hint}') from None
-        for resource in answer.get("resources") or ():
+            raise UnknownKind(f'no version "{parsed.api_version}" is served: {hint}') from None
+        for resource in response.get("resources") or ():
             if "/" not in resource["name"]:
-                each = named._replace(kind=resource["kind"])
-                self._kinds[str(each)] = ServedKind(resource["name"], bool(resource.get("namespaced")))
+                name = str(parsed._replace(kind=resource["kind"]))
+                self._kinds[name] = ServedKind(resource["name"], bool(resource.get("namespaced")))
         if kind not in self._kinds:
-            raise UnknownKind(f'no kind "{named.kind}" is served for version "{named.api_version}": {hint}')
+            raise UnknownKind(f'no kind "{parsed.kind}" is served for version "{parsed.api_version}": {hint}')
         return self._kinds[kind]
 
     def close(self) -> None:
@@ -179,8 +179,8 @@ class HttpBackend:
 
     async def _headers(self, content_type: str = "") -> dict[str, str]:
         changing = self.config.exec is not None or self.config.token_file is not None
-        who = await asyncio.to_thread(self._credentials.headers) if changing else self._credentials.headers()
-        headers = {"User-Agent": self._agent, "Accept": "application/json", **who}
+        identity = await asyncio.to_thread(self._credentials.headers) if changing else self._credentials.headers()
+        headers = {"User-Agent": self._agent, "Accept": "application/json", **identity}
         if content_type:
             headers["Content-Type"] = content_type
         return headers
@@ -201,8 +201,8 @@ class HttpBackend:
                 continue
             except (BrokenOff, TimeoutError) as error:
                 if method != "GET" or last:
-                    why = str(error) or f"no answer within {_PATIENCE:g} s"
-                    raise AnswerLost(f"{method} {self.config.server}{path}: {why}") from error
+                    reason = str(error) or f"no response within {_PATIENCE:g} s"
+                    raise AnswerLost(f"{method} {self.config.server}{path}: {reason}") from error
                 await self._sleep(0.1 * 2**attempt)
                 continue
             code = response.status
@@ -227,11 +227,11 @@ def _parsed(body: bytes) -> Any:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise InternalError(f"the server's answer is not JSON: {error}") from None
+        raise InternalError(f"the server's response is not JSON: {error}") from None
 
 
 def _error(code: int, content: bytes) -> ApiError:
-    """What the server said, or what its code says when it was no Status."""
+    """Return the error of a Status, or the one that the code stands for when the body is not a Status."""
     try:
         status = orjson.loads(content)
     except orjson.JSONDecodeError:

@@ -1,6 +1,6 @@
 """A backend for unit tests: a cluster in this process, and caches that have always seen everything.
 
-Nothing waits here. A test that wants a stale read keeps an older state and reads that (:meth:`InProcess.lag`).
+No call waits. A test that wants a stale read keeps an older state and reads that (:meth:`InProcess.lag`).
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ class InProcess:
     def __init__(self, cluster: Cluster, *, agent: str = "kontend") -> None:
         self.cluster = cluster
         self.agent = agent
-        #: What the cache has seen, by kind, where it lags; kinds that are not here are read as they are.
+        #: The state that a lagging cache has seen, by kind. Other kinds are read from the present state.
         self.views: dict[str, State] = {}
-        #: Functions from an object to the values it is found under, by kind and by the name of the index.
+        #: Index functions, by kind and by the name of the index.
         self.indexes: dict[str, dict[str, Indexer]] = {}
 
     async def call(self, call: Call) -> Any:
-        """Answer at once."""
+        """Carry out a call at once."""
         return self.answer(call)
 
     def answer(self, call: Call) -> Any:
-        """The answer to a call, without an event loop."""
+        """Carry out a call without an event loop."""
         resource = resource_of(self.cluster.state.registry, parse_kind(call.kind))
         cluster = self.cluster
         if call.cached:
@@ -68,25 +68,25 @@ class InProcess:
         return [item for item in items if value in indexers[name](item)]
 
     def lag(self, kind: str, state: State | None = None) -> None:
-        """Let the cache of a kind stay at a state (now, unless given) until it is told to catch up."""
+        """Keep the cache of a kind at a state (the present one unless given) until :meth:`catch_up`."""
         self.views[kind] = self.cluster.state if state is None else state
 
     def catch_up(self, kind: str = "") -> None:
-        """Let the cache of a kind, or all caches, see everything again."""
+        """Bring the cache of a kind, or all caches, up to date."""
         if kind:
             self.views.pop(kind, None)
         else:
             self.views.clear()
 
     def is_namespaced(self, kind: str) -> bool:
-        """Whether objects of a kind live in namespaces."""
+        """Return True for a namespaced kind."""
         return resource_of(self.cluster.state.registry, parse_kind(kind)).namespaced
 
     def now(self) -> str:
-        """The cluster's time."""
+        """Return the cluster's time."""
         return self.cluster.now
 
     def uuid(self) -> str:
-        """A uuid that nobody on this cluster has had, and always the same one after the same history."""
+        """Return a uuid that is new on this cluster, and the same one after the same history."""
         self.cluster.state, uuid = self.cluster.state.next_uid()
         return uuid

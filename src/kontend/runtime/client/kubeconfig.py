@@ -1,8 +1,8 @@
-"""Where the server is and who we are: from a kubeconfig, from inside a pod, or given as a URL.
+"""The address of a server and the credentials for it: from a kubeconfig, from a pod's service account, or a URL.
 
-The rules are kubectl's: ``$KUBECONFIG`` may name several files, of which the first that says something counts; without
-it ``~/.kube/config``; inside a pod, the service account. What is read here is plain data; credentials that change
-(token files, exec plugins) are looked up by :mod:`kontend.runtime.client.credentials` when they are needed.
+The rules are kubectl's: ``$KUBECONFIG`` may name several files, of which the first one with a value counts; without
+it ``~/.kube/config``; inside a pod, the service account. The result is plain data; credentials that change
+(token files, exec plugins) are read by :mod:`kontend.runtime.client.credentials` when they are needed.
 """
 
 from __future__ import annotations
@@ -35,17 +35,22 @@ class ExecPlugin:
     env: tuple[tuple[str, str], ...] = ()
     api_version: str = "client.authentication.k8s.io/v1"
     install_hint: str = ""
-    #: What the plugin is told about the server, if it wants to know.
+    #: The cluster information for the plugin, if it asks for it (``provideClusterInfo``).
     cluster: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """How to reach a server and as whom."""
+    """The address of a server, and the credentials for it.
+
+    >>> Config("https://127.0.0.1:6443", token="secret")
+    Config(server='https://127.0.0.1:6443', namespace='default', ca=None, insecure=False, tls_server_name='', \
+token_file=None, client_certificate='', username='', exec=None, impersonate='')
+    """
 
     server: str
     namespace: str = "default"
-    #: PEM; None trusts what the system trusts.
+    #: PEM; None for the certificate authorities of the system.
     ca: str | None = None
     insecure: bool = False
     #: The name to expect in the server's certificate, where it is not the host of the URL.
@@ -67,11 +72,14 @@ def load(
     env: Mapping[str, str] = os.environ,
     service_account: Path = _SERVICE_ACCOUNT,
 ) -> Config:
-    """What kubectl would use: the given file, ``$KUBECONFIG``, a pod's service account or ``~/.kube/config``."""
+    """Read the configuration that kubectl would use.
+
+    That is the given file, ``$KUBECONFIG``, a pod's service account or ``~/.kube/config``.
+    """
     if path is not None:
         return from_files([Path(path)], context=context)
     if env.get("KUBECONFIG"):
-        files = [Path(each) for each in env["KUBECONFIG"].split(os.pathsep) if each]
+        files = [Path(name) for name in env["KUBECONFIG"].split(os.pathsep) if name]
         return from_files(files, context=context)
     if context is None and env.get("KUBERNETES_SERVICE_HOST") and (service_account / "token").exists():
         return in_cluster(env=env, service_account=service_account)
@@ -85,7 +93,7 @@ def load(
 
 
 def in_cluster(*, env: Mapping[str, str] = os.environ, service_account: Path = _SERVICE_ACCOUNT) -> Config:
-    """The service account of the pod that this runs in."""
+    """Read the service account of the pod that this process runs in."""
     host, port = env.get("KUBERNETES_SERVICE_HOST"), env.get("KUBERNETES_SERVICE_PORT", "443")
     if not host or not (service_account / "token").exists():
         raise BadKubeconfig(f"not in a pod: KUBERNETES_SERVICE_HOST is not set or {service_account}/token is not there")
@@ -100,7 +108,7 @@ def in_cluster(*, env: Mapping[str, str] = os.environ, service_account: Path = _
 
 
 def from_files(files: Sequence[Path], *, context: str | None = None) -> Config:
-    """The current (or given) context of some kubeconfig files; of equal names the first one counts."""
+    """Read the current (or given) context of some kubeconfig files; of equal names the first one counts."""
     merged: dict[str, dict[str, Any]] = {"clusters": {}, "users": {}, "contexts": {}}
     current = ""
     missing = []
@@ -171,8 +179,8 @@ def _exec(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> ExecPlugin | N
         about = {name: value for name, value in cluster.items() if name != "_file"}
     return ExecPlugin(
         command,
-        tuple(str(each) for each in given.get("args") or ()),
-        tuple((str(each["name"]), str(each["value"])) for each in given.get("env") or ()),
+        tuple(str(argument) for argument in given.get("args") or ()),
+        tuple((str(variable["name"]), str(variable["value"])) for variable in given.get("env") or ()),
         api_version,
         str(given.get("installHint") or ""),
         about,
@@ -180,7 +188,7 @@ def _exec(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> ExecPlugin | N
 
 
 def _pem(entry: Mapping[str, Any], name: str) -> str:
-    """A certificate or a key: inline, which wins, or in a file."""
+    """Return a certificate or a key: inline, which wins, or from a file."""
     data = entry.get(f"{name}-data")
     if data:
         try:
@@ -198,7 +206,7 @@ def _pem(entry: Mapping[str, Any], name: str) -> str:
 
 
 def _beside(kubeconfig: Path, path: Any) -> Path:
-    """Paths in a kubeconfig are relative to it."""
+    """Resolve a path of a kubeconfig, which is relative to the kubeconfig."""
     return kubeconfig.parent / Path(str(path)).expanduser()
 
 
@@ -222,8 +230,8 @@ def _list(file: Path, content: Mapping[str, Any], section: str) -> Sequence[Any]
 def _find(entries: Mapping[str, Any], name: str, what: str, where: str) -> dict[str, Any]:
     if name not in entries:
         raise BadKubeconfig(f"{where}: no {what} {name!r}; there are: {_names(entries)}")
-    found: dict[str, Any] = entries[name]
-    return found
+    entry: dict[str, Any] = entries[name]
+    return entry
 
 
 def _names(entries: Mapping[str, Any]) -> str:

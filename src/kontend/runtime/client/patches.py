@@ -2,7 +2,7 @@
 
 ``merge_from(base)`` is controller-runtime's ``client.MergeFrom(base)``: a JSON merge patch with what changed since
 ``base``, lists replaced whole. With ``lock=True`` it carries the resourceVersion of ``base`` as well
-(``MergeFromWithOptimisticLock``), so that it is refused when anybody else wrote in between.
+(``MergeFromWithOptimisticLock``), so that it is refused when another writer came in between.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from kontend.kube.patches.merge_patch import merge_patch_diff
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """How to get from an object to a patch of it."""
+    """Computes the patch of an object: a difference from a base, or given bytes."""
 
     content_type: str
     #: The object before it was changed, for patches that are a difference.
     base: Mapping[str, Any] | None = None
-    #: Whether the patch carries the base's resourceVersion. None leaves it to the manager's guard for status writes.
+    #: True adds the base's resourceVersion. None leaves that to the manager's guard for status writes.
     lock: bool | None = None
     #: The patch itself, for those that are given.
     given: bytes = b""
 
     def data(self, obj: Mapping[str, Any], *, lock_by_default: bool = False) -> bytes:
-        """The bytes to send for ``obj``."""
+        """Return the bytes to send for ``obj``."""
         if self.base is None:
             return self.given
         diff = merge_patch_diff(self.base, obj)
@@ -47,7 +47,7 @@ class Patch:
 
 
 def merge_from(base: Mapping[str, Any], *, lock: bool | None = None) -> Patch:
-    """A merge patch of what changed since ``base``, a copy taken before the changes.
+    """Return a merge patch of what changed since ``base``, a copy taken before the changes.
 
     >>> base = {"metadata": {"name": "w", "resourceVersion": "7"}, "status": {"phase": "Pending"}}
     >>> changed = {"metadata": {"name": "w", "resourceVersion": "7"}, "status": {"phase": "Ready"}}
@@ -62,20 +62,28 @@ def merge_from(base: Mapping[str, Any], *, lock: bool | None = None) -> Patch:
 
 
 def json_patch(operations: Sequence[Mapping[str, Any]]) -> Patch:
-    """A JSON patch (RFC 6902)."""
+    """Return a JSON patch (RFC 6902).
+
+    >>> json_patch([{"op": "remove", "path": "/metadata/labels/old"}]).data({})
+    b'[{"op":"remove","path":"/metadata/labels/old"}]'
+    """
     return Patch(JSON_PATCH, given=canonical(list(operations)))
 
 
 def merge_patch(patch: Mapping[str, Any]) -> Patch:
-    """A merge patch (RFC 7396) given as it is."""
+    """Return a merge patch (RFC 7396) with this content."""
     return Patch(MERGE_PATCH, given=canonical(patch))
 
 
 def strategic_merge_patch(patch: Mapping[str, Any]) -> Patch:
-    """A strategic merge patch, for built-in kinds."""
+    """Return a strategic merge patch, for built-in kinds."""
     return Patch(STRATEGIC_MERGE_PATCH, given=canonical(patch))
 
 
 def raw(content_type: str, data: bytes) -> Patch:
-    """Any bytes of any type (``client.RawPatch``)."""
+    """Return a patch with these bytes and this content type (``client.RawPatch``).
+
+    >>> raw("application/merge-patch+json", b'{"spec":{"size":3}}').data({})
+    b'{"spec":{"size":3}}'
+    """
     return Patch(content_type, given=data)

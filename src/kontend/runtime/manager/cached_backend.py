@@ -1,4 +1,4 @@
-"""The backend of a manager: cached reads from the cache, all else from the server, writes past the fence.
+"""The backend of a manager: cached reads from the cache, other calls from the server, writes behind the fence.
 
 An informer is started for each kind that a controller declares and, as in controller-runtime, for any other kind at the
 first cached read of it.
@@ -20,7 +20,7 @@ from kontend.runtime.predicates import Event
 from kontend.runtime.telemetry.logs import LOGGER, fields
 from kontend.runtime.telemetry.metrics import Metrics
 
-#: How long a read waits for the cache to see this process's own write.
+#: Seconds that a read waits for the cache to see this process's own write.
 PATIENCE: Final = 10.0
 
 
@@ -42,7 +42,7 @@ class CachedBackend:
         self.cache = Cache(monotonic=guards.monotonic_views)
         self.cache.on_event("", self._forget_delete)
         self.writes = OwnWrites(followed=self.cache.views)
-        #: Set by the manager when it leads.
+        #: Set by the manager when it becomes the leader.
         self.fence: Fence | None = None
         self._patience = patience
         self._idle = idle
@@ -50,7 +50,7 @@ class CachedBackend:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def call(self, call: Call) -> Any:
-        """Answer from the cache or from the server."""
+        """Carry out a call, from the cache or on the server."""
         if call.cached and not call.subresource:
             informer = await self.informer(call.kind)
             view = informer.view
@@ -70,22 +70,22 @@ class CachedBackend:
         return await self.http.call(call)
 
     def is_namespaced(self, kind: str) -> bool:
-        """Whether objects of a kind live in namespaces."""
+        """Return True for a namespaced kind."""
         return self.http.is_namespaced(kind)
 
     def now(self) -> str:
-        """The time of this machine."""
+        """Return the time of this machine."""
         return self.http.now()
 
     def uuid(self) -> str:
-        """A random uuid."""
+        """Return a random uuid."""
         return self.http.uuid()
 
     async def informer(self, kind: str) -> Informer:
-        """The informer of a kind, started if there was none."""
+        """Return the informer of a kind, started if there was none."""
         if kind not in self._informers:
             served = await self.http.served(kind)
-            if kind not in self._informers:  # nobody else did meanwhile
+            if kind not in self._informers:  # no other task started it meanwhile
                 self.cache.view(kind, plural=served.plural)
                 informer = Informer(
                     self.http,
@@ -94,7 +94,7 @@ class CachedBackend:
                     metrics=self.metrics,
                     idle=self._idle,
                     on_version=self.writes.forget_before,
-                    written=lambda each: self.writes.within(each, ""),
+                    written=lambda written: self.writes.within(written, ""),
                 )
                 self._informers[kind] = informer
                 task = asyncio.create_task(informer.run(), name=f"informer {kind}")
@@ -107,12 +107,12 @@ class CachedBackend:
             self.writes.forget_delete((event.old.get("metadata") or {}).get("uid") or "")
 
     async def synced(self, *, timeout: float) -> None:
-        """Until every kind has been listed."""
+        """Wait until every kind has been listed."""
         await asyncio.gather(*(informer.wait(0, timeout=timeout) for informer in self._informers.values()))
 
     @property
     def has_synced(self) -> bool:
-        """Whether every kind has been listed."""
+        """True once every kind has been listed."""
         return all(informer.view.synced for informer in self._informers.values())
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
-"""One controller at work: its queue, its api, and what happens after each reconcile.
+"""One controller in a manager: its queue, its api, and the follow-up of each reconcile.
 
-An error is logged with the request and retried with backoff, never swallowed. Without one, ``Result`` says when to look
-again. Both managers, the one over HTTP and the one in process, drive this.
+An error is logged with the request and retried with backoff, never swallowed. Otherwise the ``Result`` decides when the
+request runs again. Both managers, the one over HTTP and the one in process, drive this loop.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kontend.runtime.unawaited import collect_unawaited
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a reconcile ended."""
+    """The end of a reconcile: its result, or its error."""
 
     controller: str
     request: Request
@@ -30,8 +30,8 @@ class Outcome:
     error: Exception | None = None
 
     def __str__(self) -> str:
-        how = f"failed: {self.error}" if self.error is not None else "done"
-        return f"{self.controller} {self.request}: {how}"
+        end = f"failed: {self.error}" if self.error is not None else "done"
+        return f"{self.controller} {self.request}: {end}"
 
 
 class Loop:
@@ -46,15 +46,15 @@ class Loop:
         metrics.refresh.append(self._measure)
 
     def listen(self, cache: Cache, *, namespaced: bool, strict: bool = False) -> None:
-        """Queue what the events of the cache are about. A mapping function that fails is logged, or (strict) raised."""
+        """Queue the requests that events trigger. An error in a mapping function is logged, or (strict) raised."""
 
-        def hear(event: Event) -> None:
+        def handle(event: Event) -> None:
             try:
                 requests = requests_for(self.controller, event, cache, namespaced=namespaced)
             except Exception:
                 if strict:
                     raise
-                # A mapping function of the user's: its mistake must not stop the events of everybody else.
+                # An error in a user's mapping function must not stop the events of other controllers.
                 self.logger.exception(
                     "a predicate or a mapping function failed",
                     extra=fields(controller=self.controller.name, kind=event.kind, object=str(event.key)),
@@ -65,7 +65,7 @@ class Loop:
                 self.queue.add(request)
 
         for kind in self.controller.kinds:
-            cache.on_event(kind, hear)
+            cache.on_event(kind, handle)
 
     async def run(self, request: Request) -> Outcome:
         """Reconcile a request that was taken from the queue."""
@@ -113,10 +113,10 @@ class Loop:
                 error_type=type(failure).__name__,
                 retry_in=round(delay, 3),
             )
-            if isinstance(failure, Conflict):  # somebody was faster: that is the lock at work, not a fault
-                self.logger.info("reconcile of %s %s met a conflict and will look again", name, request, extra=about)
+            if isinstance(failure, Conflict):  # expected: another writer was first, and the lock has worked
+                self.logger.info("reconcile of %s %s met a conflict and will run again", name, request, extra=about)
             else:
-                # What the server refused says all in one line; what broke in Python needs the place.
+                # An error of the server is complete in one line; one in Python code needs its traceback.
                 trace = None if isinstance(failure, ApiError) else failure
                 self.logger.error("reconcile of %s %s failed: %s", name, request, failure, extra=about, exc_info=trace)
         elif result.requeue_after is not None:

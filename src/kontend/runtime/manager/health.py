@@ -1,4 +1,4 @@
-"""A tiny HTTP server for ``/healthz``, ``/readyz`` and ``/metrics``, on this machine only unless told otherwise."""
+"""A tiny HTTP server for ``/healthz``, ``/readyz`` and ``/metrics``, on this machine only by default."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _LONGEST_HEAD: Final = 16 * 1024
 _PATIENCE: Final = 10.0
 _REASONS: Final = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
 
-#: Says what is not in order, or nothing.
+#: Function that returns the problem, or an empty string.
 Check = Callable[[], str]
 
 
 class BadAddress(ValueError):
-    """An address that cannot be listened on; the message says why."""
+    """The server cannot listen on an address; the message says why."""
 
 
 class HealthServer:
@@ -40,9 +40,9 @@ class HealthServer:
                 self._serve, host.strip("[]"), int(port), limit=_LONGEST_HEAD, backlog=16
             )
         except (OSError, OverflowError) as error:
-            why = getattr(error, "strerror", None) or str(error)
+            reason = getattr(error, "strerror", None) or str(error)
             raise BadAddress(
-                f"cannot listen on {address} for health and metrics: {why}; choose another address, or none"
+                f"cannot listen on {address} for health and metrics: {reason}; choose another address, or none"
             ) from None
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -53,7 +53,7 @@ class HealthServer:
             self._server = None
 
     def answer(self, method: str, path: str) -> tuple[int, str, str]:
-        """The code, the media type and the text for a request."""
+        """Return the status code, the media type and the text for a request."""
         if method not in ("GET", "HEAD"):
             return 405, "text/plain", "only GET\n"
         if path == "/metrics":
@@ -79,7 +79,7 @@ class HealthServer:
             writer.write("\r\n".join([*lines, "", ""]).encode() + (b"" if method == "HEAD" else body))
             await writer.drain()
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError, ConnectionError):
-            pass  # not a request; there is nobody to answer
+            pass  # not a request, or the client has gone
         finally:
             writer.close()
             with contextlib.suppress(ConnectionError):

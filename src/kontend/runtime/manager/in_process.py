@@ -1,7 +1,7 @@
-"""Runs controllers against a cluster in this process, one reconcile at a time, in an order that never changes.
+"""Runs controllers against a cluster in this process, one reconcile at a time, in a deterministic order.
 
-Events are delivered between reconciles, not during them, so a reconcile that reads its own write back from the cache
-meets the same staleness as on a real cluster (and the same guard). Time is virtual: it moves to the next timer when
+Events are delivered between reconciles, not during them, so a reconcile that reads its own write from the cache meets
+the same staleness as on a real cluster (and the same guard). Time is virtual: it advances to the next timer when
 nothing else is left to do.
 """
 
@@ -23,11 +23,18 @@ from kontend.runtime.telemetry.metrics import Metrics
 
 
 class Unsettled(AssertionError):
-    """Controllers that did not come to rest; the message says what they kept doing."""
+    """Controllers did not settle; the message names the reconciles that keep failing or repeating."""
 
 
 class InProcessManager:
-    """Controllers, their queues and one cache, on a :class:`Cluster`."""
+    """Controllers, their queues and one cache, on a :class:`Cluster`.
+
+    ``settle`` runs until nothing is left to do, ``step`` runs one reconcile, ``advance`` lets virtual time pass.
+    ``feed.held.add(kind)`` keeps the events of a kind from the cache, which makes it stale.
+
+    >>> InProcessManager(Cluster(), []).settle()
+    0
+    """
 
     def __init__(
         self,
@@ -37,7 +44,7 @@ class InProcessManager:
         guards: Guards | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        """Manage ``controllers``. With a ``clock`` time is what it says, and :meth:`settle` cannot move it."""
+        """Manage ``controllers``. A ``clock`` replaces virtual time, which :meth:`settle` then cannot advance."""
         self.cluster = cluster
         self.guards = guards or Guards()
         self.cache = Cache(monotonic=self.guards.monotonic_views)
@@ -71,12 +78,12 @@ class InProcessManager:
         return loop
 
     def _forget(self, event: Event) -> None:
-        """What the cache has seen need not be remembered."""
+        """Drop a delete that the cache has seen."""
         if event.new is None and event.old is not None:
             self.writes.forget_delete(event.old["metadata"].get("uid", ""))
 
     def poll(self) -> None:
-        """Deliver what happened in the cluster to the cache and the queues."""
+        """Deliver the new events of the cluster to the cache and the queues."""
         self.feed.pump()
         for kind, view in self.cache.views.items():
             self.writes.forget_before(kind, view.version)
@@ -96,15 +103,15 @@ class InProcessManager:
         outcome = drive(loop.run(request))
         self.reconciles += 1
         self.recent.append(outcome)
-        where = (outcome.controller, request)
+        key = (outcome.controller, request)
         if outcome.error is not None:
-            self.failing[where] = outcome.error
+            self.failing[key] = outcome.error
         else:
-            self.failing.pop(where, None)
+            self.failing.pop(key, None)
         return outcome
 
     def next_due(self) -> float | None:
-        """When the next timer is due, on the clock."""
+        """Return the time at which the next timer is due, on the clock."""
         return min((due for loop in self.loops if (due := loop.queue.next_due()) is not None), default=None)
 
     def advance(self, seconds: float) -> None:
@@ -140,11 +147,11 @@ class InProcessManager:
         return self.reconciles - begun
 
     def _livelock(self, limit: int, counts: Counter[str]) -> str:
-        busiest = ", ".join(f"{what} {times} times" for what, times in counts.most_common(3))
+        busiest = ", ".join(f"{name} {times} times" for name, times in counts.most_common(3))
         last = "; ".join(str(outcome) for outcome in list(self.recent)[-4:])
         return (
             f"not settled after {limit} reconciles: {busiest}. The last ones: {last}. "
-            "A reconcile that writes the same thing again, or a second controller that undoes it, never ends."
+            "Does a reconcile repeat a write, or do two controllers undo each other's?"
         )
 
 
@@ -180,7 +187,7 @@ def settle(
 
 
 def drive(coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
-    """Run a reconcile whose calls are all answered at once, without an event loop."""
+    """Run a reconcile whose calls all return at once, without an event loop."""
     try:
         coroutine.send(None)
     except StopIteration as stop:
@@ -188,6 +195,6 @@ def drive(coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
         return outcome
     coroutine.close()
     raise TypeError(
-        "the reconcile waits for something that is not the api; in process only calls of the api can be awaited "
+        "the reconcile awaits something other than its api; in process only calls of the api can be awaited "
         "(use Result(requeue_after=...) instead of sleeping)"
     )

@@ -2,10 +2,10 @@
 
 Among processes that use the same Lease, at most one leads: it renews the Lease every few seconds, and another one takes
 over when the Lease has not changed for its whole duration *on its own clock* (the times in the Lease are for people;
-nobody compares clocks). Every change of leader adds one to ``leaseTransitions``: the epoch.
+clocks are never compared). Every change of leader increments ``leaseTransitions``: the epoch.
 
-The :class:`Fence` is asked before each write. It refuses when the process no longer leads, or leads again in a later
-epoch than the one in which the work began. What it promises, and what it cannot, is in ``docs/guards.md``.
+The :class:`Fence` is checked before each write. It refuses when the process no longer leads, or leads again in a later
+epoch than the one in which the work began. ``docs/guards/fencing.md`` states what it guarantees and what it cannot.
 """
 
 from __future__ import annotations
@@ -27,24 +27,28 @@ _KIND: Final = "Lease.coordination.k8s.io/v1"
 
 
 class LostLease(ApiError):
-    """A write that was not sent, because another process may lead by now. Not a Conflict: reading again cannot help."""
+    """A write was not sent, because another process may lead by now. Not a Conflict: to read again cannot help."""
 
     code, reason = 409, "LostLease"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderElection:
-    """Which Lease, and how patient everybody is (in seconds). The times are client-go's."""
+    """Name and timing (in seconds) of the Lease for leader election. The defaults are client-go's.
+
+    >>> LeaderElection("websites", duration=30).renew_deadline
+    10.0
+    """
 
     name: str
-    #: Where it is; empty for the namespace of the kubeconfig or the pod.
+    #: The namespace of the Lease; empty for that of the kubeconfig or the pod.
     namespace: str = ""
-    #: Another process may take over when the Lease has not changed for so long.
+    #: Another process may take over when the Lease has not changed for this long.
     duration: float = 15.0
-    #: The leader stops when it could not renew for so long. The difference to ``duration`` is the margin for writes
-    #: under way.
+    #: The leader stops when it could not renew for this long. The difference to ``duration`` is the margin for writes
+    #: in flight.
     renew_deadline: float = 10.0
-    #: How often to try.
+    #: Seconds between two attempts.
     retry: float = 2.0
 
     def __post_init__(self) -> None:
@@ -56,7 +60,7 @@ class LeaderElection:
 
 
 class Elector:
-    """Tries to lead, and keeps leading."""
+    """Acquires, renews and releases the Lease for one process."""
 
     def __init__(
         self,
@@ -75,17 +79,17 @@ class Elector:
         self._clock = clock
         self._sleep = sleep
         self._valid_until = float("-inf")
-        # The Lease as it last changed, and when this process saw that.
+        # The Lease as it last changed, and the time at which this process saw that.
         self._observed: Any = None
         self._observed_at = float("-inf")
 
     @property
     def leads(self) -> bool:
-        """Whether this process is the leader, as far as its own clock can tell."""
+        """True if this process is the leader, by its own clock."""
         return self._clock() < self._valid_until
 
     async def try_once(self) -> bool:
-        """Take or renew the Lease, if that is possible now."""
+        """Acquire or renew the Lease. Returns False if another process holds it."""
         began = self._clock()
         call = Call("get", _KIND, self.election.namespace, self.election.name)
         try:
@@ -99,11 +103,11 @@ class Elector:
         verb, name = ("create", "") if lease is None else ("update", self.election.name)
         try:
             lease = await self._backend.call(Call(verb, _KIND, self.election.namespace, name, body=canonical(wanted)))
-        except (Conflict, AlreadyExists):  # somebody else was faster: look again
+        except (Conflict, AlreadyExists):  # another process wrote it first
             return False
         self._observe(lease["spec"])
         self.epoch = lease["spec"].get("leaseTransitions") or 0
-        # Counted from before the request was sent: nobody can have seen the renewal earlier than that.
+        # Counted from before the request was sent: no other process can have seen the renewal earlier.
         self._valid_until = began + self.election.renew_deadline
         return True
 
@@ -112,7 +116,7 @@ class Elector:
             self._observed, self._observed_at = spec, self._clock()
 
     def _wanted(self, lease: dict[str, Any] | None) -> dict[str, Any] | None:
-        """The Lease to write, or None when somebody else holds it."""
+        """Return the Lease to write, or None when another process holds it."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         mine = {
             "holderIdentity": self.identity,
@@ -141,7 +145,7 @@ class Elector:
         LOGGER.info("became the leader", extra=fields(lease=self.election.name, epoch=self.epoch))
 
     async def hold(self) -> None:
-        """Renew until that fails for too long; returns when the lead is lost."""
+        """Renew until that fails for too long; returns when the lease is lost."""
         epoch = self.epoch
         while self.leads and self.epoch == epoch:
             await self._sleep(self.election.retry)
@@ -162,7 +166,7 @@ class Elector:
             return False
 
     async def release(self) -> None:
-        """Let somebody else lead at once. Only to be called when this process writes nothing any more."""
+        """Release the Lease. Call this only when the process sends no more writes."""
         if not self.leads:
             return
         self._valid_until = float("-inf")
@@ -179,7 +183,7 @@ class Elector:
 
 
 class Fence:
-    """Lets writes through only in the epoch in which the work began."""
+    """Passes writes only in the epoch in which the work began."""
 
     def __init__(self, elector: Elector) -> None:
         self._elector = elector
@@ -191,9 +195,9 @@ class Fence:
             return
         elector = self._elector
         if elector.epoch != self.epoch:
-            why = f"the lease has changed hands (epoch {self.epoch}, now {elector.epoch})"
+            reason = f"the lease has changed hands (epoch {self.epoch}, now {elector.epoch})"
         elif not elector.leads:
-            why = f"the lease of epoch {self.epoch} was not renewed in time"
+            reason = f"the lease of epoch {self.epoch} was not renewed in time"
         else:
             return
-        raise LostLease(f"{call}: not sent: {why}, and another process may be writing by now")
+        raise LostLease(f"{call}: not sent: {reason}, and another process may be writing by now")

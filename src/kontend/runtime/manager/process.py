@@ -1,9 +1,9 @@
-"""Runs controllers against a server: caches, workers, leader election, health, and a graceful end.
+"""Runs controllers against a server: caches, workers, leader election, health, and a graceful stop.
 
     Manager(Widgets(), Gadgets()).run()
 
-Stopping has an order: no new work, then the reconciles under way may finish, then the watches end, and the lease is
-given back last, when nothing can be written any more.
+It stops in order: it starts no new reconciles, waits for those in flight, ends the watches, and releases the lease
+last, when nothing can be written any more.
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ STATUS_ADDRESS: Final = "127.0.0.1:8080"
 
 
 class Manager:
-    """Controllers, and all they need to run."""
+    """Runs controllers against a server.
+
+    >>> Manager(config="http://127.0.0.1:6443", leader_election="websites").busy
+    False
+    """
 
     def __init__(
         self,
@@ -50,19 +54,19 @@ class Manager:
         patience: float = PATIENCE,
         idle: float = IDLE,
     ) -> None:
-        """A manager of ``controllers``.
+        """Manage ``controllers``.
 
-        ``config`` is a :class:`~kontend.runtime.client.kubeconfig.Config` or a URL; without it, what kubectl would use.
-        ``leader_election`` is the name of a Lease, or more exactly what to do with it. ``status_address`` serves health
-        and metrics (None: does not). ``grace`` is how many seconds reconciles have to finish at the end, ``patience``
-        how long a read waits for this process's own write, ``idle`` after how long a silent watch counts as broken.
+        ``config`` is a :class:`~kontend.runtime.client.kubeconfig.Config` or a URL; without it, the configuration that
+        kubectl would use. ``leader_election`` is the name of a Lease, or a :class:`LeaderElection`. ``status_address``
+        serves health and metrics (None: nothing is served). In seconds: ``grace`` for reconciles to finish on a stop,
+        ``patience`` for a read to wait for this process's own write, ``idle`` until a silent watch counts as broken.
         """
         self.guards = guards or Guards()
         self.metrics = Metrics()
         self.identity = identity or f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
         self.election = LeaderElection(leader_election) if isinstance(leader_election, str) else leader_election
         self.health = HealthServer(self.metrics, healthy=self._unhealthy, ready=self._unready)
-        #: How to reach the server; None for what kubectl would use.
+        #: The server; None for the configuration that kubectl would use.
         self.config = config
         self._status_address = status_address
         self._grace = grace
@@ -80,27 +84,27 @@ class Manager:
             self.add(controller)
 
     def add(self, controller: Controller) -> None:
-        """Manage one more controller; before the start."""
+        """Add a controller, before the start."""
         check(controller)
         if self._started:
-            raise BadController("the manager runs already; add controllers before")
+            raise BadController("the manager runs already; add controllers before the start")
         if any(controller.name == other.name for other in self._controllers):
             raise BadController(f"two controllers are called {controller.name!r}; give one another name")
         self._controllers.append(controller)
 
     def run(self) -> int:
-        """Run until a signal (SIGINT or SIGTERM) or until the lease is lost; returns the exit code."""
+        """Run until SIGINT, SIGTERM or the loss of the lease; returns the exit code."""
         return asyncio.run(self.run_async())
 
     async def run_async(self) -> int:
-        """The same on a running event loop."""
+        """Run as :meth:`run` does, on a running event loop."""
         loop = asyncio.get_running_loop()
         stopping = self._stopping = asyncio.Event()
         handled = []
-        for each in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # not on the main thread
-                loop.add_signal_handler(each, stopping.set)
-                handled.append(each)
+                loop.add_signal_handler(number, stopping.set)
+                handled.append(number)
         starting = asyncio.create_task(self.start())
         waiting = asyncio.create_task(stopping.wait())
         try:
@@ -113,8 +117,8 @@ class Manager:
                 task.cancel()
             await asyncio.gather(starting, waiting, return_exceptions=True)
             await self.stop()
-            for each in handled:
-                loop.remove_signal_handler(each)
+            for number in handled:
+                loop.remove_signal_handler(number)
         if self._failure is not None:
             LOGGER.error("stopped", extra=fields(error=str(self._failure)))
             return 1
@@ -122,14 +126,14 @@ class Manager:
         return 0
 
     def request_stop(self) -> None:
-        """Let :meth:`run` come to its end. Called on the loop's thread."""
+        """Stop :meth:`run`. Call this on the thread of the event loop."""
         if self._stopping is not None:
             self._stopping.set()
 
     # Start
 
     async def start(self) -> None:
-        """Fill the caches, become the leader if that is asked for, and start the workers."""
+        """Fill the caches, acquire the lease if one is configured, and start the workers."""
         if not self._controllers:
             raise BadController("the manager has no controllers: Manager(Widgets())")
         self._started = True
@@ -160,8 +164,8 @@ class Manager:
                 worker = asyncio.create_task(self._work(loop, wake, timer), name=name)
                 worker.add_done_callback(self._ended)
                 self._workers.append(worker)
-        about = fields(controllers=",".join(each.name for each in self._controllers), server=http.config.server)
-        LOGGER.info("started", extra=about)
+        names = ",".join(controller.name for controller in self._controllers)
+        LOGGER.info("started", extra=fields(controllers=names, server=http.config.server))
 
     async def _prepare(self, controller: Controller, backend: CachedBackend) -> None:
         api = Api(backend, manager=controller.name, guards=self.guards, writes=backend.writes)
@@ -171,7 +175,7 @@ class Manager:
         for kind, indexers in controller.indexes.items():
             for name, indexer in indexers.items():
                 backend.cache.view(kind).add_index(name, indexer)
-        # The ears first: the first list must be heard.
+        # Subscribe before the first list, so that no event is missed.
         loop.listen(backend.cache, namespaced=served.namespaced)
 
     async def _filled(self, backend: CachedBackend) -> None:
@@ -203,7 +207,7 @@ class Manager:
             await loop.run(request)
 
     def _ended(self, worker: asyncio.Task[None]) -> None:
-        """A worker that ends by itself is a bug of ours: better to stop than to go on with half the controllers."""
+        """Stop when a worker fails, which is a bug of kontend: better than to run with half the controllers."""
         if not worker.cancelled() and worker.exception() is not None:
             LOGGER.error("a worker ended", extra=fields(worker=worker.get_name()), exc_info=worker.exception())
             self._failure = ServiceUnavailable(f"the worker {worker.get_name()} ended: {worker.exception()}")
@@ -212,7 +216,7 @@ class Manager:
     # Stop
 
     async def stop(self) -> None:
-        """Finish what is under way, then end. May be called twice."""
+        """Wait for the reconciles in flight, then stop. May be called twice."""
         for loop in self._loops:
             loop.queue.close()
         if self._workers:
@@ -235,7 +239,7 @@ class Manager:
 
     @property
     def busy(self) -> bool:
-        """Whether a reconcile runs or waits for a worker; timers do not count."""
+        """True if a reconcile runs or waits for a worker; timers do not count."""
         return any(len(loop.queue) or loop.queue.active for loop in self._loops)
 
     def _unhealthy(self) -> str:
@@ -257,7 +261,7 @@ class Manager:
 
 
 class _Timer:
-    """Wakes the workers of a queue: when something is ready, and when a timer is due."""
+    """Wakes the workers of a queue when a request is ready and when a timer is due."""
 
     def __init__(self, loop: Loop, wake: asyncio.Event) -> None:
         self._wake = wake

@@ -25,7 +25,7 @@ _BURST: Final = 100
 
 
 def backoff(failures: int) -> float:
-    """The delay before the next try, in seconds, after so many failures before this one.
+    """Return the delay before the next attempt, in seconds, after this many earlier failures.
 
     >>> [backoff(n) for n in (0, 1, 2, 17, 18, 5000)]
     [0.005, 0.01, 0.02, 655.36, 1000.0, 1000.0]
@@ -44,7 +44,7 @@ class Rate:
         self._at = clock()
 
     def delay(self) -> float:
-        """Take a token, and say how long to wait for it."""
+        """Take a token, and return the seconds to wait for it."""
         now = self._clock()
         self._tokens = min(self._burst, self._tokens + (now - self._at) * self._rate) - 1
         self._at = now
@@ -52,13 +52,13 @@ class Rate:
 
 
 class Queue:
-    """Requests that wait for a worker."""
+    """The requests that wait for a worker."""
 
     def __init__(self, clock: Clock, *, rate: Rate | None = None) -> None:
         self._clock = clock
         self._rate = rate if rate is not None else Rate(clock)
         self._ready: deque[Request] = deque()
-        # What must be handed out (again), and what a worker holds. A key in both goes back when the worker is done.
+        # Requests to hand out (again), and requests that a worker holds. One in both returns when the worker is done.
         self._dirty: set[Request] = set()
         self._active: set[Request] = set()
         self._failures: dict[Request, int] = {}
@@ -69,7 +69,7 @@ class Queue:
         self._closed = False
         #: Called when a request became ready or a timer was set.
         self.on_change: Callable[[], None] = lambda: None
-        #: How many requests were added, counting only those that were not waiting already.
+        #: The number of requests added, not counting those that waited already.
         self.adds = 0
         self.retries = 0
 
@@ -107,11 +107,11 @@ class Queue:
         return delay
 
     def forget(self, request: Request) -> None:
-        """The request succeeded: its next failure is the first one."""
+        """Reset the backoff of a request that succeeded."""
         self._failures.pop(request, None)
 
     def failures(self, request: Request) -> int:
-        """How often a request failed since it last succeeded."""
+        """Return the number of failures of a request since it last succeeded."""
         return self._failures.get(request, 0)
 
     @property
@@ -120,7 +120,7 @@ class Queue:
         return list(self._failures)
 
     def take(self) -> Request | None:
-        """The next request, or None when nothing is ready. Call :meth:`done` when it has been worked on."""
+        """Return the next request, or None when none is ready. Call :meth:`done` when it has been processed."""
         self._ripen()
         if not self._ready:
             return None
@@ -130,42 +130,42 @@ class Queue:
         return request
 
     def done(self, request: Request) -> None:
-        """The worker is finished with a request; if it was added meanwhile, it is ready again."""
+        """Note that a worker has processed a request; if it was added meanwhile, it is ready again."""
         self._active.discard(request)
         if request in self._dirty:
             self._ready.append(request)
             self.on_change()
 
     def next_due(self) -> float | None:
-        """When the next timer is due, on the clock."""
+        """Return the time at which the next timer is due, on the clock."""
         while self._timers and self._due.get(self._timers[0][2]) != self._timers[0][0]:
             heapq.heappop(self._timers)
         return self._timers[0][0] if self._timers else None
 
     def close(self) -> None:
-        """Take nothing more: what waits is dropped, what is being worked on may finish."""
+        """Drop the waiting requests and accept no more; workers may finish theirs."""
         self._closed = True
-        for each in (self._ready, self._dirty, self._timers, self._due):
-            each.clear()
+        for requests in (self._ready, self._dirty, self._timers, self._due):
+            requests.clear()
         self.on_change()
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """True once the queue is closed."""
         return self._closed
 
     @property
     def active(self) -> int:
-        """How many requests are being worked on."""
+        """The number of requests that workers hold."""
         return len(self._active)
 
     def __len__(self) -> int:
-        """How many requests are ready now."""
+        """Return the number of requests that are ready."""
         self._ripen()
         return len(self._ready)
 
     def _ripen(self) -> None:
-        """Make ready what is due."""
+        """Move requests whose timers are due to the ready ones."""
         if not self._timers:
             return
         now = self._clock()

@@ -1,16 +1,16 @@
-"""Plans at work: begun, carried on after a crash, ended, superseded.
+"""Execution of plans: begin, continue after a crash, end, supersede.
 
 A reconcile calls :func:`execute` with the plan it would make now. The rules:
 
 - A plan is stored, locked, by the reconcile that makes it, and executed only by later ones. Of two reconciles that both
   see no plan, one is refused and finds the other's plan when it looks again.
-- Before a task begins, a locked write says so; before its command is repeated, the object is read from the server. So
-  no command begins for a plan that has been superseded or has ended, however stale the object in hand, and none before
-  the end of the task before it is stored. (Repeats are not counted in the plan: two processes that count each other out
-  would never end.)
+- Before a task begins, a locked write records that; before its command is repeated, the object is read from the
+  server. So no command begins for a plan that has been superseded or has ended, however stale the object in hand, and
+  none before the end of the task before it is stored. (Repeats are not counted in the plan: two
+  processes that count each other out would never end.)
 - A command may run again after a crash, with the same id; once its success is stored it does not.
 - A failed task is tried again not before a stored time, whatever wakes the reconcile up earlier.
-- A plan that has ended stays for one more reconcile, so that everybody can see how.
+- A plan that has ended stays for one more reconcile, so that others can see how it ended.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ AT_ONCE: Final = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a call of :func:`execute` did."""
+    """Result of :func:`execute`."""
 
     action: Literal["idle", "created", "superseded", "waiting", "completed", "failed", "kept", "cleared"]
     #: The plan as it is now, if there is one.
@@ -55,7 +55,7 @@ class Progress:
 
     @property
     def result(self) -> Result | None:
-        """What a reconcile may return."""
+        """The result for a reconcile to return."""
         return None if self.requeue_after is None else Result(requeue_after=self.requeue_after)
 
 
@@ -69,7 +69,7 @@ async def execute(
     phase_field: str = "phase",
     retry_failed_after: float = 30.0,
 ) -> Progress:
-    """Begin ``wanted``, or carry on with the plan that the object has.
+    """Begin ``wanted``, or continue the plan that the object has.
 
     ``wanted`` is the plan that the reconcile would make now, None if there is nothing to do. It is begun when there is
     no plan, or one that has ended, and it supersedes an active plan of another goal. ``tasks`` are all the task
@@ -86,7 +86,7 @@ async def execute(
 
 
 def retry_backoff(retry: int) -> int:
-    """Seconds to wait before the n-th retry of a task.
+    """Return the seconds to wait before the n-th retry of a task.
 
     >>> [retry_backoff(retry) for retry in range(1, 5)]
     [10, 20, 30, 30]
@@ -132,21 +132,21 @@ class _Execution:
         return read_plan(self.scope.get(self.field), f"status.{self.field}")
 
     def until(self, moment: str | None, after: float = 0.0) -> float:
-        """Seconds from now until ``after`` seconds past ``moment``; not more than zero when that is over."""
+        """Return the seconds until ``after`` seconds past ``moment``; zero or less when that has passed."""
         return seconds(moment) + after - seconds(self.api.now()) if moment else 0.0
 
     async def begin(
         self, wanted: Plan, action: Literal["created", "superseded"], former: StoredPlan | None = None
     ) -> Progress:
-        """Store a new plan and leave it at that: what is not stored must not be executed."""
+        """Store a new plan, and execute nothing: a plan must be stored before its first task."""
         await self.scope.store(self.field, wanted.begin(self.api.uuid()))
         return Progress(action, self.plan, former, AT_ONCE)
 
     async def advance(self) -> Progress:
-        """Carry on with the active plan until a task has to wait, or the plan has ended."""
+        """Continue the active plan until a task has to wait, or the plan has ended."""
         while True:
             plan = self.plan
-            assert plan is not None  # it was active, and only we hold it
+            assert plan is not None  # it was active, and this reconcile is the only one to change it
             index = next((at for at, task in enumerate(plan["tasks"]) if task["status"] != COMPLETE), None)
             if index is None:
                 self._end(plan, COMPLETE, plan["targetPhase"])
@@ -161,7 +161,7 @@ class _Execution:
                 return Progress("waiting", self.plan, requeue_after=wait)
 
     async def _step(self, index: int) -> float | None:
-        """Carry on with one task. Returns the seconds to wait for it, None when it is over."""
+        """Continue one task. Returns the seconds to wait for it, None when it has ended."""
         stored = self._task(index)
         wait = self.until(stored.get("notBefore"))
         if wait > 0:
@@ -186,7 +186,7 @@ class _Execution:
         return task.poll
 
     async def _begin_task(self, index: int) -> None:
-        """Make sure that the plan is still the object's, just before a command."""
+        """Verify, just before a command, that the object still has the plan."""
         stored = self._task(index)
         if stored["status"] == RUNNING:
             await self.scope.check_fresh()
@@ -196,7 +196,7 @@ class _Execution:
         await self._store()
 
     async def _store(self) -> None:
-        """Store how far the plan is, and make sure that all of it was kept: what is forgotten is done again."""
+        """Store the progress of the plan, and verify that the server kept all of it: lost progress is repeated work."""
         await self.scope.store(self.field, self.scope.get(self.field))
 
     async def _command(self, task: Task, run: Run, index: int) -> None:

@@ -1,8 +1,8 @@
 """Plans: several steps that must all happen once, in order, whatever crashes in between.
 
-A :class:`Plan` is what a reconcile wants to happen. When it is begun it becomes a plain dict in the status of the
-object (:class:`StoredPlan`): an id, and for each task an id derived from it, the frozen parameters and how far it got.
-Everything that must survive a crash is in there.
+A reconcile makes a :class:`Plan`. When it is begun it becomes a plain dict in the status of the object
+(:class:`StoredPlan`): an id, and for each task an id derived from it, the frozen parameters and its progress. The dict
+holds everything that must survive a crash.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class StoredTask(TypedDict):
     params: dict[str, Any]
     maxRetries: int
     retryCount: int
-    #: When its command last succeeded; until then it is called, after that only the status is.
+    #: The time at which its command succeeded; from then on only its status is queried.
     submittedAt: NotRequired[str]
-    #: It is not tried again before this time.
+    #: The time before which it is not tried again.
     notBefore: NotRequired[str]
     error: NotRequired[str]
 
@@ -54,16 +54,19 @@ class StoredPlan(TypedDict):
 
 
 class BadPlan(WrongObject):
-    """What the status has in the place of the plan is not one."""
+    """The status holds something else in the place of the plan."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What should happen, in order.
+    """Tasks to execute in order.
 
-    ``goal`` says in a few words what for (an image, a hash of the spec): a plan is superseded by one with another goal,
-    and by no other. ``target_phase`` becomes the phase of the object when all is done, ``failed_phase`` when a task has
-    failed for good; without a failed phase, the same goal is tried again later with a new plan.
+    ``goal`` identifies the purpose (an image, a hash of the spec): a plan is superseded by one with another goal, and
+    by no other. ``target_phase`` becomes the phase of the object when all tasks are complete, ``failed_phase`` when a
+    task has failed for good; without a failed phase, the same goal is tried again later with a new plan.
+
+    >>> Plan([Task()], goal="app:2", target_phase="Running").begin("7c2f")["tasks"][0]["status"]
+    'Pending'
     """
 
     tasks: Sequence[Task]
@@ -72,16 +75,16 @@ class Plan:
     failed_phase: str = ""
 
     def __post_init__(self) -> None:
-        if isinstance(self.tasks, (str, Mapping)) or not all(isinstance(each, Task) for each in self.tasks):
+        if isinstance(self.tasks, (str, Mapping)) or not all(isinstance(task, Task) for task in self.tasks):
             raise WrongObject(f"Plan: expected a list of tasks, found {self.tasks!r}")
         if not self.tasks:
-            raise WrongObject("Plan: a plan needs at least one task; where there is nothing to do, want no plan (None)")
+            raise WrongObject("Plan: a plan needs at least one task; if there is nothing to do, pass None")
         for name in ("goal", "target_phase", "failed_phase"):
             if not isinstance(getattr(self, name), str):
                 raise WrongObject(f"Plan: {name}: expected text, found {getattr(self, name)!r}")
 
     def begin(self, plan_id: str) -> StoredPlan:
-        """The plan as it is stored when it is new."""
+        """Return the plan as it is stored when it is new."""
         return {
             "id": plan_id,
             "phase": ACTIVE,
@@ -103,9 +106,10 @@ class Plan:
 
 
 def task_id(plan_id: str, type: str, index: int) -> str:
-    """The id of a task: the same for the same place in the same plan, and never that of another plan.
+    """Return the id of a task: the same for the same index in the same plan, and never that of another plan.
 
-    Readable, and fit for a name. Not a hash: whoever sees it (a reader, an explorer that renames ids) can see the plan.
+    It is readable and fit for a name. It is not a hash, so that readers, and an explorer that renames uuids, recognize
+    the id of the plan in it.
 
     >>> task_id("7c2f", "set-image", 0)
     '7c2f-0-set-image'
@@ -113,30 +117,30 @@ def task_id(plan_id: str, type: str, index: int) -> str:
     return f"{plan_id}-{index}-{type}"
 
 
-def read_plan(found: Any, where: str) -> StoredPlan | None:
-    """The plan that the status has, or None; raises :class:`BadPlan` for anything else."""
-    if found is None:
+def read_plan(value: Any, path: str) -> StoredPlan | None:
+    """Return the plan in the status, or None; raises :class:`BadPlan` for anything else."""
+    if value is None:
         return None
     if (
-        not isinstance(found, dict)
-        or not _texts(found, "id", "phase")
-        or found["phase"] not in (ACTIVE, COMPLETE, FAILED)
-        or not isinstance(found.get("tasks"), list)
+        not isinstance(value, dict)
+        or not _texts(value, "id", "phase")
+        or value["phase"] not in (ACTIVE, COMPLETE, FAILED)
+        or not isinstance(value.get("tasks"), list)
     ):
-        raise BadPlan(f"{where}: expected a plan with id, phase and tasks, found {found!r}")
+        raise BadPlan(f"{path}: expected a plan with id, phase and tasks, found {value!r}")
     for name in ("goal", "targetPhase", "failedPhase"):
-        if not isinstance(found.setdefault(name, ""), str):
-            raise BadPlan(f"{where}.{name}: expected text, found {found[name]!r}")
-    for index, task in enumerate(found["tasks"]):
+        if not isinstance(value.setdefault(name, ""), str):
+            raise BadPlan(f"{path}.{name}: expected text, found {value[name]!r}")
+    for index, task in enumerate(value["tasks"]):
         if not isinstance(task, dict) or not _texts(task, "type", "id", "status"):
-            raise BadPlan(f"{where}.tasks[{index}]: expected a task with type, id and status, found {task!r}")
+            raise BadPlan(f"{path}.tasks[{index}]: expected a task with type, id and status, found {task!r}")
         if not isinstance(task.setdefault("params", {}), dict):
-            raise BadPlan(f"{where}.tasks[{index}].params: expected an object, found {task['params']!r}")
+            raise BadPlan(f"{path}.tasks[{index}].params: expected an object, found {task['params']!r}")
         for name in ("maxRetries", "retryCount"):
             if not isinstance(task.setdefault(name, 0), int):
-                raise BadPlan(f"{where}.tasks[{index}].{name}: expected a number, found {task[name]!r}")
-    return cast(StoredPlan, found)
+                raise BadPlan(f"{path}.tasks[{index}].{name}: expected a number, found {task[name]!r}")
+    return cast(StoredPlan, value)
 
 
-def _texts(found: Mapping[str, Any], *names: str) -> bool:
-    return all(isinstance(found.get(name), str) and found[name] for name in names)
+def _texts(value: Mapping[str, Any], *names: str) -> bool:
+    return all(isinstance(value.get(name), str) and value[name] for name in names)

@@ -1,7 +1,7 @@
 """The steps of a plan, as users write them.
 
 A task has a command and a query. ``execute`` is the command: it may be called again after a crash, always with the
-same ``run.id``, and must then do nothing twice. ``status`` is the query: it says whether the work is done. A task's
+same ``run.id``, and must be idempotent. ``status`` is the query: is the work complete? A task's
 parameters are the fields of its dataclass; they are stored in the plan as JSON when the plan is made, and never change
 after that.
 """
@@ -30,33 +30,33 @@ _CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 class TaskFailed(Exception):
-    """The task did not work out. It is tried again, with backoff, as often as its ``max_retries`` says."""
+    """The task failed. It is tried again, with backoff, up to ``max_retries`` times."""
 
 
 class TerminalError(Exception):
-    """The task cannot work out: the plan fails at once."""
+    """The task can never succeed: the plan fails at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a task is given: one attempt at one step of one plan."""
+    """One attempt at one task of one plan."""
 
     api: Api
     #: The status of the object that has the plan, for functions that write it, such as ``sync_child``.
     scope: StatusScope
-    #: Derived from the plan, the place and the type of the task: the same at every attempt, another in another plan.
+    #: Derived from the plan, the index and the type of the task: the same at every attempt, another in another plan.
     id: str
-    #: How often the task has failed before.
+    #: The number of attempts that failed.
     retry: int = 0
 
     @property
     def uuid(self) -> str:
-        """The id as a uuid, for those who want one."""
+        """The id as a uuid."""
         return str(uuid5(_TASK_IDS, self.id))
 
     @property
     def obj(self) -> Object:
-        """The object that has the plan. What a task changes in its status is stored together with the task's end."""
+        """The object that has the plan. Changes of its status are stored in the same patch as the end of the task."""
         return self.scope.obj
 
 
@@ -72,9 +72,9 @@ class Task:
 
     #: The name under which a plan stores the task; made from the class name unless given.
     type: ClassVar[str] = ""
-    #: How often it is tried again after it failed.
+    #: The number of retries after a failure.
     max_retries: ClassVar[int] = 0
-    #: Seconds between two looks at its status.
+    #: Seconds between two queries of its status.
     poll: ClassVar[float] = 5.0
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -83,26 +83,26 @@ class Task:
             cls.type = _CAPITAL.sub("-", cls.__name__).lower()
 
     async def execute(self, run: Run) -> None:
-        """Do it. Idempotent: ``run.id`` tells whether it was done before. Raise to be called again later."""
+        """Carry out the command. It must be idempotent (``run.id`` identifies it); raise to be called again later."""
 
     async def status(self, run: Run) -> TaskStatus:  # noqa: ARG002 - for those who override it
-        """Whether it is done; raise :class:`TaskFailed` if it failed. By default it is done when ``execute`` is."""
+        """Query the progress; raise :class:`TaskFailed` if it failed. By default it is complete when ``execute`` is."""
         return COMPLETE
 
     def params(self) -> dict[str, Any]:
-        """What must be stored to make this task again."""
+        """Return the parameters to store, from which the task can be made again."""
         if not dataclasses.is_dataclass(self):
             return {}
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        params: dict[str, Any] = parse_json(canonical(values))[0]  # only JSON can be stored, and this says what is not
+        params: dict[str, Any] = parse_json(canonical(values))[0]  # only JSON can be stored; this refuses the rest
         return params
 
 
 def make_task(types: Mapping[str, type[Task]], name: str, params: Mapping[str, Any]) -> Task:
-    """The task that was stored under a type, with these parameters; raises :class:`TerminalError` if there is none."""
+    """Make the task of a type with stored parameters. Raises :class:`TerminalError` for an unknown type."""
     if name not in types:
         known = ", ".join(sorted(types)) or "none"
-        raise TerminalError(f"no task of type {name!r} is known here (known: {known})")
+        raise TerminalError(f"unknown task type {name!r} (known: {known})")
     try:
         return types[name](**params)
     except Exception as error:
@@ -110,11 +110,11 @@ def make_task(types: Mapping[str, type[Task]], name: str, params: Mapping[str, A
 
 
 def task_types(tasks: Any) -> dict[str, type[Task]]:
-    """Task classes by the name they are stored under."""
+    """Return task classes by the type under which they are stored."""
     types: dict[str, type[Task]] = {}
-    for each in tasks:
-        if not isinstance(each, type) or not issubclass(each, Task):
-            raise WrongObject(f"tasks: expected Task classes, found {each!r}")
-        if types.setdefault(each.type, each) is not each:
-            raise WrongObject(f"tasks: {each.__name__} and {types[each.type].__name__} are both of type {each.type!r}")
+    for cls in tasks:
+        if not isinstance(cls, type) or not issubclass(cls, Task):
+            raise WrongObject(f"tasks: expected Task classes, found {cls!r}")
+        if types.setdefault(cls.type, cls) is not cls:
+            raise WrongObject(f"tasks: {cls.__name__} and {types[cls.type].__name__} are both of type {cls.type!r}")
     return types

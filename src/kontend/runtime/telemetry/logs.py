@@ -1,6 +1,6 @@
-"""Logs that a person and a program can read: a sentence, and fields beside it.
+"""Structured logs: a message, and fields beside it.
 
-The standard ``logging`` does the work; here are only two formatters and the way to attach fields:
+The standard ``logging`` does the work; this module adds two formatters and a way to attach fields:
 
     logger.info("reconciled", extra=fields(controller="widgets", request="default/a"))
 """
@@ -19,7 +19,7 @@ LOGGER = logging.getLogger("kontend")
 
 
 def fields(**values: Any) -> dict[str, Any]:
-    """The ``extra`` of a log call that carries fields."""
+    """Return the ``extra`` argument of a log call that carries fields."""
     return {"fields": values}
 
 
@@ -27,7 +27,7 @@ class JsonFormatter(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the line."""
         entry = {
             "time": _time(record),
             "level": record.levelname.lower(),
@@ -44,7 +44,7 @@ class TextFormatter(logging.Formatter):
     """``time LEVEL message  field=value``; a traceback follows on lines of its own."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the line."""
         values = " ".join(f"{name}={_quoted(value)}" for name, value in getattr(record, "fields", {}).items())
         line = f"{_time(record)} {record.levelname:<7} {record.getMessage()}"
         line = f"{line}  {values}" if values else line
@@ -55,7 +55,7 @@ FORMATS = {"json": JsonFormatter, "text": TextFormatter}
 
 
 def configure(format: str = "text", *, level: int = logging.INFO, stream: TextIO | None = None) -> logging.Handler:
-    """Let the runtime log to ``stream`` (standard error unless given). Returns the handler, to be removed again."""
+    """Log to ``stream`` (standard error unless given). Returns the handler, for the caller to remove."""
     handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
     handler.setFormatter(FORMATS[format]())
     LOGGER.addHandler(handler)

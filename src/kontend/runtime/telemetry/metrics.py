@@ -1,4 +1,4 @@
-"""Numbers about what the runtime does, in the text format of Prometheus.
+"""Metrics of the runtime, in the text format of Prometheus.
 
 The names are controller-runtime's, so that existing dashboards and alerts fit. A registry belongs to one manager: there
 is no global state.
@@ -26,25 +26,25 @@ class Metric:
         self.values: dict[Labels, float] = {}
 
     def add(self, amount: float = 1, **labels: str) -> None:
-        """Count."""
+        """Add to the value."""
         key = tuple(sorted(labels.items()))
         self.values[key] = self.values.get(key, 0) + amount
 
     def set(self, value: float, **labels: str) -> None:
-        """Say what the value is now."""
+        """Set the value."""
         self.values[tuple(sorted(labels.items()))] = value
 
     def get(self, **labels: str) -> float:
-        """The value now."""
+        """Return the value."""
         return self.values.get(tuple(sorted(labels.items())), 0)
 
     def lines(self) -> list[str]:
-        """The samples."""
+        """Return the samples."""
         return [f"{self.name}{_labels(labels)} {_number(value)}" for labels, value in sorted(self.values.items())]
 
 
 class Histogram(Metric):
-    """How often a duration fell below each of some bounds."""
+    """Counts of durations, by upper bounds."""
 
     def __init__(self, name: str, help: str, bounds: Sequence[float] = _BUCKETS) -> None:
         super().__init__(name, help, "histogram")
@@ -59,7 +59,7 @@ class Histogram(Metric):
         self.values[key] = self.values.get(key, 0) + seconds
 
     def lines(self) -> list[str]:
-        """The samples."""
+        """Return the samples."""
         lines = []
         for labels, counts in sorted(self.counts.items()):
             total = 0
@@ -73,12 +73,12 @@ class Histogram(Metric):
 
 
 class Metrics:
-    """All numbers of one manager."""
+    """The metrics of one manager."""
 
     def __init__(self) -> None:
         self.reconciles = Metric("controller_runtime_reconcile_total", "Reconciles, by result.", "counter")
         self.errors = Metric("controller_runtime_reconcile_errors_total", "Reconciles that failed.", "counter")
-        self.seconds = Histogram("controller_runtime_reconcile_time_seconds", "How long reconciles took.")
+        self.seconds = Histogram("controller_runtime_reconcile_time_seconds", "Duration of reconciles.")
         self.active = Metric("controller_runtime_active_workers", "Reconciles that run now.", "gauge")
         self.depth = Metric("workqueue_depth", "Requests that wait.", "gauge")
         self.adds = Metric("workqueue_adds_total", "Requests that were queued.", "counter")
@@ -88,14 +88,14 @@ class Metrics:
         self.events = Metric("kontend_cache_events_total", "Events seen by the cache, by kind.", "counter")
         self.versions = Metric("kontend_cache_resource_version", "The version the cache has seen, by kind.", "gauge")
         self.leader = Metric("leader_election_master_status", "1 while this process is the leader.", "gauge")
-        self.refused = Metric("kontend_guard_refusals_total", "What a guard refused or delayed, by guard.", "counter")
-        #: Called before the numbers are shown, to bring the gauges up to date.
+        self.refused = Metric("kontend_guard_refusals_total", "Calls refused or delayed, by guard.", "counter")
+        #: Called before the metrics are read, to update the gauges.
         self.refresh: list[Callable[[], None]] = []
 
     def text(self) -> str:
-        """Everything, as Prometheus reads it."""
-        for each in self.refresh:
-            each()
+        """Return all metrics in the text format."""
+        for update in self.refresh:
+            update()
         lines: list[str] = []
         for metric in vars(self).values():
             if isinstance(metric, Metric):

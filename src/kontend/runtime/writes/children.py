@@ -1,15 +1,15 @@
 """One child of a parent, tracked by name and uid in the parent's status.
 
-The name says where the child is, the uid says which one it is. What goes wrong without care: a child that was just made
-is deleted because the parent's status, or a cache, still names the one before; a delete by name hits another object; a
-stranger of the same name is taken over. :func:`sync_child` has four rules against that.
+The name locates the child, the uid identifies it. Typical bugs: a child that was just created is deleted because the
+parent's status, or a cache, still names its predecessor; a delete by name hits another object; an unrelated object of
+the same name is adopted. :func:`sync_child` follows four rules against that.
 
 - It never reads a cache. The steady state is one server-side apply that carries the tracked uid: it can neither create
-  nor touch another object than the tracked one.
-- What the parent controls (by uid) is the parent's, whatever the status says: it is tracked again, never deleted.
-- Before it creates, takes over or deletes, it reads the parent from the server. If that is not the version in hand, the
-  parent is stale and nothing is done. Deletes and takeovers carry uid and version of what was read.
-- What has happened is stored in the parent's status, locked, before anything else is done.
+  an object nor change another one than the tracked child.
+- An object that the parent controls (by uid) is its child, whatever the status says: it is tracked again, not deleted.
+- Before it creates, adopts or deletes, it reads the parent from the server. If that is not the version in hand, the
+  parent is stale and nothing is done. Deletes and adoptions carry uid and version of the object that was read.
+- Each effect is stored in the parent's status, locked, before the next one.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from kontend.runtime.writes.snapshot import WrongObject
 
 Impostor = Literal["replace", "adopt", "refuse"]
 Action = Literal[
-    "created",  # there was none
-    "recreated",  # the tracked one was gone
-    "adopted",  # it was there, and nobody controlled it
-    "tracked",  # it was there and the parent's own, but the status did not say so
-    "applied",  # the tracked one is there and has what was desired
+    "created",  # there was no child
+    "recreated",  # the tracked child was gone
+    "adopted",  # it existed without a controller
+    "tracked",  # the parent controlled it, but did not track it
+    "applied",  # the tracked child is as desired
     "replacing",  # an impostor was deleted: call again
     "removing",  # the child was deleted: call again
-    "terminating",  # the child is on its way out: call again
+    "terminating",  # the child is being deleted: call again
     "removed",  # the child is gone
-    "released",  # the child is there, but the parent does not control it any more
-    "skipped",  # the parent is being deleted: nothing is made for it
+    "released",  # the child exists, but the parent no longer controls it
+    "skipped",  # the parent is being deleted
 ]
 
 _IN_A_MOMENT = 1.0
@@ -49,36 +49,36 @@ _LATER = 5.0
 
 
 class ForeignChild(Exception):
-    """An object of the child's name is there and is not the parent's to take."""
+    """An object of the child's name belongs to another controller, or is not the tracked child."""
 
     def __init__(self, child: Object) -> None:
-        #: The object that is in the way.
+        #: The object of that name.
         self.child = child
         #: The reference to its controller, if it has one.
         self.controller = controller_of(child)
-        by = self.controller
-        whose = "not the tracked one"
-        if by is not None:
-            whose = f"controlled by {by.get('kind')} {by.get('name')!r} (uid {by.get('uid')})"
-        super().__init__(f"{kind_of(child)} {key_of(child)} is {whose} and was not touched")
+        owner = self.controller
+        reason = "not the tracked child"
+        if owner is not None:
+            reason = f"controlled by {owner.get('kind')} {owner.get('name')!r} (uid {owner.get('uid')})"
+        super().__init__(f"{kind_of(child)} {key_of(child)} is {reason} and was not changed")
 
 
 @dataclass(frozen=True, slots=True)
 class ChildOutcome:
-    """What became of a child."""
+    """Result of :func:`sync_child` and :func:`remove_child`."""
 
     action: Action
-    #: The child as the server has just answered it, where there is one.
+    #: The child as the server returned it, if there is one.
     child: Object | None = None
 
     @property
     def settled(self) -> bool:
-        """Whether the child is as desired; if not, sync again after ``result`` says so."""
+        """True if the child is as desired; otherwise sync again when ``result`` says."""
         return self.action in ("created", "recreated", "adopted", "tracked", "applied")
 
     @property
     def observed(self) -> bool:
-        """Whether the child's own controller has seen what was last applied, so that its status is about that."""
+        """True if the child's own controller has observed the generation that was last applied."""
         if not self.settled or self.child is None:
             return False
         seen = (self.child.get("status") or {}).get("observedGeneration")
@@ -86,7 +86,7 @@ class ChildOutcome:
 
     @property
     def result(self) -> Result | None:
-        """What a reconcile may return: to come back when there is something left to do."""
+        """The result for a reconcile to return: it runs again if something is left to do."""
         if self.action in ("replacing", "removing"):
             return Result(requeue_after=_IN_A_MOMENT)
         return Result(requeue_after=_LATER) if self.action == "terminating" else None
@@ -101,12 +101,12 @@ async def sync_child(
     paused: bool = False,
     impostor: Impostor = "replace",
 ) -> ChildOutcome:
-    """Make the child of ``parent`` what ``desired`` says, and keep its name and uid at ``field`` of its status.
+    """Bring the child of ``parent`` to ``desired``, and track its name and uid at ``field`` of the parent's status.
 
-    ``desired`` holds only what the parent wants; defaults and what others set stay. ``paused`` asks for no replicas,
-    and back for those of ``desired``. An ``impostor`` has the child's name, another uid than the tracked one and no
-    controller: it is replaced (deleted now, made anew by the next call), adopted or refused. Raises
-    :class:`ForeignChild` for what somebody else controls and :class:`StaleObject` when the parent was not fresh.
+    ``desired`` holds only the fields that the parent sets; defaults and fields of others stay. ``paused`` sets the
+    replicas to 0, and back to those of ``desired``. An ``impostor`` has the child's name, another uid than the tracked
+    one and no controller: it is replaced (deleted now, created by the next call), adopted or refused. Raises
+    :class:`ForeignChild` for an object of another controller and :class:`StaleObject` when the parent was stale.
     """
     scope = scope_of(api, parent)
     wanted = _wanted(api, scope.obj, desired, paused)
@@ -126,7 +126,7 @@ async def sync_child(
         try:
             return _applied("applied", await _apply(api, wanted, uid=tracked.uid))
         except (Conflict, Invalid) as refused:
-            # No object of that uid, or a reason of its own: only the server can tell.
+            # No object of that uid, or another reason: read the object to find out.
             live = await _find(api, wanted)
             if live is not None and live["metadata"]["uid"] == tracked.uid:
                 raise _reason(live, scope.obj, refused) from refused
@@ -138,7 +138,7 @@ async def sync_child(
     if live["metadata"].get("deletionTimestamp"):
         return ChildOutcome("terminating", live)
     if is_controlled_by(live, scope.obj):
-        # With the version, too: another instance may have applied what it wants since.
+        # With the version, too: another instance may have applied something else since.
         child = await _apply(api, wanted, uid=live["metadata"]["uid"], version=live["metadata"]["resourceVersion"])
         await _track(scope, field, child)
         return _applied("tracked", child)
@@ -162,10 +162,10 @@ async def remove_child(
     field: str = "child",
     propagation: str | None = None,
 ) -> ChildOutcome:
-    """Delete the child of ``parent`` and forget it once it is gone; ``child`` needs apiVersion, kind and name.
+    """Delete the child of ``parent``, and stop tracking it once it is gone; ``child`` needs apiVersion, kind and name.
 
-    Only what the parent controls is deleted, tracked or not, with uid and version of what was read. What it does not
-    control any more is released: forgotten and left alone.
+    Only an object that the parent controls is deleted, tracked or not, by the uid and version that were read. A child
+    that the parent no longer controls is released: it stays, and is not tracked any more.
     """
     scope = scope_of(api, parent)
     tracked = _tracked(scope, field)
@@ -196,7 +196,7 @@ async def _remove(
 
 async def _delete(api: Api, live: Object, propagation: str | None) -> None:
     uid, version = live["metadata"]["uid"], live["metadata"]["resourceVersion"]
-    with suppress(NotFound):  # somebody was faster
+    with suppress(NotFound):  # it is gone already
         await api.delete(live, uid=uid, resource_version=version, propagation=propagation)
 
 
@@ -229,28 +229,29 @@ async def _track(scope: StatusScope, field: str, child: Object) -> None:
 def _tracked(scope: StatusScope, field: str) -> _Tracked | None:
     if not isinstance(field, str) or not all(field.split(".")):
         raise WrongObject(f"field: expected a path below the status such as 'child' or 'children.web', found {field!r}")
-    found = scope.get(field)
-    if found is None:
+    value = scope.get(field)
+    if value is None:
         return None
-    if not isinstance(found, dict) or not all(isinstance(found.get(key), str) for key in ("name", "uid")):
-        raise WrongObject(f"status.{field}: expected the name and uid of a child, found {found!r}")
-    return _Tracked(found["name"], found["uid"]) if found["uid"] else None
+    if not isinstance(value, dict) or not all(isinstance(value.get(key), str) for key in ("name", "uid")):
+        raise WrongObject(f"status.{field}: expected the name and uid of a child, found {value!r}")
+    return _Tracked(value["name"], value["uid"]) if value["uid"] else None
 
 
 def _reason(live: Object, parent: Object, refused: ApiError) -> Exception:
-    """Why the tracked child could not be applied: taken by another controller, or what the server says."""
+    """Return the error for a tracked child that the server refused: it has another controller, or the server's own."""
     if controller_of(live) is not None and not is_controlled_by(live, parent):
         return ForeignChild(live)
     return refused
 
 
 def _wanted(api: Api, parent: Object, desired: Any, paused: bool) -> Object:
-    """What is applied: ``desired``, controlled by the parent, without replicas when paused."""
+    """Return the object to apply: ``desired``, controlled by the parent, without replicas when paused."""
     wanted = _addressed(api, parent, desired, "sync_child")
     for key in ("uid", "resourceVersion", "managedFields"):
         if key in wanted["metadata"]:
             raise WrongObject(
-                f"sync_child: desired has metadata.{key}; say only what the child should be, not what was read"
+                f"sync_child: desired has metadata.{key}; pass the fields that the parent sets, not an object that "
+                "was read"
             )
     set_controller_reference(parent, wanted)
     if paused:
@@ -261,7 +262,7 @@ def _wanted(api: Api, parent: Object, desired: Any, paused: bool) -> Object:
 
 
 def _addressed(api: Api, parent: Object, child: Any, caller: str) -> Object:
-    """A copy of a child in the parent's namespace, if it says enough to be found."""
+    """Return a copy of a child in the parent's namespace; refuse one without a name or a kind."""
     metadata = child.get("metadata") if isinstance(child, dict) else None
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
         raise WrongObject(f"{caller}: expected a child with apiVersion, kind and metadata.name, found {child!r}")

@@ -1,9 +1,9 @@
 """Conditions: a list in the status that several controllers write, each its own types.
 
-``set_condition`` changes one type in memory. ``patch_conditions`` writes the caller's types and nobody else's: the
-list goes over the wire whole, so the patch is locked, and when it is refused the list is read from the server (never
-from the cache that was stale a moment ago) and merged by type. What a condition says about a generation stays what the
-reconcile saw: merging onto a newer object does not make the observation newer.
+``set_condition`` changes one type in memory. ``patch_conditions`` writes the caller's types and no others: a merge
+patch sends the whole list, so the patch is locked, and when it is refused the list is read from the server (never from
+the cache, which has just proved stale) and merged by type. The observed generation stays the one that the reconcile
+read: to merge onto a newer object does not make the observation newer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STATUSES = ("True", "False", "Unknown")
 
 
 def condition(type: str, status: ConditionStatus, reason: str, message: str = "") -> dict[str, Any]:
-    """A condition as :func:`patch_conditions` takes it: what it says, without times.
+    """Return a condition as :func:`patch_conditions` takes it, without times.
 
     >>> condition("Ready", True, "AllUp")
     {'type': 'Ready', 'status': 'True', 'reason': 'AllUp', 'message': ''}
@@ -42,12 +42,20 @@ def condition(type: str, status: ConditionStatus, reason: str, message: str = ""
 
 
 def get_condition(obj: Mapping[str, Any], type: str) -> dict[str, Any] | None:
-    """The condition of a type, or None."""
+    """Return the condition of a type, or None.
+
+    >>> get_condition({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, "Ready")
+    {'type': 'Ready', 'status': 'True'}
+    """
     return find_condition(_conditions(obj), type)
 
 
 def is_true(obj: Mapping[str, Any], type: str) -> bool:
-    """Whether a condition is there and says True."""
+    """Return True if an object has a condition of this type with the status ``True``.
+
+    >>> is_true({"status": {"conditions": [{"type": "Ready", "status": "False"}]}}, "Ready")
+    False
+    """
     return is_condition_true(_conditions(obj), type)
 
 
@@ -61,7 +69,7 @@ def set_condition(
     now: str,
     observed_generation: int | None = None,
 ) -> bool:
-    """Set a condition in memory. Returns whether that changed anything.
+    """Set a condition in memory. Returns False if that changed nothing.
 
     The transition time changes only when the status does. ``observedGeneration`` is the generation of ``obj`` as it was
     read, unless given: pass it when ``obj`` has been written since, because the answer may hold a newer spec.
@@ -89,7 +97,12 @@ def set_condition(
 
 
 def remove_condition(obj: Object, type: str) -> bool:
-    """Remove a condition in memory. Returns whether it was there."""
+    """Remove a condition in memory. Returns False if it was not there.
+
+    >>> widget = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    >>> remove_condition(widget, "Ready"), remove_condition(widget, "Ready")
+    (True, False)
+    """
     before = _conditions(obj)
     after = without_condition(before, type)
     if len(after) == len(before):
@@ -101,17 +114,16 @@ def remove_condition(obj: Object, type: str) -> bool:
 async def patch_conditions(
     api: Api, obj: Object, conditions: Iterable[Mapping[str, Any]], *, attempts: int = 5
 ) -> bool:
-    """Write these conditions of ``obj`` and leave all others as they are on the server. Returns whether it wrote.
+    """Write these conditions of ``obj`` and leave all others as they are. Returns False if nothing was sent.
 
     ``conditions`` are dicts with type, status, reason and message; times and the generation are filled in. ``obj``
     must be as it was read: conditions that are in it already are taken to be stored. When the patch is refused because
-    somebody else wrote, the conditions are merged by type into what the server has, at most ``attempts`` times in all;
-    then the conflict is raised. A verdict of ours about a newer generation, which the server may have by then, is not
-    replaced. ``obj`` then has the conditions, but keeps the version that was read: the rest of it has not been looked
-    at again.
+    of another writer, the conditions are merged by type into those of the server, at most ``attempts`` times in all;
+    then the conflict is raised. A condition that observed a newer generation is not replaced. ``obj`` then has the
+    conditions, but keeps the version that was read: the rest of it has not been read again.
     """
     before = Snapshot.of(obj, "patch_conditions")
-    wanted = [_complete(each, before.generation) for each in _listed(conditions)]
+    wanted = [_complete(given, before.generation) for given in _listed(conditions)]
     now = api.now()
     base, target = before, obj
     for attempt in range(1, max(attempts, 1) + 1):
@@ -127,7 +139,7 @@ async def patch_conditions(
             target = await api.live.get(str(kind_of(obj)), key_of(obj))
             base = Snapshot.of(target, "patch_conditions")
             if target["metadata"].get("uid") != before.content["metadata"].get("uid"):
-                raise refused  # the object of that name is another one now
+                raise refused  # the object was deleted and created again
             continue
         if target is not obj:
             _show(obj, target)
@@ -144,20 +156,20 @@ def _show(obj: Object, written: Mapping[str, Any]) -> None:
 
 
 def _merged(old: list[dict[str, Any]], wanted: Iterable[Mapping[str, Any]], now: str) -> list[dict[str, Any]]:
-    """The list with each wanted condition in the place of the one of its type, or at the end."""
+    """Return the list with each wanted condition in the place of the one of its type, or at the end."""
     merged = list(old)
-    for each in wanted:
-        index = next((at for at, one in enumerate(merged) if one.get("type") == each["type"]), None)
+    for new in wanted:
+        index = next((at for at, entry in enumerate(merged) if entry.get("type") == new["type"]), None)
         if index is None:
-            merged.append({**each, "lastTransitionTime": each.get("lastTransitionTime") or now})
+            merged.append({**new, "lastTransitionTime": new.get("lastTransitionTime") or now})
             continue
-        there = merged[index]
-        if _observed(there) > _observed(each) > 0:
+        current = merged[index]
+        if _observed(current) > _observed(new) > 0:
             continue
-        changed = there.get("status") != each["status"]
-        moment = (each.get("lastTransitionTime") or now) if changed else there.get("lastTransitionTime") or now
-        kept = {name: value for name, value in there.items() if name != "observedGeneration"}
-        merged[index] = {**kept, **each, "lastTransitionTime": moment}
+        changed = current.get("status") != new["status"]
+        moment = (new.get("lastTransitionTime") or now) if changed else current.get("lastTransitionTime") or now
+        kept = {name: value for name, value in current.items() if name != "observedGeneration"}
+        merged[index] = {**kept, **new, "lastTransitionTime": moment}
     return merged
 
 
@@ -169,8 +181,8 @@ def _observed(condition: Mapping[str, Any]) -> int:
 def _complete(given: Any, generation: int | None) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise WrongObject(f"patch_conditions: expected conditions, dicts with type, status and reason, found {given!r}")
-    said = [given.get(name, "") for name in ("type", "status", "reason", "message")]
-    wanted = condition(*said)
+    values = [given.get(name, "") for name in ("type", "status", "reason", "message")]
+    wanted = condition(*values)
     if generation:
         wanted["observedGeneration"] = generation
     rest = {name: value for name, value in given.items() if name not in ("type", "status", "reason", "message")}
@@ -188,7 +200,7 @@ def _conditions(obj: Mapping[str, Any]) -> list[dict[str, Any]]:
     conditions = status.get("conditions") if isinstance(status, Mapping) else None
     if conditions is None:
         return []
-    if not isinstance(conditions, list) or not all(isinstance(each, dict) for each in conditions):
+    if not isinstance(conditions, list) or not all(isinstance(entry, dict) for entry in conditions):
         raise WrongObject(f"status.conditions: expected a list of conditions, found {conditions!r}")
     return list(conditions)
 

@@ -2,7 +2,7 @@
 
 ``metadata.finalizers`` is one list that many write, and a merge patch replaces it whole. Send the change with
 :func:`~kontend.runtime.writes.spec.mutate_spec`, which locks the patch: from a stale snapshot it is refused, where an
-unlocked one would remove what somebody else had added (``foregroundDeletion``, say).
+unlocked one would remove a finalizer that another controller had added (``foregroundDeletion``, say).
 
     await mutate_spec(api, widget, lambda obj: add_finalizer(obj, "example.com/data"))
 """

@@ -22,10 +22,10 @@ from kontend.runtime.writes.snapshot import WrongObject, metadata_of
 
 
 class AlreadyOwned(Exception):
-    """The object has another controller, and there can be only one."""
+    """The object has another controller, and an object has at most one."""
 
     def __init__(self, obj: Mapping[str, Any], controller: Mapping[str, Any]) -> None:
-        #: The reference to the controller that the object has.
+        #: The reference to the present controller.
         self.controller = dict(controller)
         name = (obj.get("metadata") or {}).get("name")
         super().__init__(

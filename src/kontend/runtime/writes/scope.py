@@ -1,9 +1,9 @@
 """A reconcile with one status write.
 
 :class:`StatusScope` takes a snapshot of the object once, lets the reconcile change the status in memory, and sends all
-of it as one locked patch at the end, also when the reconcile returns early or raises. What must be stored before the
-next side effect (a tracked child, a plan) is flushed earlier through the same scope, which then goes on from the
-answer: the lock is never one of a version that the reconcile itself has replaced.
+changes as one locked patch at the end, also when the reconcile returns early or raises. Changes that must be stored
+before the next side effect (a tracked child, a plan) are flushed earlier through the same scope, which continues from
+the response: the lock never names a version that the reconcile itself has replaced.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _CALLER = "StatusScope"
 
 
 class NotStored(ApiError):
-    """A status field that the server did not keep: the schema of the kind does not have it."""
+    """The server did not keep a status field: the schema of the kind does not have it."""
 
 
 class StaleObject(Conflict):
-    """The object has changed since it was read, so nothing was done for it. Read it again."""
+    """The object has changed since it was read, so nothing was done. Read it again."""
 
 
 class StatusScope:
@@ -37,15 +37,15 @@ class StatusScope:
 
     Inside, change ``obj["status"]`` (or ``scope.status``, the same dict) and nothing else of ``obj``. Functions that
     write the object (:func:`mutate_spec`, :func:`sync_child`, :func:`execute` ...) take the scope in the
-    object's place. A write of ``obj`` past the scope would throw away what was changed in memory; it is
-    an error.
+    object's place. A write of ``obj`` past the scope would discard the changes in memory; it is an
+    error.
     """
 
     def __init__(self, api: Api, obj: Object) -> None:
         self.api = api
         self.obj = obj
         self._base = Snapshot.of(obj, _CALLER)
-        #: The generation that was read: the newest one that this reconcile can speak about.
+        #: The generation that was read: the newest one that this reconcile has observed.
         self.generation = self._base.generation
 
     @property
@@ -62,12 +62,12 @@ class StatusScope:
         return self._base.version
 
     def set_condition(self, type: str, status: ConditionStatus, reason: str, message: str = "") -> bool:
-        """Set a condition, now, for the generation that was read. Returns whether that changes anything."""
+        """Set a condition for the generation that was read. Returns False if that changes nothing."""
         now = self.api.now()
         return set_condition(self.obj, type, status, reason, message, now=now, observed_generation=self.generation or 0)
 
     def get(self, path: str) -> Any:
-        """The value at a dotted path below the status, or None."""
+        """Return the value at a dotted path below the status, or None."""
         value: Any = self.obj.get("status")
         for part in path.split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
@@ -76,23 +76,23 @@ class StatusScope:
     def put(self, path: str, value: Any) -> None:
         """Set the value at a dotted path below the status in memory; None removes it."""
         *parents, last = path.split(".")
-        place = self.status
+        parent = self.status
         for part in parents:
-            below = place.get(part)
+            below = parent.get(part)
             if below is None:
                 if value is None:
                     return
-                below = place[part] = {}
+                below = parent[part] = {}
             if not isinstance(below, dict):
                 raise WrongObject(f"{_CALLER}: cannot set status.{path}: status.{part} is {below!r}, not an object")
-            place = below
+            parent = below
         if value is None:
-            place.pop(last, None)
+            parent.pop(last, None)
         else:
-            place[last] = value
+            parent[last] = value
 
     async def store(self, path: str, value: Any) -> None:
-        """Set a value and flush, so that it is stored before anything else is done. Raises :class:`NotStored`."""
+        """Set a value and flush, so that it is stored before the next side effect. Raises :class:`NotStored`."""
         self.put(path, value)
         wanted = copy_json(value)
         await self.flush()
@@ -105,9 +105,9 @@ class StatusScope:
             )
 
     async def flush(self) -> bool:
-        """Send what has changed since the object was read or last flushed. Returns whether anything was sent.
+        """Send the changes since the object was read or last flushed. Returns False if there are none.
 
-        When it fails the object is left as it was read or last flushed.
+        On an error the object is restored to what was read or last flushed.
         """
         try:
             self._check_version()
@@ -122,7 +122,7 @@ class StatusScope:
         return True
 
     async def check_fresh(self) -> None:
-        """Raise :class:`StaleObject` unless the server has the very version that is in hand."""
+        """Raise :class:`StaleObject` unless the server has the version in hand."""
         kind, key = kind_of(self.obj), key_of(self.obj)
         try:
             version = (await self.api.live.get(str(kind), key))["metadata"]["resourceVersion"]
@@ -132,12 +132,12 @@ class StatusScope:
             raise StaleObject(f"{kind} {key} is {version} on the server, not {self.version}: nothing was done for it")
 
     def unsaved(self) -> Any:
-        """What has changed in the status and is not flushed: a merge patch of the status, ``{}`` for nothing."""
+        """Return the changes of the status that are not flushed, as a merge patch; ``{}`` for none."""
         self._check_version()
         return self._base.status_changes(self.obj, _CALLER)
 
     def rebase(self, unsaved: Any) -> None:
-        """Go on from the object as a locked write of its own has just answered it, with ``unsaved`` changed again."""
+        """Continue from the response to a locked write of the object, and apply ``unsaved`` again."""
         self._base = Snapshot(copy_json(self.obj))
         if isinstance(unsaved, dict):
             self.obj["status"] = apply_merge_patch(self.status, copy_json(unsaved))
@@ -151,7 +151,7 @@ class StatusScope:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # A reconcile that is cancelled or closed has been given up: nothing of it may be sent, nor awaited.
+        # A reconcile that is cancelled or closed has been abandoned: it must send nothing and await nothing.
         if error is not None and not isinstance(error, Exception):
             return
         try:
@@ -163,29 +163,29 @@ class StatusScope:
 
     def _check_version(self) -> None:
         metadata = self.obj.get("metadata")
-        found = metadata.get("resourceVersion") if isinstance(metadata, Mapping) else None
-        if found != self._base.version:
+        version = metadata.get("resourceVersion") if isinstance(metadata, Mapping) else None
+        if version != self._base.version:
             raise WrongObject(
                 f"{_CALLER}: the object was written inside the scope but not through it (its resourceVersion went from "
-                f"{self._base.version} to {found}), which threw away the status changed in memory; write it before the "
+                f"{self._base.version} to {version}), which discarded the changes of the status; write it before the "
                 "scope, or pass the scope in its place: mutate_spec(api, scope, ...)"
             )
 
 
 def scope_of(api: Api, target: Object | StatusScope) -> StatusScope:
-    """The scope itself, or a new one around an object."""
+    """Return the scope itself, or a new one for an object."""
     return target if isinstance(target, StatusScope) else StatusScope(api, target)
 
 
 def _lost(wanted: Any, stored: Any, path: str) -> str:
-    """The first path below which ``stored`` does not have what was wanted, or nothing."""
+    """Return the first path at which ``stored`` lacks a wanted value, or an empty string."""
     if isinstance(wanted, dict):
         if not isinstance(stored, dict):
             return path
-        return next(filter(None, (_lost(each, stored.get(key), f"{path}.{key}") for key, each in wanted.items())), "")
+        return next(filter(None, (_lost(value, stored.get(key), f"{path}.{key}") for key, value in wanted.items())), "")
     if isinstance(wanted, list):
         if not isinstance(stored, list) or len(stored) != len(wanted):
             return path
         pairs = enumerate(zip(wanted, stored, strict=True))
-        return next(filter(None, (_lost(each, kept, f"{path}[{index}]") for index, (each, kept) in pairs)), "")
+        return next(filter(None, (_lost(value, kept, f"{path}[{index}]") for index, (value, kept) in pairs)), "")
     return "" if wanted == stored else path

@@ -1,7 +1,7 @@
-"""An object as it was read, and what has been changed in it since.
+"""An object as it was read, and the changes made to it since.
 
-Every safe write begins here: take a snapshot of the object before it is changed, change it, and send the difference
-with the version that was read. An object that could not be written anyway (none, not read, without a version to lock)
+Every safe write begins with a snapshot: take it before the object is changed, change the object, and send the
+difference with the version that was read. An object that cannot be written (None, not read, without a version to lock)
 is refused at the snapshot, before anything is changed or sent.
 """
 
@@ -24,18 +24,18 @@ Mutate = Callable[[Object], object]
 
 
 class WrongObject(BadRequest):
-    """Something was asked for that cannot be right; the message says what. Nothing was sent."""
+    """A wrong argument, or an object that cannot be written; the message names the mistake. Nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What an object was when it was read."""
+    """A copy of an object as it was read."""
 
     content: Object
 
     @classmethod
     def of(cls, obj: Any, caller: str, *, lock: bool = True) -> Snapshot:
-        """A snapshot of ``obj``, or :class:`WrongObject` in the name of ``caller`` when it cannot be written."""
+        """Copy ``obj``. Raises :class:`WrongObject`, with the name of ``caller``, when it cannot be written."""
         if not isinstance(obj, dict):
             raise WrongObject(
                 f"{caller}: expected an object that was read (a dict with apiVersion, kind and metadata), found {obj!r}"
@@ -65,7 +65,7 @@ class Snapshot:
         return generation if isinstance(generation, int) else None
 
     def changes(self, obj: Mapping[str, Any]) -> dict[str, Any]:
-        """What is different in ``obj``, as a merge patch. A field that was absent and is null has not changed."""
+        """Return the changes in ``obj`` as a merge patch. A field that was absent and is null has not changed."""
         before = self.content
         if before.get("status") is None:  # an empty status is made so that something can be put into it
             before = {**before, "status": {}}
@@ -75,25 +75,25 @@ class Snapshot:
         return diff
 
     def status_changes(self, obj: Mapping[str, Any], caller: str) -> Any:
-        """What is different in the status: ``{}`` for nothing. :class:`WrongObject` when anything else is different."""
+        """Return the changes in the status, ``{}`` for none. Raises :class:`WrongObject` for any other change."""
         changes = self.changes(obj)
         status = changes.pop("status", {})
         if changes:
             raise WrongObject(
-                f"{caller}: {_first_path(changes)} was changed, but only the status is written here; "
+                f"{caller}: {_first_path(changes)} was changed, but this writes only the status; "
                 "use mutate_spec for spec and metadata"
             )
         return status
 
     def patch(self, changes: Mapping[str, Any], *, lock: bool) -> Patch:
-        """A merge patch of ``changes``, refused by the server if ``lock`` and somebody else wrote since."""
+        """Return a merge patch of ``changes``; with ``lock`` the server refuses it if the object has changed since."""
         body = dict(changes)
         if lock:
             body["metadata"] = {**(body.get("metadata") or {}), "resourceVersion": self.version}
         return raw(MERGE_PATCH, canonical(body))
 
     def restore(self, obj: Object) -> None:
-        """Make ``obj`` what it was when it was read."""
+        """Restore ``obj`` to the copy."""
         content = copy_json(self.content)
         obj.clear()
         obj.update(content)
@@ -110,7 +110,7 @@ def metadata_of(obj: Any, caller: str) -> dict[str, Any]:
 
 
 def apply_mutation(mutate: Mutate, obj: Object, caller: str) -> None:
-    """Let the user's function change ``obj``."""
+    """Apply the user's function to ``obj``."""
     answer = mutate(obj)
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
@@ -119,7 +119,7 @@ def apply_mutation(mutate: Mutate, obj: Object, caller: str) -> None:
 
 
 def check_mutation(mutate: Any, caller: str) -> None:
-    """Refuse what cannot be called."""
+    """Raise :class:`WrongObject` for a ``mutate`` that cannot be called."""
     if not callable(mutate):
         raise WrongObject(f"{caller}: expected a function that changes the object, found {mutate!r}")
 

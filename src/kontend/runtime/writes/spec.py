@@ -18,11 +18,10 @@ _IDENTITY = ("name", "namespace", "uid", "resourceVersion")
 
 
 async def mutate_spec(api: Api, target: Object | StatusScope, mutate: Mutate) -> bool:
-    """Let ``mutate`` change anything but the status of an object, and send what it changed. Returns whether it did.
+    """Let ``mutate`` change all but the status of an object, and send the changes. Returns False if there are none.
 
-    Nothing is sent when nothing changed. After success the object is what the server answered; after any error it is
-    what it was before the call, and the error is the server's own. In a :class:`StatusScope` pass the scope: what was
-    changed in the status in memory is kept for its flush.
+    On success the object is the server's response; on any error it is what it was before the call, and the error is the
+    server's own. In a :class:`StatusScope` pass the scope: changes of the status in memory are kept for its flush.
     """
     if isinstance(target, StatusScope):
         unsaved = target.unsaved()
@@ -48,7 +47,7 @@ async def mutate_spec(api: Api, target: Object | StatusScope, mutate: Mutate) ->
 
 def _check(changes: Mapping[str, object]) -> None:
     if "status" in changes:
-        raise WrongObject(f"{_CALLER}: status was changed, but it is not written here; use mutate_status")
+        raise WrongObject(f"{_CALLER}: status was changed, but mutate_spec does not write it; use mutate_status")
     metadata = changes.get("metadata", {})
     identity = [field for field in ("apiVersion", "kind") if field in changes]
     if isinstance(metadata, Mapping):
@@ -56,4 +55,4 @@ def _check(changes: Mapping[str, object]) -> None:
     else:
         identity.append("metadata")
     if identity:
-        raise WrongObject(f"{_CALLER}: {identity[0]} was changed, but that says which object this is and must stay")
+        raise WrongObject(f"{_CALLER}: {identity[0]} was changed, but it identifies the object and must stay")

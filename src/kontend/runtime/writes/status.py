@@ -1,9 +1,9 @@
 """Status writes: copy, mutate, diff, one merge patch.
 
 ``mutate_status`` sends only what changed, through the status subresource, with the version that was read, so that it is
-refused when anybody else wrote in between. ``lock=False`` leaves the version out. That is ToolHive's
+refused when another writer came in between. ``lock=False`` leaves the version out. That is ToolHive's
 ``MutateAndPatchStatus``: writers of different fields do not disturb each other even from stale snapshots, but a value
-computed from a stale snapshot wins, and a list (the conditions) replaces what others put into it.
+computed from a stale snapshot wins, and a list (the conditions) replaces the elements of others.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _CALLER = "mutate_status"
 
 
 async def mutate_status(api: Api, obj: Object, mutate: Mutate, *, lock: bool = True) -> bool:
-    """Let ``mutate`` change the status of ``obj``, and send what it changed. Returns whether anything was sent.
+    """Let ``mutate`` change the status of ``obj``, and send the changes. Returns False if there are none.
 
-    ``mutate`` is a plain function that changes ``obj["status"]`` in place; there always is one to change. Whatever was
-    changed in ``obj`` before the call is on both sides of the difference and is not sent. After success ``obj`` is what
-    the server answered; after any error it is what it was before the call, and the error is the server's own.
+    ``mutate`` is a plain function that changes ``obj["status"]`` in place; there always is one to change. A change made
+    before the call is on both sides of the difference and is not sent. On success ``obj`` is the server's response; on
+    any error it is what it was before the call, and the error is the server's own.
     """
     before = Snapshot.of(obj, _CALLER, lock=lock)
     check_mutation(mutate, _CALLER)
