@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench conformance clients clean
+.PHONY: demo test lint api bench conformance clients clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/double_plan.py
@@ -16,6 +16,10 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff format --check src tests tools benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The reference in docs/api, from docstrings. A test fails when it is out of date.
+api: $(VENV)/.ready
+	$(BIN)/python tools/make_api_reference.py
 
 conformance: $(VENV)/.ready
 	$(BIN)/pytest tests/conformance

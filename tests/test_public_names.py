@@ -24,12 +24,16 @@ PUBLIC = (
     "kontend.predicates",
     "kontend.testing",
 )
-#: Pages for users. The architecture page is about the inside.
+#: Pages for users. The architecture page is about the inside, and the API reference is generated.
 #: The pure function of the design: the docs explain it, users call it through a Cluster.
 EXPLAINED = {"handle"}
 PAGES = [
     ROOT / "README.md",
-    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name != "architecture.md"),
+    *(
+        page
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        if "api" not in page.parts and page.name != "architecture.md"
+    ),
 ]
 
 

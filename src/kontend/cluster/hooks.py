@@ -17,7 +17,16 @@ class Denied(Exception):
 
 @dataclass(slots=True)
 class Review:
-    """One write, as a hook sees it."""
+    """One write, as an admission hook sees it. A mutating hook changes ``object`` in place.
+
+    >>> from kontend import Cluster
+    >>> def label(review):
+    ...     review.object["metadata"].setdefault("labels", {})["team"] = "web"
+    >>> cluster = Cluster(mutating={"label": label})
+    >>> pod = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    >>> cluster.create(pod)["metadata"]["labels"]
+    {'team': 'web'}
+    """
 
     operation: str  # CREATE, UPDATE or DELETE
     kind: str

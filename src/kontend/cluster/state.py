@@ -123,7 +123,16 @@ class Change:
 
 
 class State:
-    """The whole state of an API server. Immutable: every write makes another one."""
+    """The whole state of an API server. Immutable: every write makes another one.
+
+    >>> from kontend import Cluster
+    >>> cluster = Cluster()
+    >>> before = cluster.state
+    >>> created = cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})
+    >>> cluster.state.resource_version - before.resource_version
+    1
+    >>> cluster.state = before  # as if nothing had happened
+    """
 
     __slots__ = (
         "floor",

@@ -40,6 +40,9 @@ def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list
 
     The garbage collector and the namespace controller look at all kinds: those of Kubernetes and the ``custom`` ones,
     or ``only`` those that are named.
+
+    >>> len(controllers())
+    15
     """
     return [
         GarbageCollector(only=only, custom=custom),
@@ -61,7 +64,11 @@ def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list
 
 
 def pod_controllers() -> list[Controller]:
-    """Returns the controllers that schedule pods and run them."""
+    """Returns the controllers that schedule pods and run them.
+
+    >>> [controller.name for controller in pod_controllers()]
+    ['node', 'scheduler', 'kubelet']
+    """
     return [Nodes(), Scheduler(), PodLifecycle()]
 
 

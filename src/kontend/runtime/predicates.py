@@ -18,7 +18,12 @@ from kontend.kube.meta.names import Key, key_of
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change of an object in the cache: before and after; None where it does not exist."""
+    """A change of an object in the cache: before and after; None where it does not exist.
+
+    >>> event = Event("Pod/v1", None, {"metadata": {"namespace": "default", "name": "p"}})
+    >>> event.type, str(event.key)
+    ('ADDED', 'default/p')
+    """
 
     kind: str
     old: dict[str, Any] | None
@@ -38,7 +43,12 @@ class Event:
 
 
 class Predicate:
-    """A condition on an event: True triggers a reconcile."""
+    """A condition on an event: True triggers a reconcile. Subclass it, or use :class:`Where`.
+
+    >>> deleted = Where(lambda event: event.new is None)
+    >>> (deleted | ~LabelChanged())(Event("Pod/v1", {"metadata": {}}, None))
+    True
+    """
 
     def __call__(self, event: Event) -> bool:
         """Return True if the event triggers a reconcile."""
@@ -125,21 +135,34 @@ class GenerationChanged(_Changed):
 
 
 class ResourceVersionChanged(_Changed):
-    """True if anything changed: False for an object that a relist only repeats."""
+    """True if anything changed: False for an object that a relist only repeats.
+
+    >>> same = {"metadata": {"resourceVersion": "7"}}
+    >>> ResourceVersionChanged()(Event("Pod/v1", same, same))
+    False
+    """
 
     def part(self, metadata: Mapping[str, Any]) -> Any:
         return metadata.get("resourceVersion")
 
 
 class LabelChanged(_Changed):
-    """True if the labels changed."""
+    """True if the labels changed.
+
+    >>> LabelChanged()(Event("Pod/v1", {"metadata": {}}, {"metadata": {"labels": {"a": "b"}}}))
+    True
+    """
 
     def part(self, metadata: Mapping[str, Any]) -> Any:
         return metadata.get("labels") or {}
 
 
 class AnnotationChanged(_Changed):
-    """True if the annotations changed."""
+    """True if the annotations changed.
+
+    >>> AnnotationChanged()(Event("Pod/v1", {"metadata": {}}, {"metadata": {"labels": {"a": "b"}}}))
+    False
+    """
 
     def part(self, metadata: Mapping[str, Any]) -> Any:
         return metadata.get("annotations") or {}

@@ -109,6 +109,23 @@ class Api(Reader):
 
     ``create``, ``update``, ``patch``, ``apply`` and those of ``api.status`` decode the response into the object that
     was passed and return it.
+
+    >>> from kontend import Cluster, Controller
+    >>> from kontend.testing import settle
+    >>> class Copies(Controller):
+    ...     kind = "ConfigMap/v1"
+    ...     async def reconcile(self, request, api):
+    ...         original = await api.get(self.kind, request)  # from the cache
+    ...         metadata = {"name": "copy", "namespace": request.namespace}
+    ...         copy = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": original["data"]}
+    ...         copy = await api.apply(copy)
+    ...         assert copy == await api.live.get(self.kind, "default/copy")  # from the server
+    >>> original = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"key": "value"}}
+    >>> cluster = Cluster(objects=[original])
+    >>> settle(cluster, Copies())
+    2
+    >>> cluster.get("ConfigMap/v1", "copy")["data"]
+    {'key': 'value'}
     """
 
     def __init__(

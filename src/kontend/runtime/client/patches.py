@@ -20,7 +20,13 @@ from kontend.kube.patches.merge_patch import merge_patch_diff
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Computes the patch of an object: a difference from a base, or given bytes."""
+    """Computes the patch of an object: a difference from a base, or given bytes.
+
+    Make one with :func:`merge_from`, :func:`json_patch` or :func:`raw`.
+
+    >>> Patch("application/merge-patch+json", base={"spec": {"size": 1}}).data({"spec": {"size": 2}})
+    b'{"spec":{"size":2}}'
+    """
 
     content_type: str
     #: The object before it was changed, for patches that are a difference.

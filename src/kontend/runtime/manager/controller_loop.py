@@ -22,7 +22,11 @@ from kontend.runtime.unawaited import collect_unawaited
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a reconcile: its result, or its error."""
+    """The end of a reconcile: its result, or its error.
+
+    >>> str(Outcome("widgets", Request("default", "w"), Result(), error=ValueError("no size")))
+    'widgets default/w: failed: no size'
+    """
 
     controller: str
     request: Request

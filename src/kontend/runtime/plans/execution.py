@@ -44,7 +44,11 @@ AT_ONCE: Final = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Result of :func:`execute`."""
+    """Result of :func:`execute`.
+
+    >>> Progress("waiting", requeue_after=5.0).result
+    Result(requeue=False, requeue_after=5.0)
+    """
 
     action: Literal["idle", "created", "superseded", "waiting", "completed", "failed", "kept", "cleared"]
     #: The plan as it is now, if there is one.
@@ -77,6 +81,38 @@ async def execute(
     ``retry_failed_after`` seconds; with a failed phase it stays until another goal is wanted. Errors of a task that
     are neither :class:`TaskFailed` nor :class:`TerminalError` are stored with the task and raised: the command is
     called again at the next reconcile.
+
+    >>> from dataclasses import dataclass
+    >>> from kontend import Cluster, Controller
+    >>> from kontend.testing import settle
+    >>> @dataclass(frozen=True)
+    ... class SetImage(Task):
+    ...     image: str
+    ...     async def execute(self, run):
+    ...         run.obj["status"]["image"] = self.image
+    >>> class Widgets(Controller):
+    ...     kind = "Widget.example.com/v1"
+    ...     async def reconcile(self, request, api):
+    ...         widget = await api.get(self.kind, request)
+    ...         wanted = Plan([SetImage("app:2")], goal="app:2")
+    ...         if widget.get("status", {}).get("image") == "app:2":
+    ...             wanted = None
+    ...         return (await execute(api, widget, wanted, tasks=[SetImage])).result
+    >>> schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    >>> v1 = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": schema}
+    >>> names = {"plural": "widgets", "kind": "Widget"}
+    >>> crd = {
+    ...     "apiVersion": "apiextensions.k8s.io/v1",
+    ...     "kind": "CustomResourceDefinition",
+    ...     "metadata": {"name": "widgets.example.com"},
+    ...     "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [v1]},
+    ... }
+    >>> widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    >>> cluster = Cluster(crds=[crd], objects=[widget])
+    >>> settle(cluster, Widgets())
+    5
+    >>> cluster.get("Widget.example.com/v1", "w")["status"]
+    {'image': 'app:2'}
     """
     types = task_types(tasks)
     if isinstance(target, StatusScope):

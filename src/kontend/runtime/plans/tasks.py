@@ -23,6 +23,7 @@ from kontend.runtime.writes.snapshot import WrongObject
 
 RUNNING: Final = "Running"
 COMPLETE: Final = "Complete"
+#: Progress of a task, as :meth:`Task.status` returns it.
 TaskStatus = Literal["Running", "Complete"]
 
 _TASK_IDS: Final = UUID("5b5c1d4e-7a53-5c0e-9a6e-4c1f0f1d2a70")
@@ -39,7 +40,7 @@ class TerminalError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One attempt at one task of one plan."""
+    """One attempt at one task of one plan. A task gets it as an argument; see :class:`Task`."""
 
     api: Api
     #: The status of the object that has the plan, for functions that write it, such as ``sync_child``.
@@ -66,6 +67,8 @@ class Task:
     >>> @dataclass(frozen=True)
     ... class SetImage(Task):
     ...     image: str
+    ...     async def execute(self, run):
+    ...         run.obj["status"]["image"] = self.image  # stored together with the end of the task
     >>> SetImage.type, SetImage("app:2").params()
     ('set-image', {'image': 'app:2'})
     """

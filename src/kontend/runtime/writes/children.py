@@ -65,7 +65,11 @@ class ForeignChild(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChildOutcome:
-    """Result of :func:`sync_child` and :func:`remove_child`."""
+    """Result of :func:`sync_child` and :func:`remove_child`.
+
+    >>> ChildOutcome("removing").settled, ChildOutcome("removing").result
+    (False, Result(requeue=False, requeue_after=1.0))
+    """
 
     action: Action
     #: The child as the server returned it, if there is one.
@@ -107,6 +111,33 @@ async def sync_child(
     replicas to 0, and back to those of ``desired``. An ``impostor`` has the child's name, another uid than the tracked
     one and no controller: it is replaced (deleted now, created by the next call), adopted or refused. Raises
     :class:`ForeignChild` for an object of another controller and :class:`StaleObject` when the parent was stale.
+
+    >>> from kontend import Cluster, Controller
+    >>> from kontend.testing import settle
+    >>> class Widgets(Controller):
+    ...     kind = "Widget.example.com/v1"
+    ...     owns = ("ConfigMap/v1",)
+    ...     async def reconcile(self, request, api):
+    ...         widget = await api.get(self.kind, request)
+    ...         config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}}
+    ...         outcome = await sync_child(api, widget, config, field="config")
+    ...         return outcome.result
+    >>> schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    >>> v1 = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": schema}
+    >>> names = {"plural": "widgets", "kind": "Widget"}
+    >>> crd = {
+    ...     "apiVersion": "apiextensions.k8s.io/v1",
+    ...     "kind": "CustomResourceDefinition",
+    ...     "metadata": {"name": "widgets.example.com"},
+    ...     "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [v1]},
+    ... }
+    >>> widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    >>> cluster = Cluster(crds=[crd], objects=[widget])
+    >>> settle(cluster, Widgets())
+    2
+    >>> child = cluster.get("ConfigMap/v1", "config")["metadata"]
+    >>> cluster.get("Widget.example.com/v1", "w")["status"]["config"] == {"name": "config", "uid": child["uid"]}
+    True
     """
     scope = scope_of(api, parent)
     wanted = _wanted(api, scope.obj, desired, paused)
@@ -166,6 +197,23 @@ async def remove_child(
 
     Only an object that the parent controls is deleted, tracked or not, by the uid and version that were read. A child
     that the parent no longer controls is released: it stays, and is not tracked any more.
+
+    >>> from kontend import Cluster, Controller
+    >>> from kontend.testing import settle
+    >>> class Deployments(Controller):
+    ...     kind = "Deployment.apps/v1"
+    ...     async def reconcile(self, request, api):
+    ...         deployment = await api.get(self.kind, request)
+    ...         config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}}
+    ...         outcome = await remove_child(api, deployment, config, field="config")
+    ...         print(outcome.action)
+    ...         return outcome.result  # it runs again if the child is not gone yet
+    >>> template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+    >>> spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    >>> web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    >>> settle(Cluster(objects=[web]), Deployments())
+    removed
+    1
     """
     scope = scope_of(api, parent)
     tracked = _tracked(scope, field)

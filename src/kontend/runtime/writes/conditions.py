@@ -121,6 +121,22 @@ async def patch_conditions(
     of another writer, the conditions are merged by type into those of the server, at most ``attempts`` times in all;
     then the conflict is raised. A condition that observed a newer generation is not replaced. ``obj`` then has the
     conditions, but keeps the version that was read: the rest of it has not been read again.
+
+    >>> from kontend import Cluster, Controller
+    >>> from kontend.testing import settle
+    >>> class Reports(Controller):
+    ...     kind = "Deployment.apps/v1"
+    ...     async def reconcile(self, request, api):
+    ...         deployment = await api.get(self.kind, request)
+    ...         await patch_conditions(api, deployment, [condition("Audited", True, "NothingFound")])
+    >>> template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+    >>> spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    >>> web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    >>> cluster = Cluster(objects=[web])
+    >>> settle(cluster, Reports())
+    2
+    >>> is_true(cluster.get("Deployment.apps/v1", "web"), "Audited")
+    True
     """
     before = Snapshot.of(obj, "patch_conditions")
     wanted = [_complete(given, before.generation) for given in _listed(conditions)]

@@ -39,6 +39,24 @@ class StatusScope:
     write the object (:func:`mutate_spec`, :func:`sync_child`, :func:`execute` ...) take the scope in the
     object's place. A write of ``obj`` past the scope would discard the changes in memory; it is an
     error.
+
+    >>> from kontend import Cluster, Controller
+    >>> from kontend.testing import settle
+    >>> class Reports(Controller):
+    ...     kind = "Deployment.apps/v1"
+    ...     async def reconcile(self, request, api):
+    ...         deployment = await api.get(self.kind, request)
+    ...         async with StatusScope(api, deployment) as scope:
+    ...             scope.status["replicas"] = 3
+    ...             scope.set_condition("Audited", True, "NothingFound")
+    >>> template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+    >>> spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    >>> web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    >>> cluster = Cluster(objects=[web])
+    >>> settle(cluster, Reports())
+    2
+    >>> sorted(cluster.get("Deployment.apps/v1", "web")["status"])
+    ['conditions', 'replicas']
     """
 
     def __init__(self, api: Api, obj: Object) -> None:

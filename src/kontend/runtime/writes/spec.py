@@ -22,6 +22,22 @@ async def mutate_spec(api: Api, target: Object | StatusScope, mutate: Mutate) ->
 
     On success the object is the server's response; on any error it is what it was before the call, and the error is the
     server's own. In a :class:`StatusScope` pass the scope: changes of the status in memory are kept for its flush.
+
+    >>> from kontend import Cluster, Controller
+    >>> from kontend.testing import settle
+    >>> class Pauses(Controller):
+    ...     kind = "Deployment.apps/v1"
+    ...     async def reconcile(self, request, api):
+    ...         deployment = await api.get(self.kind, request)
+    ...         await mutate_spec(api, deployment, lambda obj: obj["spec"].update(paused=True))
+    >>> template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+    >>> spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    >>> web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    >>> cluster = Cluster(objects=[web])
+    >>> settle(cluster, Pauses())
+    2
+    >>> cluster.get("Deployment.apps/v1", "web")["spec"]["paused"]
+    True
     """
     if isinstance(target, StatusScope):
         unsaved = target.unsaved()

@@ -21,6 +21,22 @@ async def mutate_status(api: Api, obj: Object, mutate: Mutate, *, lock: bool = T
     ``mutate`` is a plain function that changes ``obj["status"]`` in place; there always is one to change. A change made
     before the call is on both sides of the difference and is not sent. On success ``obj`` is the server's response; on
     any error it is what it was before the call, and the error is the server's own.
+
+    >>> from kontend import Cluster, Controller
+    >>> from kontend.testing import settle
+    >>> class Counts(Controller):
+    ...     kind = "Deployment.apps/v1"
+    ...     async def reconcile(self, request, api):
+    ...         deployment = await api.get(self.kind, request)
+    ...         await mutate_status(api, deployment, lambda obj: obj["status"].update(replicas=3))
+    >>> template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+    >>> spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    >>> web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    >>> cluster = Cluster(objects=[web])
+    >>> settle(cluster, Counts())
+    2
+    >>> cluster.get("Deployment.apps/v1", "web")["status"]["replicas"]
+    3
     """
     before = Snapshot.of(obj, _CALLER, lock=lock)
     check_mutation(mutate, _CALLER)
