@@ -98,7 +98,7 @@ def _entries(objects: dict[str, Any]) -> Iterator[str]:
 def _class(name: str, cls: type) -> Iterator[str]:
     yield f"### {name}\n"
     if dataclasses.is_dataclass(cls) or "__init__" in vars(cls):
-        yield from _signature(name, _without_self(inspect.signature(cls.__init__)))
+        yield from _signature(name, _without_self(inspect.signature(vars(cls)["__init__"])))
     yield _text(_doc(cls)) + "\n"
     init = vars(cls).get("__init__")
     if init is not None and not dataclasses.is_dataclass(cls) and init.__doc__:
