@@ -33,6 +33,7 @@ from kontend.serve.kubeconfig import kubeconfig, write_private
 from kontend.serve.server import Server
 from kontend.serve.signing_key import signing_key
 from kontend.serve.storage.store import Store, StoreError
+from kontend.serve.webhooks import BadService, parse_services
 
 _MANAGER = "kontend"
 
@@ -117,6 +118,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--rbac", action="store_true", help="allow only what roles and bindings allow")
     add("--tls", action="store_true", help="serve HTTPS with a certificate of its own, which the kubeconfig trusts")
+    add(
+        "--service",
+        action="append",
+        default=[],
+        metavar="NAMESPACE/NAME[:PORT]=URL",
+        help="where a service is that webhook configurations refer to (again for more)",
+    )
     add("--audit-log", metavar="FILE", type=Path, help="append an audit log in the format of Kubernetes")
     return parser
 
@@ -137,8 +145,9 @@ def run(argv: Sequence[str]) -> int:
         tokens = _tokens(options)
         _check(options, tokens)
         return _serve(options, tokens)
-    except (WrongUse, BadToken) as error:
-        prefix = "--token: " if isinstance(error, BadToken) else ""
+    except (WrongUse, BadToken, BadService) as error:
+        option = {"BadToken": "--token: ", "BadService": "--service: "}
+        prefix = option.get(type(error).__name__, "")
         return _say(f"{prefix}{error}", 2)
     except (Failure, StoreError, manifests.BadManifest) as error:
         return _say(str(error), 1)
@@ -211,6 +220,7 @@ def _serve(options: argparse.Namespace, tokens: Tokens) -> int:
             audit_log=audit_log,
             read_only=options.read_only,
             client_certificates=bool(options.client_ca),
+            services=parse_services(options.service),
         )
         _raise_file_limit()
         # Nothing that exists now will ever be garbage; what comes later mostly dies young.

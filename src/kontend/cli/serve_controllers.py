@@ -77,4 +77,5 @@ class Inside:
                 every += [*controllers(), ServiceAccounts()]
                 every += [RootCertificates(self._authority)] if self._authority else []
             self._process = ControllerProcess(cluster, every)
+            self._process.when_resumed = self._wake
         return self._process

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
+from kontend.cluster.effects import Function
 from kontend.cluster.handle import handle
 from kontend.cluster.hooks import Hook, Hooks
 from kontend.cluster.request import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, ApiRequest
@@ -60,13 +61,16 @@ class Cluster:
         validating: Mapping[str, Hook] | None = None,
         manager: str = "kontend",
         state: State | None = None,
+        webhooks: Mapping[str, Function] | None = None,
         bootstrap: bool = False,
         rbac: bool = False,
     ) -> None:
         """A cluster with custom resource definitions and objects in it.
 
         ``objects`` are stored as they are, with status and uid. ``mutating`` and ``validating`` are admission hooks by
-        name. ``manager`` is the field manager of writes that name none. ``state`` starts from a state kept earlier.
+        name. ``webhooks`` are functions from an AdmissionReview or ConversionReview to its answer, by the URL under
+        which a configuration in the cluster names them (a service is ``https://NAME.NAMESPACE.svc/PATH``).
+        ``manager`` is the field manager of writes that name none. ``state`` starts from a state kept earlier.
         ``bootstrap`` adds the objects that kube-apiserver makes when it starts. ``rbac`` allows :attr:`user` only what
         roles allow.
         """
@@ -82,8 +86,8 @@ class Cluster:
             self.state = bootstrapped(self.state)
         if rbac:
             self.state = self.state.replace(settings=replace(self.state.settings, rbac=True))
-        if mutating or validating:
-            hooks = Hooks(tuple((mutating or {}).items()), tuple((validating or {}).items()))
+        if mutating or validating or webhooks:
+            hooks = Hooks(tuple((mutating or {}).items()), tuple((validating or {}).items()), dict(webhooks or {}))
             self.state = self.state.replace(hooks=hooks)
         #: The Warning headers of the last response.
         self.warnings: Warnings = []

@@ -15,6 +15,7 @@ from kontend.cluster.access import rbac
 from kontend.cluster.access.reviews import answer, is_review
 from kontend.cluster.access.tokens import request_token
 from kontend.cluster.decoding import check_size, decode_object, parse_body
+from kontend.cluster.effects import MOST_ROUNDS, RESERVED, Answers, Progress, Suspended, Suspension
 from kontend.cluster.options import delete_options, list_options, write_options
 from kontend.cluster.request import APPLY_PATCH, ApiRequest, PageNotFound, Target, route
 from kontend.cluster.response import ApiResponse
@@ -28,19 +29,47 @@ from kontend.cluster.verbs.read import get, list_objects
 from kontend.cluster.verbs.update import update
 from kontend.cluster.verbs.watch import watch
 from kontend.kube.encoding.json_text import MalformedJSON, MalformedYAML
-from kontend.kube.errors import ApiError, BadRequest
+from kontend.kube.errors import ApiError, BadRequest, timeout
 
 Outcome = tuple[State, Any, int]
 
 
-def handle(state: State, request: ApiRequest) -> tuple[State, ApiResponse]:
-    """Answers one request: the state after it, and the response."""
-    after, response = handle_lazily(state, request)
+def handle(
+    state: State, request: ApiRequest, progress: Progress | None = None, *, wait: bool = False
+) -> tuple[State, ApiResponse]:
+    """Answers one request: the state after it, and the response.
+
+    With ``wait``, a request that needs webhooks is suspended: the response names the calls to make, and the request is
+    to be handled again with the ``progress`` that has their answers.
+    """
+    after, response = handle_lazily(state, request, progress, wait=wait)
     return after, response if response.watch is None else replace(response, body=list(response.body))
 
 
-def handle_lazily(state: State, request: ApiRequest) -> tuple[State, ApiResponse]:
+def handle_lazily(
+    state: State, request: ApiRequest, progress: Progress | None = None, *, wait: bool = False
+) -> tuple[State, ApiResponse]:
     """Does as :func:`handle`, but makes the first events of a watch only as they are read, once."""
+    if progress is None:
+        try:
+            return _handle(state, request, Answers({}, state.hooks.webhooks, wait=wait))
+        except Suspended as suspended:
+            progress = Progress(state.now, state.serial)
+            reserved = state.replace(serial=state.serial + RESERVED)
+            return reserved, ApiResponse(0, suspended=Suspension(suspended.calls, progress))
+    # It goes on as if it were still the moment at which it began: the same time, the same uids.
+    then = state.replace(now=progress.now, serial=progress.serial)
+    try:
+        after, response = _handle(then, request, Answers(progress.answers, state.hooks.webhooks, wait=wait))
+    except Suspended as suspended:
+        if progress.rounds < MOST_ROUNDS:
+            return state, ApiResponse(0, suspended=Suspension(suspended.calls, progress))
+        error = timeout("the object changed each time that the webhooks had answered")
+        return state, ApiResponse.of_error(error)
+    return after.replace(now=state.now, serial=state.serial), response
+
+
+def _handle(state: State, request: ApiRequest, answers: Answers) -> tuple[State, ApiResponse]:
     target: Target | None = None
     try:
         rbac.check(state, request)
@@ -48,6 +77,7 @@ def handle_lazily(state: State, request: ApiRequest) -> tuple[State, ApiResponse
         if found is not None:
             return state, found
         target = route(state.registry, request)
+        target.answers = answers
         if target.verb == "watch":
             return state, _watch(state, target, request)
         form = present.negotiate(request.accept, target)

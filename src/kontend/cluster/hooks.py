@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kontend.cluster.effects import Function
+
 
 class Denied(Exception):
     """Raised by a user's hook to refuse a write; the message reaches the client."""
@@ -49,3 +51,5 @@ class Hooks:
 
     mutating: Sequence[tuple[str, Hook]] = ()
     validating: Sequence[tuple[str, Hook]] = ()
+    #: Webhooks in this process, by the URL at which a configuration names them.
+    webhooks: Mapping[str, Function] = field(default_factory=dict)

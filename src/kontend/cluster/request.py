@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
+from kontend.cluster.effects import Answers
 from kontend.cluster.options import WriteOptions
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.users import ADMIN, User
@@ -63,6 +64,8 @@ class Target:
     subresource: str = ""
     options: WriteOptions = field(default_factory=WriteOptions)
     user: User = ADMIN
+    #: Where webhooks' answers come from; without any, neither webhooks nor policies see the request.
+    answers: Answers | None = None
     warnings: list[str] = field(default_factory=list)
 
     @property

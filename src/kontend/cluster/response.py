@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from kontend.cluster.effects import Suspension
 from kontend.cluster.present import Stream
 from kontend.kube.errors import ApiError
 
@@ -19,6 +20,8 @@ class ApiResponse:
     warnings: list[str] = field(default_factory=list)
     #: For a watch: the stream of events to send from now on. ``body`` has the events so far.
     watch: Stream | None = None
+    #: For a request that waits for webhooks: the calls to make. Nothing else is set then.
+    suspended: Suspension | None = None
     #: The media type, where it is not just JSON or plain text.
     content_type: str = ""
 

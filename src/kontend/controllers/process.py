@@ -6,18 +6,48 @@ that are defined while it runs are watched from then on, and forgotten when thei
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from contextvars import copy_context
+from typing import Any
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.resources import Resource
 from kontend.controllers.built_in import OfEveryKind
 from kontend.kube.meta.names import GroupVersionKind
-from kontend.runtime.controller import Controller, requests_for
+from kontend.runtime.controller import Controller, Request, Result, requests_for
 from kontend.runtime.guards import Guards
-from kontend.runtime.manager.controller_loop import Outcome
+from kontend.runtime.manager.controller_loop import Loop, Outcome
 from kontend.runtime.manager.in_process import InProcessManager
 from kontend.runtime.predicates import Event
+
+
+class Parked:
+    """A reconcile in a context of its own, which can be set aside and resumed."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Outcome]) -> None:
+        self._coroutine = coroutine
+        self._context = copy_context()
+        self._waiting: asyncio.Future[Any] | None = None
+
+    def advance(self) -> Outcome | None:
+        """Runs until the reconcile is over, or waits for something: then returns None."""
+        try:
+            self._waiting = self._context.run(self._coroutine.send, None)
+        except StopIteration as stop:
+            outcome: Outcome = stop.value
+            return outcome
+        return None
+
+    def when_ready(self, call: Callable[[], None]) -> None:
+        """Calls back when what the reconcile waits for is there."""
+        assert self._waiting is not None  # it waits
+        self._waiting.add_done_callback(lambda _: call())
+
+
+def _nothing() -> None:
+    """Does nothing."""
 
 
 class ControllerProcess(InProcessManager):
@@ -43,6 +73,10 @@ class ControllerProcess(InProcessManager):
         self._registry: object = None
         self._custom: frozenset[str] = frozenset()
         self._heard: set[str] = set()
+        #: Reconciles that wait for webhooks.
+        self._parked: set[Parked] = set()
+        #: Called when one of them is over: there may be something to do again.
+        self.when_resumed: Callable[[], None] = _nothing
 
     def poll(self) -> None:
         """Delivers the events of the cluster, of all kinds that are served now."""
@@ -67,6 +101,25 @@ class ControllerProcess(InProcessManager):
             self.loops.append(self.loops.pop(0))
             self._turn = len(self.loops[0].queue)
         return None
+
+    def _run(self, loop: Loop, request: Request) -> Outcome:
+        """Runs a reconcile; one that waits for webhooks is set aside until they have answered."""
+        waiting = Parked(loop.run(request))
+        outcome = waiting.advance()
+        if outcome is None:
+            self._parked.add(waiting)
+            waiting.when_ready(lambda: self._resume(waiting))
+            return Outcome(loop.controller.name, request, Result(), None)
+        return self._done(outcome)
+
+    def _resume(self, waiting: Parked) -> None:
+        outcome = waiting.advance()
+        if outcome is None:
+            waiting.when_ready(lambda: self._resume(waiting))
+            return
+        self._parked.discard(waiting)
+        self._done(outcome)
+        self.when_resumed()
 
     def work(self, most: int = 100) -> float | None:
         """Runs what is ready, at most so many reconciles.

@@ -11,12 +11,14 @@ import asyncio
 import shutil
 import tempfile
 import threading
+from collections.abc import Awaitable
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from kontend.cluster.cluster import Cluster
+from kontend.cluster.effects import Waiting
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import State
@@ -79,6 +81,14 @@ class BackgroundServer:
         self._loop.call_soon_threadsafe(run)
         return outcome.result()
 
+    def wait_for(self, awaitable: Awaitable[ApiResponse]) -> ApiResponse:
+        """Wait for something that happens on the server's thread."""
+
+        async def wait() -> ApiResponse:
+            return await awaitable
+
+        return asyncio.run_coroutine_threadsafe(wait(), self._loop).result()
+
     def stop(self) -> None:
         """Stop to serve; may be called twice."""
         if self._thread.is_alive():
@@ -109,6 +119,9 @@ class _Served(Cluster):
 
     def request(self, request: ApiRequest) -> ApiResponse:
         """Send a request, past HTTP but through the server."""
-        response: ApiResponse = self._running.call(self._running.server.request, request)
+        try:
+            response: ApiResponse = self._running.call(self._running.server.request, request)
+        except Waiting as waiting:
+            response = self._running.wait_for(waiting.response)
         self.warnings = response.warnings
         return response

@@ -12,11 +12,12 @@ import ssl
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kontend.cluster.access import rbac
 from kontend.cluster.cluster import Cluster
+from kontend.cluster.effects import Progress, Suspension, Waiting
 from kontend.cluster.handle import handle, handle_lazily
 from kontend.cluster.request import ApiRequest, PageNotFound, not_allowed, route
 from kontend.cluster.response import ApiResponse
@@ -34,6 +35,7 @@ from kontend.serve.request_parser import Incoming
 from kontend.serve.storage.committing import Commits
 from kontend.serve.storage.store import Store
 from kontend.serve.watching import Hub
+from kontend.serve.webhooks import WebhookCalls
 
 if TYPE_CHECKING:
     from kontend.serve.audit_log import AuditLog
@@ -69,12 +71,17 @@ class Server:
         audit_log: AuditLog | None = None,
         read_only: bool = False,
         client_certificates: bool = False,
+        services: Mapping[str, str] | None = None,
     ) -> None:
+        """``services`` are the addresses of services whose webhooks are called."""
         self._authenticator = Authenticator(Tokens() if tokens is None else tokens, certificates=client_certificates)
         self._audit = audit_log
         self._read_only = read_only
         self._commits = Commits(state, store, self._something_new)
         self._hub = Hub(state)
+        self._webhooks = WebhookCalls(services)
+        #: Requests that wait for webhooks.
+        self._suspended: set[asyncio.Task[None]] = set()
         self._publishing = False
         self._connections: dict[Connection, int] = {}
         #: Clients that have not read what they were sent.
@@ -98,7 +105,7 @@ class Server:
     @property
     def cluster(self) -> Cluster:
         """The cluster that is served, for what runs inside the server: on its event loop, ahead of the disk."""
-        return _Inside(self._commits)
+        return _Inside(self)
 
     @property
     def connections(self) -> int:
@@ -138,6 +145,9 @@ class Server:
             self._listener.close()
         if self._sweeper is not None:
             self._sweeper.cancel()
+        for task in list(self._suspended):
+            task.cancel()
+        self._webhooks.close()
         await self._commits.finish()
         self._publish()
         for _, timer, exchange in self._waiting:
@@ -192,8 +202,12 @@ class Server:
     def serve(self, incoming: Incoming, connection: Connection) -> None:
         """Answer one request, now or when its write is durable."""
         exchange = Exchange(incoming, connection, self._connections.get(connection, 0))
+        self._guarded(exchange, self._serve)
+
+    def _guarded(self, exchange: Exchange, step: Callable[..., None], *arguments: object) -> None:
+        """Take a step towards the answer of a request; whatever it raises is the answer."""
         try:
-            self._serve(exchange)
+            step(exchange, *arguments)
         except ApiError as error:
             self._answer(exchange, ApiResponse.of_error(error))
         except Exception:  # a bug of ours must not take the server down, and must not go unseen
@@ -230,7 +244,7 @@ class Server:
         else:
             self._answer(exchange, response)
 
-    def _write(self, exchange: Exchange) -> None:
+    def _write(self, exchange: Exchange, progress: Progress | None = None) -> None:
         request = exchange.request
         if self._read_only and request.first("dryRun") != "All":
             raise Forbidden("this server is read-only: it was started with --read-only")
@@ -238,18 +252,47 @@ class Server:
             from kontend.serve.protobuf.requests import as_json  # large, and only some clients send it
 
             request = exchange.request = as_json(self._commits.newest.registry, request)
-        state, response = handle(self._commits.newest, request)
+        state, response = handle(self._commits.newest, request, progress, wait=True)
         self._commits.advance(state)
+        if response.suspended is not None:
+            self._suspend(response.suspended, lambda answered: self._guarded(exchange, self._write, answered))
+            return
         # Encoded now, while the answer is what it is; sent when nothing can take it back.
         answer = exchange.encoded(response)
         self._commits.when_durable(lambda saved: self._acknowledge(exchange, response, answer, saved))
 
-    def request(self, request: ApiRequest) -> ApiResponse:
-        """Carry out a request that did not come over a connection; its answer does not wait for the disk."""
+    def request(self, request: ApiRequest, progress: Progress | None = None) -> ApiResponse:
+        """Carry out a request that did not come over a connection; its answer does not wait for the disk.
+
+        Raises :class:`Waiting`, with the response to come, when webhooks must be asked first.
+        """
         self._commits.tick(int(time.time()))
-        state, response = handle(self._commits.newest, request)
+        state, response = handle(self._commits.newest, request, progress, wait=True)
         self._commits.advance(state)
-        return response
+        if response.suspended is None:
+            return response
+        later: asyncio.Future[ApiResponse] = asyncio.get_running_loop().create_future()
+        self._suspend(response.suspended, lambda answered: self._answer_later(request, answered, later))
+        raise Waiting(later)
+
+    def _answer_later(self, request: ApiRequest, progress: Progress, later: asyncio.Future[ApiResponse]) -> None:
+        try:
+            later.set_result(self.request(request, progress))
+        except Waiting as waiting:
+            again = asyncio.ensure_future(waiting.response)
+            again.add_done_callback(lambda done: later.set_result(done.result()))
+
+    def _suspend(self, suspension: Suspension, resume: Callable[[Progress], None]) -> None:
+        """Ask webhooks, while other requests go on, and resume with their answers."""
+
+        async def ask() -> None:
+            answers = await self._webhooks.answers(suspension.calls)
+            self._commits.tick(int(time.time()))
+            resume(suspension.progress.answered(answers))
+
+        task = asyncio.get_running_loop().create_task(ask())
+        self._suspended.add(task)
+        task.add_done_callback(self._suspended.discard)
 
     async def saved(self) -> None:
         """Waits until everything up to now is on disk, or has failed to get there."""
@@ -331,8 +374,9 @@ class Server:
 class _Inside(Cluster):
     """A cluster whose state is the newest of the server."""
 
-    def __init__(self, commits: Commits) -> None:
-        self._commits = commits
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._commits = server._commits
         self.manager, self.user = "kontend", ADMIN
         self.warnings = []
 
@@ -344,6 +388,12 @@ class _Inside(Cluster):
     @state.setter
     def state(self, state: State) -> None:
         self._commits.advance(state)
+
+    def request(self, request: ApiRequest) -> ApiResponse:
+        """Send a request, past HTTP. Raises :class:`Waiting` when webhooks must be asked first."""
+        response = self._server.request(request)
+        self.warnings = response.warnings
+        return response
 
 
 def _ignore() -> None:

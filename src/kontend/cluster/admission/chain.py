@@ -7,37 +7,88 @@ later, on the object as it will be stored, the validating ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
+from kontend.cluster.admission import webhooks
+from kontend.cluster.admission.operation import Operation, options_of
+from kontend.cluster.admission.webhooks import Reinvocation
 from kontend.cluster.hooks import Denied, Hook, Review
 from kontend.cluster.request import Target
 from kontend.cluster.state import State
+from kontend.kube.apply.managed_fields import ManagedFields
 from kontend.kube.errors import ApiError, Forbidden, forbidden, not_found
 from kontend.kube.meta.names import Key
 from kontend.kube.meta.object_meta import dedup_owner_references
 
 
-def admit(state: State, target: Target, obj: dict[str, Any] | None, old: dict[str, Any] | None) -> None:
+def admit(
+    state: State,
+    target: Target,
+    obj: dict[str, Any] | None,
+    old: dict[str, Any] | None,
+    managed: ManagedFields = (),
+) -> None:
     """Runs everything that may change ``obj``, in place; on a delete ``obj`` is None."""
     _check_namespace(state, target, obj, creating=old is None)
-    if obj is not None and not target.subresource:
-        if old is None:
-            target.resource.strategy.admit_create(obj, _stored(state))
-        else:
-            target.resource.strategy.admit_update(obj, old)
+    _plugins(state, target, obj, old)
     if state.hooks.mutating:
         _call(state.hooks.mutating, target, obj, old, changing=True)
+    if target.answers is not None and _is_configured(state, _MUTATING):
+        operation = _operation(state, target, obj, old, managed)
+        reinvocation = Reinvocation(set(), set())
+        webhooks.mutate(operation, reinvocation, second=False)
+        if reinvocation.changed:
+            # What was changed late may matter to those that came early.
+            _plugins(state, target, obj, old)
+            webhooks.mutate(operation, reinvocation, second=True)
     if obj is not None:
         for warning in dedup_owner_references(obj["metadata"], after_admission=True):
             target.warn(warning)
 
 
-def validate(state: State, target: Target, obj: dict[str, Any] | None, old: Mapping[str, Any] | None) -> None:
-    """Lets the validating hooks see the object as it will be stored."""
+def validate(
+    state: State,
+    target: Target,
+    obj: dict[str, Any] | None,
+    old: Mapping[str, Any] | None,
+    managed: ManagedFields = (),
+) -> None:
+    """Lets everything that may refuse the object see it as it will be stored."""
     if state.hooks.validating:
         _call(state.hooks.validating, target, obj, old, changing=False)
+    if target.answers is not None and _is_configured(state, _VALIDATING):
+        operation = _operation(state, target, obj, old, managed)
+        webhooks.validate(operation)
+
+
+def _plugins(state: State, target: Target, obj: dict[str, Any] | None, old: dict[str, Any] | None) -> None:
+    """The built-in plugins that change objects of some kinds."""
+    if obj is None or target.subresource:
+        return
+    if old is None:
+        target.resource.strategy.admit_create(obj, _stored(state))
+    else:
+        target.resource.strategy.admit_update(obj, old)
+
+
+_MUTATING: Final = (webhooks.MUTATING,)
+_VALIDATING: Final = (webhooks.VALIDATING,)
+
+
+def _is_configured(state: State, resources: tuple[str, ...]) -> bool:
+    return any(len(objects) for name in resources if (objects := state.kinds.get(name)) is not None)
+
+
+def _operation(
+    state: State,
+    target: Target,
+    obj: dict[str, Any] | None,
+    old: Mapping[str, Any] | None,
+    managed: ManagedFields,
+) -> Operation:
+    return Operation(state, target, obj, old is None, managed, options_of(target, creating=old is None))
 
 
 def _call(

@@ -40,7 +40,7 @@ def create(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, di
         target.warn(warning)
     requested = metadata.pop("managedFields", MISSING)
     managed = owners_after_update(state, target, None, obj, (), requested)
-    admission.admit(state, target, obj, None)
+    admission.admit(state, target, obj, None, managed)
     escalation.check(state, target, obj, None)
     return insert(state, target, obj, managed)
 
@@ -59,7 +59,7 @@ def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFi
     if resource.key == "services":
         allocate_addresses(state, obj, None)
     _prepare_and_validate(target, obj)
-    admission.validate(state, target, obj, None)
+    admission.validate(state, target, obj, None, managed)
     # A create refuses a version; an update or apply that turned into one does not look.
     if metadata.get("resourceVersion") and target.verb == "create":
         raise ApiError("resourceVersion should not be set on objects to be created", code=500)

@@ -78,18 +78,18 @@ def update_object(
     if old is None:
         for name in ("uid", "creationTimestamp"):
             obj["metadata"].pop(name, None)
-        admission.admit(state, target, obj, None)
+        admission.admit(state, target, obj, None, managed)
         escalation.check(state, target, obj, None)
         state, created = insert(state, target, obj, managed)
         return state, created, True
     live = served(resource, old.versioned())
-    admission.admit(state, target, obj, live)
+    admission.admit(state, target, obj, live, managed)
     escalation.check(state, target, obj, live)
     _check_resource_version(target, obj, old)
     if resource.key == "services":
         allocate_addresses(state, obj, live)
     _prepare_and_validate(target, obj, live, rfc3339(state.now))
-    admission.validate(state, target, obj, live)
+    admission.validate(state, target, obj, live, managed)
     if _finalized(target, obj, live):
         answer = with_managed_fields(obj, managed)
         answer["metadata"]["resourceVersion"] = str(old.resource_version)

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from kontend.cluster.cluster import Cluster
+from kontend.cluster.effects import Waiting
 from kontend.cluster.request import ApiRequest
+from kontend.cluster.response import ApiResponse
 from kontend.cluster.seed import resource_of
 from kontend.cluster.state import State
 from kontend.kube.errors import BadRequest, from_status
@@ -30,8 +32,11 @@ class InProcess:
         self.indexes: dict[str, dict[str, Indexer]] = {}
 
     async def call(self, call: Call) -> Any:
-        """Carry out a call at once."""
-        return self.answer(call)
+        """Carry out a call: at once, unless webhooks must be asked first."""
+        try:
+            return self.answer(call)
+        except Waiting as waiting:
+            return self._finished(call, await waiting.response)
 
     def answer(self, call: Call) -> Any:
         """Carry out a call without an event loop."""
@@ -53,6 +58,10 @@ class InProcess:
                 user_agent=self.agent,
             )
         )
+        return self._finished(call, response)
+
+    def _finished(self, call: Call, response: ApiResponse) -> Any:
+        """The body of a response; raises what the server refused."""
         if response.code >= 400:
             raise from_status(response.body) if isinstance(response.body, dict) else BadRequest(str(response.body))
         index = dict(call.query).get("index")

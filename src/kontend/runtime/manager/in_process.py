@@ -100,10 +100,13 @@ class InProcessManager:
         return None
 
     def _run(self, loop: Loop, request: Request) -> Outcome:
-        outcome = drive(loop.run(request))
+        return self._done(drive(loop.run(request)))
+
+    def _done(self, outcome: Outcome) -> Outcome:
+        """Notes how a reconcile ended."""
         self.reconciles += 1
         self.recent.append(outcome)
-        key = (outcome.controller, request)
+        key = (outcome.controller, outcome.request)
         if outcome.error is not None:
             self.failing[key] = outcome.error
         else:

@@ -1,0 +1,60 @@
+"""The variables of CEL expressions about a write: ``object``, ``oldObject``, ``request``, ``namespaceObject``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kontend.cluster.admission.operation import Operation
+from kontend.cluster.resources import Resource
+
+NAMES: Final = ("object", "oldObject", "request", "namespaceObject", "authorizer")
+
+
+def admission_request(operation: Operation, resource: Resource, *, uid: str = "") -> dict[str, Any]:
+    """The request of an AdmissionReview, without the objects."""
+    target = operation.target
+    own = target.resource
+    kind, own_kind = _kind(resource, target.subresource), _kind(own, target.subresource)
+    request: dict[str, Any] = {
+        "uid": uid,
+        "kind": kind,
+        "resource": _resource(resource),
+        "requestKind": own_kind,
+        "requestResource": _resource(own),
+        "operation": operation.name,
+        "userInfo": target.user.info(),
+        "dryRun": target.options.dry_run,
+        "options": dict(operation.options),
+    }
+    if target.subresource:
+        request["subResource"] = request["requestSubResource"] = target.subresource
+    if operation.object_name:
+        request["name"] = operation.object_name
+    if target.namespace:
+        request["namespace"] = target.namespace
+    elif own.key == "namespaces":
+        request["namespace"] = operation.object_name
+    return request
+
+
+def values(operation: Operation, resource: Resource, objects: tuple[Any, Any] | None = None) -> dict[str, Any]:
+    """The values of the variables."""
+    new, old = objects if objects is not None else (operation.shown(resource), operation.shown_old(resource))
+    return {
+        "object": new,
+        "oldObject": old,
+        "request": admission_request(operation, resource),
+        "namespaceObject": operation.namespace_object,
+        "authorizer": operation,
+    }
+
+
+def _kind(resource: Resource, subresource: str) -> dict[str, str]:
+    info = resource.subresources.get(subresource) if subresource else None
+    source: Any = info if info is not None else resource
+    return {"group": source.group, "version": source.version, "kind": source.kind}
+
+
+def _resource(resource: Resource) -> Mapping[str, str]:
+    return {"group": resource.group, "version": resource.version, "resource": resource.plural}

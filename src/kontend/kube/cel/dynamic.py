@@ -1,0 +1,57 @@
+"""Expressions over variables that are not declared: those of admission policies and match conditions.
+
+Their types are known only when they run, so mistakes in field names are found then, too.
+
+>>> expression = compile_dynamic("object.spec.replicas <= params.most", ("object", "params"))
+>>> expression.evaluate({"object": {"spec": {"replicas": 3}}, "params": {"most": 5}})
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from kontend.kube.cel import types
+from kontend.kube.cel.checker import Environment, check
+from kontend.kube.cel.operations import Run
+from kontend.kube.cel.program import Compiler
+from kontend.kube.cel.syntax.parser import parse
+from kontend.kube.cel.types import Type
+from kontend.kube.cel.values import EvalError, NoOverload
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicExpression:
+    """A compiled expression over some variables."""
+
+    source: str
+    type: Type
+    used: frozenset[str]
+    variables: Sequence[str]
+    run: Run
+    size: int
+
+    def evaluate(self, values: Mapping[str, Any]) -> Any:
+        """The result; an ``EvalError`` when there is none."""
+        slots = [values.get(name) for name in self.variables]
+        try:
+            return self.run(slots + [None] * (self.size - len(slots)))
+        except EvalError:
+            raise
+        except RecursionError:
+            raise EvalError("evaluation nested too deeply") from None
+        except (TypeError, AttributeError, ValueError, KeyError, OverflowError):
+            raise NoOverload from None
+
+
+@lru_cache(maxsize=1024)
+def compile_dynamic(source: str, variables: tuple[str, ...]) -> DynamicExpression:
+    """Compiles an expression; raises a ``CompileError`` with its mistakes."""
+    tree = parse(source)
+    used = check(tree, source, Environment(dict.fromkeys(variables, types.DYN)))
+    compiler = Compiler(list(variables), {}, {})
+    run = compiler.value(tree)
+    return DynamicExpression(source, tree.type, used, variables, run, compiler.size)
