@@ -45,6 +45,25 @@ def test_history_is_forgotten_in_stretches_and_what_is_left_is_whole(monkeypatch
     assert len(past) == state.floor - start
 
 
+@pytest.mark.parametrize("writes", range(1, 14))
+def test_the_floor_is_the_oldest_version_from_which_history_is_complete(
+    monkeypatch: pytest.MonkeyPatch, writes: int
+) -> None:
+    monkeypatch.setattr(module, "HISTORY", 3)
+    cluster = Cluster()
+    kept = {cluster.state.resource_version: cluster.state}
+    for index in range(writes):
+        cluster.create(config_map(f"c{index}"))
+        kept[cluster.state.resource_version] = cluster.state
+    state = cluster.state
+    for version, earlier in kept.items():
+        complete = [*range(version + 1, state.resource_version + 1)]
+        changes = [change.resource_version for change in state.changes_since(version)]
+        assert (changes == complete) == (version >= state.floor)
+        if version >= state.floor:
+            assert dict(state.objects_at("configmaps", version)) == dict(earlier.objects("configmaps"))
+
+
 def test_forks_share_all_but_what_they_changed() -> None:
     cluster = Cluster(objects=[config_map(f"c{index}") for index in range(10)])
     fork = cluster.fork()

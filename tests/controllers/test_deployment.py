@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from controllers.world import DEPLOYMENTS, PODS, REPLICA_SETS, World, new_image, workload
+import pytest
+
+from controllers.world import (
+    DEPLOYMENTS,
+    PODS,
+    REPLICA_SETS,
+    World,
+    new_image,
+    reference_to,
+    template,
+    workload,
+)
+from kontend import Cluster
+from kontend.controllers.process import ControllerProcess
+from kontend.controllers.workloads.deployment import Deployments
+from kontend.kube.json_types import Json
 
 REVISION = "deployment.kubernetes.io/revision"
 
@@ -107,8 +122,58 @@ def test_old_replica_sets_beyond_the_limit_go() -> None:
     world.create(workload("Deployment", replicas=1, revisionHistoryLimit=1))
     for number in range(2, 5):
         world.patch(DEPLOYMENTS, "web", new_image(f"app:{number}"))
-    assert [each["metadata"]["annotations"][REVISION] for each in world.cluster.list(REPLICA_SETS)].count("4") == 1
-    assert len(world.names(REPLICA_SETS)) == 2
+    assert sorted(each["metadata"]["annotations"][REVISION] for each in world.cluster.list(REPLICA_SETS)) == ["3", "4"]
+
+
+def _old_set(revision: int, *, age: int = 0, status: Json | None = None, **spec: Any) -> Json:
+    """An old ReplicaSet of the Deployment ``web``, scaled to zero unless told otherwise."""
+    body = workload("ReplicaSet", replicas=0, **spec)
+    body["spec"]["template"] = template("web", f"old:{revision}")
+    owner = {**workload("Deployment"), "metadata": {"name": "web", "uid": "u"}}
+    body["metadata"] = {
+        "name": f"web-{revision}",
+        "generation": 2,
+        "creationTimestamp": f"2026-01-01T00:00:{age:02}Z",
+        "labels": {"app": "web"},
+        "annotations": {REVISION: str(revision)},
+        "ownerReferences": [reference_to(owner, controller=True)],
+    }
+    return {**body, "status": {"replicas": 0, "observedGeneration": 2, **(status or {})}}
+
+
+def _cleaned(limit: int, *sets: Json) -> list[str]:
+    """The revisions that are left after the clean-up of a paused Deployment with these old ReplicaSets."""
+    deployment = workload("Deployment", replicas=0, paused=True, revisionHistoryLimit=limit)
+    deployment["metadata"]["uid"] = "u"
+    cluster = Cluster(objects=[deployment, *sets])
+    ControllerProcess(cluster, [Deployments()], clock=None).settle(seconds=5)
+    return [each["metadata"]["annotations"][REVISION] for each in cluster.list(REPLICA_SETS)]
+
+
+@pytest.mark.parametrize(
+    ("limit", "left"), [(0, []), (1, ["3"]), (2, ["2", "3"]), (3, ["1", "2", "3"]), (2147483647, ["1", "2", "3"])]
+)
+def test_the_oldest_revisions_beyond_the_limit_are_deleted(limit: int, left: list[str]) -> None:
+    """Revisions count, not the age of the ReplicaSets: after a rollback an old one has a new revision."""
+    assert _cleaned(limit, _old_set(2, age=3), _old_set(1, age=2), _old_set(3, age=1)) == left
+
+
+@pytest.mark.parametrize(
+    "busy",
+    [
+        _old_set(1, status={"replicas": 1}),
+        _old_set(1, status={"observedGeneration": 1}),
+    ],
+    ids=["its pods still exist", "its controller has not seen the newest spec"],
+)
+def test_a_busy_old_replica_set_is_not_deleted_and_not_replaced_by_another(busy: Json) -> None:
+    assert _cleaned(1, busy, _old_set(2), _old_set(3)) == ["1", "3"]
+
+
+def test_a_replica_set_that_is_being_deleted_does_not_count_against_the_limit() -> None:
+    deleted = _old_set(1)
+    deleted["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:09Z", "finalizers": ["example.com/wait"]}
+    assert _cleaned(1, deleted, _old_set(2)) == ["1", "2"]
 
 
 def test_scaling_in_the_middle_of_an_update_is_shared() -> None:

@@ -8,8 +8,7 @@ from definitions import definition
 from kontend import Cluster
 from kontend.controllers import controllers, pod_controllers
 from kontend.controllers.process import ControllerProcess
-
-Json = dict[str, Any]
+from kontend.kube.json_types import Json
 
 PODS = "Pod/v1"
 DEPLOYMENTS = "Deployment.apps/v1"

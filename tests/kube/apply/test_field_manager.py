@@ -112,6 +112,31 @@ def test_fields_that_the_write_cannot_change_are_not_tracked() -> None:
     }
 
 
+def test_reset_fields_of_the_main_resource_count_for_its_own_version_only() -> None:
+    """An entry of another version loses the status that the writer changed, a status that the server takes back."""
+    at = {V1: WIDGET, V2: WIDGET}
+    live, new = widget(size=1, status={"color": "x"}), widget(size=1, status={"color": "y"})
+    managed = (
+        *write(None, live, manager="one", schema_at=at),
+        *write(None, live, manager="two", api_version=V2, schema_at=at),
+    )
+    left = owned(write(live, new, managed, "writer", schema_at=at, reset_fields=STATUS))
+    assert left["one"]["f:status"] == {".": {}, "f:color": {}}
+    assert left["two"]["f:status"] == {}
+    assert "writer" not in left
+
+
+def test_reset_fields_of_a_subresource_count_for_all_versions() -> None:
+    at = {V1: WIDGET, V2: WIDGET}
+    live, new = widget(size=1), widget(size=2)
+    managed = (
+        *write(None, live, manager="one", schema_at=at),
+        *write(None, live, manager="two", api_version=V2, schema_at=at),
+    )
+    left = owned(write(live, new, managed, "writer", schema_at=at, reset_fields=ONLY_STATUS, subresource="status"))
+    assert left["one"] == left["two"] == {"f:spec": {".": {}, "f:size": {}}}
+
+
 def test_a_subresource_may_keep_just_some_fields() -> None:
     kept = FieldSet.of_paths([("spec", "conditions", "*", "status")])
     before = widget(conditions=[{"type": "a", "status": "x"}])
