@@ -57,7 +57,7 @@ def test_giving_everything_up_returns_to_what_others_own(mine: dict[str, str], t
 
 
 def _random_writes(seed: int, steps: int = 60) -> Cluster:
-    """A conversation of several writers, chosen by a seeded generator."""
+    """A sequence of requests by several writers, chosen by a seeded generator."""
     choose = random.Random(seed)
     cluster = Cluster(crds=[definition()])
     for _ in range(steps):

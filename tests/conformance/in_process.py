@@ -1,4 +1,4 @@
-"""The API server in this process, as a server for the recorded conversations."""
+"""The API server in this process, as a server for the recorded exchanges."""
 
 from __future__ import annotations
 

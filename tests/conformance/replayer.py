@@ -1,4 +1,4 @@
-"""Plays recorded conversations with a real kube-apiserver back to a server, and compares the answers.
+"""Plays recorded exchanges with a real kube-apiserver back to a server, and compares the answers.
 
 A case is a list of HTTP steps and the answers, in which whatever may honestly differ between two servers (uids,
 resourceVersions, times, generated names, addresses) stands as a token. ``rv-1`` twice means that the version did not

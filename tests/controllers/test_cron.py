@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controllers.world import JOBS, PODS, World, job
+from controllers.harness import JOBS, PODS, Harness, job
 from kontend.controllers.batch.cron_schedule import parse_cron
 from kontend.kube.builtin.cron_schedule import ScheduleError
 
@@ -60,59 +60,59 @@ def test_an_unknown_time_zone_is_no_schedule() -> None:
 
 def test_jobs_are_started_on_time_and_named_after_it() -> None:
     """The name is the minute."""
-    world = World()
-    world.create(_cron())
-    assert world.names(JOBS) == []
-    world.settle(seconds=301)
+    harness = Harness()
+    harness.create(_cron())
+    assert harness.names(JOBS) == []
+    harness.settle(seconds=301)
     minute = _at("2026-01-01T00:05:00Z") // 60
-    assert world.names(JOBS) == [f"c-{minute}"]
-    status = world.status(CRON_JOBS, "c")
+    assert harness.names(JOBS) == [f"c-{minute}"]
+    status = harness.status(CRON_JOBS, "c")
     assert status["lastScheduleTime"] == "2026-01-01T00:05:00Z"
     assert [each["name"] for each in status["active"]] == [f"c-{minute}"]
-    annotation = world.cluster.list(JOBS)[0]["metadata"]["annotations"]
+    annotation = harness.cluster.list(JOBS)[0]["metadata"]["annotations"]
     assert annotation == {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-01-01T00:05:00Z"}
-    world.finish("Succeeded")
-    status = world.status(CRON_JOBS, "c")
+    harness.finish("Succeeded")
+    status = harness.status(CRON_JOBS, "c")
     assert "active" not in status
     assert status["lastSuccessfulTime"] >= "2026-01-01T00:05:00Z"
 
 
 def test_only_the_latest_missed_time_is_made_up_for() -> None:
     """A controller that slept for an hour starts one Job."""
-    world = World()
-    world.create(_cron(suspend=True))
-    world.process.advance(3600)
-    world.patch(CRON_JOBS, "c", {"spec": {"suspend": False}})
-    assert world.names(JOBS) == [f"c-{_at('2026-01-01T01:00:00Z') // 60}"]
+    harness = Harness()
+    harness.create(_cron(suspend=True))
+    harness.process.advance(3600)
+    harness.patch(CRON_JOBS, "c", {"spec": {"suspend": False}})
+    assert harness.names(JOBS) == [f"c-{_at('2026-01-01T01:00:00Z') // 60}"]
 
 
 def test_a_time_that_is_too_long_ago_is_let_go() -> None:
     """By the starting deadline."""
-    world = World()
-    world.create(_cron("0 * * * *", suspend=True, startingDeadlineSeconds=60))
-    world.process.advance(3600 + 600)
-    world.patch(CRON_JOBS, "c", {"spec": {"suspend": False}})
-    assert world.names(JOBS) == []
+    harness = Harness()
+    harness.create(_cron("0 * * * *", suspend=True, startingDeadlineSeconds=60))
+    harness.process.advance(3600 + 600)
+    harness.patch(CRON_JOBS, "c", {"spec": {"suspend": False}})
+    assert harness.names(JOBS) == []
 
 
 @pytest.mark.parametrize(("policy", "count"), [("Allow", 2), ("Forbid", 1), ("Replace", 1)])
 def test_the_concurrency_policy_says_what_happens_to_a_job_that_still_runs(policy: str, count: int) -> None:
     """Two of them, the first, or the second."""
-    world = World()
-    world.create(_cron(concurrencyPolicy=policy))
-    world.settle(seconds=301)
-    first = world.names(JOBS)
-    world.settle(seconds=301)
-    assert len(world.names(JOBS)) == count
-    assert (first[0] in world.names(JOBS)) == (policy != "Replace")
+    harness = Harness()
+    harness.create(_cron(concurrencyPolicy=policy))
+    harness.settle(seconds=301)
+    first = harness.names(JOBS)
+    harness.settle(seconds=301)
+    assert len(harness.names(JOBS)) == count
+    assert (first[0] in harness.names(JOBS)) == (policy != "Replace")
 
 
 def test_finished_jobs_beyond_the_limits_go_with_their_pods() -> None:
     """The newest stay."""
-    world = World()
-    world.create(_cron(successfulJobsHistoryLimit=1))
+    harness = Harness()
+    harness.create(_cron(successfulJobsHistoryLimit=1))
     for _ in range(3):
-        world.settle(seconds=301)
-        world.finish("Succeeded")
-    assert len(world.names(JOBS)) == 1
-    assert len(world.names(PODS)) == 1
+        harness.settle(seconds=301)
+        harness.finish("Succeeded")
+    assert len(harness.names(JOBS)) == 1
+    assert len(harness.names(PODS)) == 1

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from controllers.world import (
+from controllers.harness import (
     DEPLOYMENTS,
     PODS,
     REPLICA_SETS,
-    World,
+    Harness,
     new_image,
     reference_to,
     template,
@@ -24,26 +24,26 @@ from kontend.kube.json_types import Json
 REVISION = "deployment.kubernetes.io/revision"
 
 
-def _sizes(world: World) -> list[int]:
-    sets = world.cluster.list(REPLICA_SETS)
+def _sizes(harness: Harness) -> list[int]:
+    sets = harness.cluster.list(REPLICA_SETS)
     sets.sort(key=lambda each: int(each["metadata"]["annotations"][REVISION]))
     return [each["spec"]["replicas"] for each in sets]
 
 
-def _condition(world: World, kind: str) -> dict[str, Any]:
-    found = [each for each in world.status(DEPLOYMENTS, "web")["conditions"] if each["type"] == kind]
+def _condition(harness: Harness, kind: str) -> dict[str, Any]:
+    found = [each for each in harness.status(DEPLOYMENTS, "web")["conditions"] if each["type"] == kind]
     return dict(found[0])
 
 
 def test_the_replica_set_is_named_by_the_hash_of_the_template() -> None:
     """The same template gives the same name, here and in Kubernetes."""
-    world = World()
+    harness = Harness()
     made = workload("Deployment", replicas=2)
     made["spec"]["template"]["spec"]["containers"] = [{"name": "main", "image": "app:1"}]
     made["spec"]["template"]["metadata"]["labels"] = {"app": "d"}
     made["spec"]["selector"] = {"matchLabels": {"app": "d"}}
-    world.create(made)
-    replica_set = world.cluster.list(REPLICA_SETS)[0]
+    harness.create(made)
+    replica_set = harness.cluster.list(REPLICA_SETS)[0]
     assert replica_set["metadata"]["name"] == "web-78874b7c96"
     assert replica_set["metadata"]["labels"] == {"app": "d", "pod-template-hash": "78874b7c96"}
     assert replica_set["spec"]["selector"] == {"matchLabels": {"app": "d", "pod-template-hash": "78874b7c96"}}
@@ -53,76 +53,79 @@ def test_the_replica_set_is_named_by_the_hash_of_the_template() -> None:
         REVISION: "1",
     }
     assert replica_set["metadata"]["annotations"] == annotations
-    assert world.cluster.get(DEPLOYMENTS, "web")["metadata"]["annotations"][REVISION] == "1"
+    assert harness.cluster.get(DEPLOYMENTS, "web")["metadata"]["annotations"][REVISION] == "1"
 
 
 def test_its_status_follows_the_pods() -> None:
     """From not available to done."""
-    world = World()
-    world.create(workload("Deployment", replicas=2))
-    status = world.status(DEPLOYMENTS, "web")
+    harness = Harness()
+    harness.create(workload("Deployment", replicas=2))
+    status = harness.status(DEPLOYMENTS, "web")
     assert (status["replicas"], status["unavailableReplicas"], status["updatedReplicas"]) == (2, 2, 2)
-    assert _condition(world, "Available")["reason"] == "MinimumReplicasUnavailable"
-    assert _condition(world, "Progressing")["reason"] == "ReplicaSetUpdated"
-    world.make_ready()
-    assert world.status(DEPLOYMENTS, "web")["availableReplicas"] == 2
-    assert _condition(world, "Available")["status"] == "True"
-    assert _condition(world, "Progressing")["reason"] == "NewReplicaSetAvailable"
-    name = world.names(REPLICA_SETS)[0]
-    assert _condition(world, "Progressing")["message"] == f'ReplicaSet "{name}" has successfully progressed.'
+    assert _condition(harness, "Available")["reason"] == "MinimumReplicasUnavailable"
+    assert _condition(harness, "Progressing")["reason"] == "ReplicaSetUpdated"
+    harness.make_ready()
+    assert harness.status(DEPLOYMENTS, "web")["availableReplicas"] == 2
+    assert _condition(harness, "Available")["status"] == "True"
+    assert _condition(harness, "Progressing")["reason"] == "NewReplicaSetAvailable"
+    name = harness.names(REPLICA_SETS)[0]
+    assert _condition(harness, "Progressing")["message"] == f'ReplicaSet "{name}" has successfully progressed.'
 
 
 def test_an_update_never_leaves_its_limits() -> None:
     """At most 25% too many and 25% too few, at every step."""
-    world = World()
-    world.create(workload("Deployment", replicas=4))
-    world.make_ready()
-    world.patch(DEPLOYMENTS, "web", new_image("app:2"))
-    assert _sizes(world) == [3, 2]
+    harness = Harness()
+    harness.create(workload("Deployment", replicas=4))
+    harness.make_ready()
+    harness.patch(DEPLOYMENTS, "web", new_image("app:2"))
+    assert _sizes(harness) == [3, 2]
     for _ in range(10):
-        ready = [pod for pod in world.cluster.list(PODS) if pod["status"].get("conditions")]
+        ready = [pod for pod in harness.cluster.list(PODS) if pod["status"].get("conditions")]
         assert len(ready) >= 3
-        assert len(world.names(PODS)) <= 5
-        waiting = [pod["metadata"]["name"] for pod in world.cluster.list(PODS) if not pod["status"].get("conditions")]
+        assert len(harness.names(PODS)) <= 5
+        waiting = [pod["metadata"]["name"] for pod in harness.cluster.list(PODS) if not pod["status"].get("conditions")]
         if not waiting:
             break
-        world.make_ready(waiting[0])
-    assert _sizes(world) == [0, 4]
+        harness.make_ready(waiting[0])
+    assert _sizes(harness) == [0, 4]
 
 
 def test_recreate_waits_until_all_old_pods_are_gone() -> None:
     """Never two templates at once."""
-    world = World()
-    world.create(workload("Deployment", replicas=2, strategy={"type": "Recreate"}))
-    name = world.names(PODS)[0]
-    world.patch(PODS, name, {"metadata": {"finalizers": ["a.io/x"]}})
-    world.patch(DEPLOYMENTS, "web", new_image("app:2"))
-    assert _sizes(world) == [0]
-    world.patch(PODS, name, {"metadata": {"finalizers": None}})
-    assert _sizes(world) == [0, 2]
+    harness = Harness()
+    harness.create(workload("Deployment", replicas=2, strategy={"type": "Recreate"}))
+    name = harness.names(PODS)[0]
+    harness.patch(PODS, name, {"metadata": {"finalizers": ["a.io/x"]}})
+    harness.patch(DEPLOYMENTS, "web", new_image("app:2"))
+    assert _sizes(harness) == [0]
+    harness.patch(PODS, name, {"metadata": {"finalizers": None}})
+    assert _sizes(harness) == [0, 2]
 
 
 def test_going_back_uses_the_old_replica_set_again() -> None:
     """With a new number, and its old one in the history."""
-    world = World(nodes=1)
-    world.create(workload("Deployment", replicas=1))
-    first = world.names(REPLICA_SETS)
-    world.patch(DEPLOYMENTS, "web", new_image("app:2"))
+    harness = Harness(nodes=1)
+    harness.create(workload("Deployment", replicas=1))
+    first = harness.names(REPLICA_SETS)
+    harness.patch(DEPLOYMENTS, "web", new_image("app:2"))
     again = {"name": "main", "image": "app:1", "ports": [{"name": "http", "containerPort": 8080}]}
-    world.patch(DEPLOYMENTS, "web", {"spec": {"template": {"spec": {"containers": [again]}}}})
-    annotations = world.cluster.get(REPLICA_SETS, first[0])["metadata"]["annotations"]
+    harness.patch(DEPLOYMENTS, "web", {"spec": {"template": {"spec": {"containers": [again]}}}})
+    annotations = harness.cluster.get(REPLICA_SETS, first[0])["metadata"]["annotations"]
     assert annotations[REVISION] == "3"
     assert annotations["deployment.kubernetes.io/revision-history"] == "1"
-    assert len(world.names(REPLICA_SETS)) == 2
+    assert len(harness.names(REPLICA_SETS)) == 2
 
 
 def test_old_replica_sets_beyond_the_limit_go() -> None:
     """The newest old ones stay for a rollback."""
-    world = World(nodes=1)
-    world.create(workload("Deployment", replicas=1, revisionHistoryLimit=1))
+    harness = Harness(nodes=1)
+    harness.create(workload("Deployment", replicas=1, revisionHistoryLimit=1))
     for number in range(2, 5):
-        world.patch(DEPLOYMENTS, "web", new_image(f"app:{number}"))
-    assert sorted(each["metadata"]["annotations"][REVISION] for each in world.cluster.list(REPLICA_SETS)) == ["3", "4"]
+        harness.patch(DEPLOYMENTS, "web", new_image(f"app:{number}"))
+    assert sorted(each["metadata"]["annotations"][REVISION] for each in harness.cluster.list(REPLICA_SETS)) == [
+        "3",
+        "4",
+    ]
 
 
 def _old_set(revision: int, *, age: int = 0, status: Json | None = None, **spec: Any) -> Json:
@@ -178,44 +181,44 @@ def test_a_replica_set_that_is_being_deleted_does_not_count_against_the_limit() 
 
 def test_scaling_in_the_middle_of_an_update_is_shared() -> None:
     """Each ReplicaSet grows by its share."""
-    world = World()
-    world.create(workload("Deployment", replicas=4))
-    world.make_ready()
-    world.patch(DEPLOYMENTS, "web", new_image("app:2"))
-    assert _sizes(world) == [3, 2]
-    world.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 8}}, settle=False)
-    world.settle()
-    assert _sizes(world) == [6, 4]
+    harness = Harness()
+    harness.create(workload("Deployment", replicas=4))
+    harness.make_ready()
+    harness.patch(DEPLOYMENTS, "web", new_image("app:2"))
+    assert _sizes(harness) == [3, 2]
+    harness.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 8}}, settle=False)
+    harness.settle()
+    assert _sizes(harness) == [6, 4]
 
 
 def test_a_paused_deployment_scales_but_does_not_update() -> None:
     """And says that it is paused."""
-    world = World()
-    world.create(workload("Deployment", replicas=1))
-    world.make_ready()
-    world.patch(DEPLOYMENTS, "web", {"spec": {"paused": True, "replicas": 2}})
-    world.patch(DEPLOYMENTS, "web", new_image("app:2"))
-    assert _sizes(world) == [2]
-    assert _condition(world, "Progressing")["reason"] == "DeploymentPaused"
-    world.patch(DEPLOYMENTS, "web", {"spec": {"paused": False}})
-    assert len(_sizes(world)) == 2
+    harness = Harness()
+    harness.create(workload("Deployment", replicas=1))
+    harness.make_ready()
+    harness.patch(DEPLOYMENTS, "web", {"spec": {"paused": True, "replicas": 2}})
+    harness.patch(DEPLOYMENTS, "web", new_image("app:2"))
+    assert _sizes(harness) == [2]
+    assert _condition(harness, "Progressing")["reason"] == "DeploymentPaused"
+    harness.patch(DEPLOYMENTS, "web", {"spec": {"paused": False}})
+    assert len(_sizes(harness)) == 2
 
 
 def test_a_rollout_that_does_not_get_on_is_called_stuck() -> None:
     """After the deadline, without any event."""
-    world = World()
-    world.create(workload("Deployment", replicas=1, progressDeadlineSeconds=60))
-    world.settle(seconds=100)
-    progress = _condition(world, "Progressing")
+    harness = Harness()
+    harness.create(workload("Deployment", replicas=1, progressDeadlineSeconds=60))
+    harness.settle(seconds=100)
+    progress = _condition(harness, "Progressing")
     assert (progress["status"], progress["reason"]) == ("False", "ProgressDeadlineExceeded")
 
 
 def test_a_name_that_is_taken_is_counted_and_another_is_used() -> None:
     """Two templates whose hashes collide, made by hand."""
-    world = World()
-    world.create(workload("Deployment", replicas=1))
-    name = world.names(REPLICA_SETS)[0]
-    other = World()
+    harness = Harness()
+    harness.create(workload("Deployment", replicas=1))
+    name = harness.names(REPLICA_SETS)[0]
+    other = Harness()
     taken = workload("ReplicaSet", name, replicas=0)
     other.create(taken)
     other.create(workload("Deployment", replicas=1))
@@ -225,11 +228,11 @@ def test_a_name_that_is_taken_is_counted_and_another_is_used() -> None:
 
 def test_the_replica_set_of_another_deployment_is_not_touched() -> None:
     """Also when both have the same selector and the same template."""
-    world = World()
-    world.create(workload("Deployment", replicas=1))
-    first = world.names(REPLICA_SETS)
+    harness = Harness()
+    harness.create(workload("Deployment", replicas=1))
+    first = harness.names(REPLICA_SETS)
     twin = workload("Deployment", replicas=2)
     twin["metadata"]["name"] = "twin"
-    world.create(twin)
-    assert len(world.names(REPLICA_SETS)) == 2
-    assert world.cluster.get(REPLICA_SETS, first[0])["spec"]["replicas"] == 1
+    harness.create(twin)
+    assert len(harness.names(REPLICA_SETS)) == 2
+    assert harness.cluster.get(REPLICA_SETS, first[0])["spec"]["replicas"] == 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controllers.world import WIDGETS, World, config_map, reference_to
+from controllers.harness import WIDGETS, Harness, config_map, reference_to
 from kontend import Cluster
 from kontend.controllers.garbage_collector import GarbageCollector, Identity
 from kontend.kube.errors import Conflict, NotFound
@@ -27,113 +27,113 @@ def _collect(backend: InProcess, obj: dict[str, Any]) -> None:
 
 def test_a_dependent_goes_with_its_last_owner() -> None:
     """One owner left keeps it, and the reference to the one that is gone is removed."""
-    world = World()
-    one, two = world.create(config_map("one")), world.create(config_map("two"))
-    world.create(config_map("d", one, two))
-    world.delete(CONFIG_MAPS, "one")
-    left = world.cluster.get(CONFIG_MAPS, "d")["metadata"]["ownerReferences"]
+    harness = Harness()
+    one, two = harness.create(config_map("one")), harness.create(config_map("two"))
+    harness.create(config_map("d", one, two))
+    harness.delete(CONFIG_MAPS, "one")
+    left = harness.cluster.get(CONFIG_MAPS, "d")["metadata"]["ownerReferences"]
     assert [each["name"] for each in left] == ["two"]
-    world.delete(CONFIG_MAPS, "two")
-    assert world.names(CONFIG_MAPS) == []
+    harness.delete(CONFIG_MAPS, "two")
+    assert harness.names(CONFIG_MAPS) == []
 
 
 def test_a_chain_of_owners_goes_to_its_end() -> None:
     """What is deleted is an owner itself."""
-    world = World()
-    last = world.create(config_map("0"))
+    harness = Harness()
+    last = harness.create(config_map("0"))
     for number in range(1, 6):
-        last = world.create(config_map(str(number), last))
-    world.delete(CONFIG_MAPS, "0")
-    assert world.names(CONFIG_MAPS) == []
+        last = harness.create(config_map(str(number), last))
+    harness.delete(CONFIG_MAPS, "0")
+    assert harness.names(CONFIG_MAPS) == []
 
 
 def test_a_namesake_of_the_owner_does_not_count() -> None:
     """An owner is a uid, not a name."""
-    world = World()
-    world.create(config_map("o"))
-    world.create(config_map("d", NOBODY))
-    assert world.names(CONFIG_MAPS) == ["o"]
+    harness = Harness()
+    harness.create(config_map("o"))
+    harness.create(config_map("d", NOBODY))
+    assert harness.names(CONFIG_MAPS) == ["o"]
 
 
 def test_an_owner_in_another_namespace_does_not_count() -> None:
     """A reference is looked up in the namespace of the dependent."""
-    world = World()
-    owner = world.create(config_map("o"))
-    world.create(config_map("d", owner, namespace="kube-public"))
-    assert world.names(CONFIG_MAPS) == ["o"]
+    harness = Harness()
+    owner = harness.create(config_map("o"))
+    harness.create(config_map("d", owner, namespace="kube-public"))
+    assert harness.names(CONFIG_MAPS) == ["o"]
 
 
 def test_a_cluster_scoped_object_with_an_owner_in_a_namespace_stays() -> None:
     """Such a reference can never be looked up, so nothing is concluded from it."""
-    world = World()
-    owner = world.create(config_map("o"))
+    harness = Harness()
+    owner = harness.create(config_map("o"))
     cluster_role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": {"name": "r", "ownerReferences": [reference_to(owner)]},
         "rules": [],
     }
-    world.create(cluster_role)
-    world.delete(CONFIG_MAPS, "o")
-    assert world.names("ClusterRole.rbac.authorization.k8s.io/v1") == ["r"]
+    harness.create(cluster_role)
+    harness.delete(CONFIG_MAPS, "o")
+    assert harness.names("ClusterRole.rbac.authorization.k8s.io/v1") == ["r"]
 
 
 def test_an_owner_of_an_unknown_kind_is_looked_up_when_it_is_defined() -> None:
     """Not knowing a kind is not knowing that the owner is gone."""
-    world = World()
+    harness = Harness()
     gadget = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": NOBODY["uid"]}
-    world.create(config_map("d", gadget))
-    assert world.names(CONFIG_MAPS) == ["d"]
-    world.create(WIDGETS, settle=False)
-    world.settle(seconds=60)
-    assert world.names(CONFIG_MAPS) == []
+    harness.create(config_map("d", gadget))
+    assert harness.names(CONFIG_MAPS) == ["d"]
+    harness.create(WIDGETS, settle=False)
+    harness.settle(seconds=60)
+    assert harness.names(CONFIG_MAPS) == []
 
 
 def test_orphaned_dependents_lose_the_reference_and_stay() -> None:
     """The owner goes when all dependents have let go of it, and the others' references stay."""
-    world = World()
-    owner, other = world.create(config_map("o")), world.create(config_map("other"))
-    world.create(config_map("d", owner, other))
-    world.delete(CONFIG_MAPS, "o", propagation="Orphan")
-    assert world.names(CONFIG_MAPS) == ["d", "other"]
-    left = world.cluster.get(CONFIG_MAPS, "d")["metadata"]["ownerReferences"]
+    harness = Harness()
+    owner, other = harness.create(config_map("o")), harness.create(config_map("other"))
+    harness.create(config_map("d", owner, other))
+    harness.delete(CONFIG_MAPS, "o", propagation="Orphan")
+    assert harness.names(CONFIG_MAPS) == ["d", "other"]
+    left = harness.cluster.get(CONFIG_MAPS, "d")["metadata"]["ownerReferences"]
     assert [each["name"] for each in left] == ["other"]
 
 
 def test_orphaning_works_for_kinds_without_strategic_patches() -> None:
     """Custom resources are patched under a lock instead."""
-    world = World(crds=[WIDGETS])
-    owner = world.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "o"}})
+    harness = Harness(crds=[WIDGETS])
+    owner = harness.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "o"}})
     dependent = {"name": "d", "ownerReferences": [reference_to(owner)]}
-    world.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": dependent})
-    world.delete("Widget.example.com/v1", "o", propagation="Orphan")
-    assert world.names("Widget.example.com/v1") == ["d"]
-    assert "ownerReferences" not in world.cluster.get("Widget.example.com/v1", "d")["metadata"]
+    harness.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": dependent})
+    harness.delete("Widget.example.com/v1", "o", propagation="Orphan")
+    assert harness.names("Widget.example.com/v1") == ["d"]
+    assert "ownerReferences" not in harness.cluster.get("Widget.example.com/v1", "d")["metadata"]
 
 
 def test_foreground_deletion_waits_for_blocking_dependents_only() -> None:
     """The owner is there while a blocking dependent is, whatever the others do."""
-    world = World()
-    owner = world.create(config_map("o"))
+    harness = Harness()
+    owner = harness.create(config_map("o"))
     blocking = reference_to(owner, blockOwnerDeletion=True)
-    world.create(config_map("blocking", blocking, finalizers=["a.io/x"]))
-    world.create(config_map("other", owner, finalizers=["a.io/x"]))
-    world.delete(CONFIG_MAPS, "o", propagation="Foreground")
-    assert world.names(CONFIG_MAPS) == ["blocking", "o", "other"]
-    world.patch(CONFIG_MAPS, "blocking", {"metadata": {"finalizers": None}})
-    assert world.names(CONFIG_MAPS) == ["other"]
-    assert world.cluster.get(CONFIG_MAPS, "other")["metadata"]["deletionTimestamp"]
+    harness.create(config_map("blocking", blocking, finalizers=["a.io/x"]))
+    harness.create(config_map("other", owner, finalizers=["a.io/x"]))
+    harness.delete(CONFIG_MAPS, "o", propagation="Foreground")
+    assert harness.names(CONFIG_MAPS) == ["blocking", "o", "other"]
+    harness.patch(CONFIG_MAPS, "blocking", {"metadata": {"finalizers": None}})
+    assert harness.names(CONFIG_MAPS) == ["other"]
+    assert harness.cluster.get(CONFIG_MAPS, "other")["metadata"]["deletionTimestamp"]
 
 
 def test_a_circle_of_foreground_deletions_is_broken() -> None:
     """Two objects that block each other would otherwise wait for ever."""
-    world = World()
-    one = world.create(config_map("one"))
-    two = world.create(config_map("two", reference_to(one, blockOwnerDeletion=True)))
+    harness = Harness()
+    one = harness.create(config_map("one"))
+    two = harness.create(config_map("two", reference_to(one, blockOwnerDeletion=True)))
     back = {"metadata": {"ownerReferences": [reference_to(two, blockOwnerDeletion=True)]}}
-    world.patch(CONFIG_MAPS, "one", back)
-    world.delete(CONFIG_MAPS, "one", propagation="Foreground")
-    assert world.names(CONFIG_MAPS) == []
+    harness.patch(CONFIG_MAPS, "one", back)
+    harness.delete(CONFIG_MAPS, "one", propagation="Foreground")
+    assert harness.names(CONFIG_MAPS) == []
 
 
 def test_an_object_that_got_a_new_owner_meanwhile_is_not_deleted() -> None:
@@ -195,7 +195,7 @@ def test_a_page_that_is_not_found_says_nothing_about_an_owner() -> None:
 
 
 def test_only_the_named_kinds_are_looked_at() -> None:
-    """A small world: other kinds are neither watched nor collected."""
+    """Other kinds are neither watched nor collected."""
     cluster = Cluster(objects=[config_map("d", NOBODY)])
     collector = GarbageCollector(only=["Secret/v1"])
     assert collector.kinds == ("CustomResourceDefinition.apiextensions.k8s.io/v1", "Secret/v1")

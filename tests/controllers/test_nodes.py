@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controllers.world import PODS, World, template
+from controllers.harness import PODS, Harness, template
 from kontend.controllers.nodes.node_fit import fits
 
 NODES = "Node/v1"
@@ -21,8 +21,8 @@ def _resources(**requests: str) -> list[dict[str, Any]]:
 
 def test_a_declared_node_becomes_ready_and_open() -> None:
     """The taint of a new node is taken off."""
-    world = World(nodes=1)
-    node = world.cluster.get(NODES, "node-0")
+    harness = Harness(nodes=1)
+    node = harness.cluster.get(NODES, "node-0")
     ready = {each["type"]: each["status"] for each in node["status"]["conditions"]}
     assert ready["Ready"] == "True"
     assert "taints" not in node["spec"]
@@ -31,18 +31,18 @@ def test_a_declared_node_becomes_ready_and_open() -> None:
 
 def test_a_node_that_says_how_it_is_stays_so() -> None:
     """A test may declare a node that is not ready."""
-    world = World(nodes=1)
-    condition = {"type": "Ready", "status": "False", "lastTransitionTime": world.cluster.now}
-    world.patch(NODES, "node-0", {"status": {"conditions": [condition]}}, status=True)
-    assert world.status(NODES, "node-0")["conditions"][0]["status"] == "False"
+    harness = Harness(nodes=1)
+    condition = {"type": "Ready", "status": "False", "lastTransitionTime": harness.cluster.now}
+    harness.patch(NODES, "node-0", {"status": {"conditions": [condition]}}, status=True)
+    assert harness.status(NODES, "node-0")["conditions"][0]["status"] == "False"
 
 
 def test_a_pod_is_scheduled_runs_and_is_ready() -> None:
     """With an address that is its own."""
-    world = World(nodes=1)
-    world.create(_pod("a"))
-    world.create(_pod("b"))
-    a, b = world.status(PODS, "a"), world.status(PODS, "b")
+    harness = Harness(nodes=1)
+    harness.create(_pod("a"))
+    harness.create(_pod("b"))
+    a, b = harness.status(PODS, "a"), harness.status(PODS, "b")
     assert a["phase"] == b["phase"] == "Running"
     assert {each["type"]: each["status"] for each in a["conditions"]} == {
         "PodScheduled": "True",
@@ -57,57 +57,57 @@ def test_a_pod_is_scheduled_runs_and_is_ready() -> None:
 
 def test_pods_are_spread() -> None:
     """Each goes where the fewest are."""
-    world = World(nodes=3)
+    harness = Harness(nodes=3)
     for number in range(6):
-        world.create(_pod(f"p{number}"), settle=False)
-    world.settle()
-    nodes = [pod["spec"]["nodeName"] for pod in world.cluster.list(PODS)]
+        harness.create(_pod(f"p{number}"), settle=False)
+    harness.settle()
+    nodes = [pod["spec"]["nodeName"] for pod in harness.cluster.list(PODS)]
     assert {node: nodes.count(node) for node in set(nodes)} == {"node-0": 2, "node-1": 2, "node-2": 2}
 
 
 def test_a_pod_that_does_not_fit_waits_and_says_so() -> None:
     """Until there is room."""
-    world = World(nodes=1)
-    world.patch(NODES, "node-0", {"status": {"allocatable": {"cpu": "1"}}}, status=True)
-    world.create(_pod("a", containers=_resources(cpu="800m")))
-    world.create(_pod("b", containers=_resources(cpu="800m")))
-    waiting = world.status(PODS, "b")
+    harness = Harness(nodes=1)
+    harness.patch(NODES, "node-0", {"status": {"allocatable": {"cpu": "1"}}}, status=True)
+    harness.create(_pod("a", containers=_resources(cpu="800m")))
+    harness.create(_pod("b", containers=_resources(cpu="800m")))
+    waiting = harness.status(PODS, "b")
     assert waiting["phase"] == "Pending"
     assert waiting["conditions"][0]["reason"] == "Unschedulable"
-    world.delete(PODS, "a")
-    assert world.status(PODS, "b")["phase"] == "Running"
+    harness.delete(PODS, "a")
+    assert harness.status(PODS, "b")["phase"] == "Running"
 
 
 def test_a_pod_of_another_scheduler_and_a_gated_pod_wait() -> None:
     """They are not ours to schedule."""
-    world = World(nodes=1)
-    world.create(_pod("other", schedulerName="mine"))
-    world.create(_pod("gated", schedulingGates=[{"name": "a.io/wait"}]))
-    assert [pod["status"]["phase"] for pod in world.cluster.list(PODS)] == ["Pending", "Pending"]
-    world.patch(PODS, "gated", {"spec": {"schedulingGates": []}})
-    assert world.status(PODS, "gated")["phase"] == "Running"
+    harness = Harness(nodes=1)
+    harness.create(_pod("other", schedulerName="mine"))
+    harness.create(_pod("gated", schedulingGates=[{"name": "a.io/wait"}]))
+    assert [pod["status"]["phase"] for pod in harness.cluster.list(PODS)] == ["Pending", "Pending"]
+    harness.patch(PODS, "gated", {"spec": {"schedulingGates": []}})
+    assert harness.status(PODS, "gated")["phase"] == "Running"
 
 
 def test_a_readiness_gate_keeps_a_pod_from_being_ready() -> None:
     """Until somebody opens it."""
-    world = World(nodes=1)
-    world.create(_pod(readinessGates=[{"conditionType": "a.io/open"}]))
-    conditions = world.status(PODS, "p")["conditions"]
+    harness = Harness(nodes=1)
+    harness.create(_pod(readinessGates=[{"conditionType": "a.io/open"}]))
+    conditions = harness.status(PODS, "p")["conditions"]
     assert {each["type"]: each["status"] for each in conditions}["Ready"] == "False"
-    opened = {"type": "a.io/open", "status": "True", "lastTransitionTime": world.cluster.now}
-    world.patch(PODS, "p", {"status": {"conditions": [*conditions, opened]}}, status=True)
-    assert {each["type"]: each["status"] for each in world.status(PODS, "p")["conditions"]}["Ready"] == "True"
+    opened = {"type": "a.io/open", "status": "True", "lastTransitionTime": harness.cluster.now}
+    harness.patch(PODS, "p", {"status": {"conditions": [*conditions, opened]}}, status=True)
+    assert {each["type"]: each["status"] for each in harness.status(PODS, "p")["conditions"]}["Ready"] == "True"
 
 
 def test_a_deleted_pod_stops_and_is_gone() -> None:
     """Its grace period is not waited for, its finalizers are."""
-    world = World(nodes=1)
-    world.create(_pod())
-    world.patch(PODS, "p", {"metadata": {"finalizers": ["a.io/x"]}})
-    world.delete(PODS, "p")
-    assert world.status(PODS, "p")["phase"] == "Failed"
-    world.patch(PODS, "p", {"metadata": {"finalizers": None}})
-    assert world.names(PODS) == []
+    harness = Harness(nodes=1)
+    harness.create(_pod())
+    harness.patch(PODS, "p", {"metadata": {"finalizers": ["a.io/x"]}})
+    harness.delete(PODS, "p")
+    assert harness.status(PODS, "p")["phase"] == "Failed"
+    harness.patch(PODS, "p", {"metadata": {"finalizers": None}})
+    assert harness.names(PODS) == []
 
 
 def test_selectors_affinity_and_taints_decide_where_a_pod_may_go() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controllers.world import (
+from controllers.harness import (
     DEPLOYMENTS,
     PODS,
     REPLICA_SETS,
     STATEFUL_SETS,
     WIDGETS,
-    World,
+    Harness,
     config_map,
     job,
     new_image,
@@ -28,25 +28,25 @@ from kontend.testing import settle
 WIDGET = "Widget.example.com/v1"
 
 
-def _busy_world() -> World:
-    world = World(nodes=2)
+def _busy_world() -> Harness:
+    harness = Harness(nodes=2)
     for kind in ("Deployment", "StatefulSet", "DaemonSet"):
         made = workload(kind, kind.lower(), **({"serviceName": "x"} if kind == "StatefulSet" else {}))
-        world.create(made, settle=False)
-    world.create(job(), settle=False)
+        harness.create(made, settle=False)
+    harness.create(job(), settle=False)
     ports = [{"port": 80, "targetPort": "http"}]
     service = {"selector": {"app": "deployment"}, "ports": ports}
-    world.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": service}, settle=False)
-    world.settle()
-    return world
+    harness.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": service}, settle=False)
+    harness.settle()
+    return harness
 
 
 def test_nothing_is_written_at_rest_also_not_by_controllers_that_begin_anew() -> None:
     """The same objects, seen again by controllers without a past, are left as they are."""
-    world = _busy_world()
-    version = world.cluster.state.resource_version
-    settle(world.cluster, controllers() + pod_controllers())
-    assert world.cluster.state.resource_version == version
+    harness = _busy_world()
+    version = harness.cluster.state.resource_version
+    settle(harness.cluster, controllers() + pod_controllers())
+    assert harness.cluster.state.resource_version == version
 
 
 def test_the_same_beginning_has_the_same_end() -> None:
@@ -58,29 +58,29 @@ def test_the_same_beginning_has_the_same_end() -> None:
 
 def test_kinds_that_are_defined_later_are_collected_too() -> None:
     """As owners and as dependents, until their definition goes."""
-    world = World()
-    world.create(WIDGETS)
-    owner = world.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "o"}})
+    harness = Harness()
+    harness.create(WIDGETS)
+    owner = harness.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "o"}})
     metadata = {"name": "d", "ownerReferences": [reference_to(owner)]}
-    world.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata})
-    world.create(config_map("c", owner))
-    world.delete(WIDGET, "o")
-    assert world.names(WIDGET) == []
-    assert world.names("ConfigMap/v1") == []
+    harness.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata})
+    harness.create(config_map("c", owner))
+    harness.delete(WIDGET, "o")
+    assert harness.names(WIDGET) == []
+    assert harness.names("ConfigMap/v1") == []
 
 
 def test_a_definition_that_goes_takes_what_its_objects_owned() -> None:
     """And may come back."""
-    world = World(crds=[WIDGETS])
+    harness = Harness(crds=[WIDGETS])
     widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "o"}}
-    world.create(config_map("c", world.create(widget)))
-    world.cluster.delete("CustomResourceDefinition.apiextensions.k8s.io/v1", "widgets.example.com")
-    world.settle(seconds=1)
-    world.create(WIDGETS, settle=False)
-    world.settle(seconds=60)
-    assert world.names("ConfigMap/v1") == []
-    world.create(widget)
-    assert world.names(WIDGET) == ["o"]
+    harness.create(config_map("c", harness.create(widget)))
+    harness.cluster.delete("CustomResourceDefinition.apiextensions.k8s.io/v1", "widgets.example.com")
+    harness.settle(seconds=1)
+    harness.create(WIDGETS, settle=False)
+    harness.settle(seconds=60)
+    assert harness.names("ConfigMap/v1") == []
+    harness.create(widget)
+    assert harness.names(WIDGET) == ["o"]
 
 
 def test_work_says_when_to_call_again() -> None:
@@ -116,23 +116,23 @@ def _changes() -> st.SearchStrategy[list[tuple[str, Any]]]:
 @given(_changes(), st.booleans())
 def test_whatever_was_done_to_a_deployment_it_ends_as_it_says(changes: list[tuple[str, Any]], patient: bool) -> None:
     """Scaled, updated, paused and robbed of pods in any order, with and without time in between."""
-    world = World(nodes=1)
-    world.create(workload("Deployment", replicas=2))
+    harness = Harness(nodes=1)
+    harness.create(workload("Deployment", replicas=2))
     for what, value in changes:
         if what == "scale":
-            world.cluster.patch(DEPLOYMENTS, "web", {"spec": {"replicas": value}})
+            harness.cluster.patch(DEPLOYMENTS, "web", {"spec": {"replicas": value}})
         elif what == "image":
-            world.cluster.patch(DEPLOYMENTS, "web", new_image(value))
+            harness.cluster.patch(DEPLOYMENTS, "web", new_image(value))
         elif what == "pause":
-            world.cluster.patch(DEPLOYMENTS, "web", {"spec": {"paused": value}})
-        elif names := world.names(PODS):
-            world.cluster.delete(PODS, names[value % len(names)], grace_period=0)
+            harness.cluster.patch(DEPLOYMENTS, "web", {"spec": {"paused": value}})
+        elif names := harness.names(PODS):
+            harness.cluster.delete(PODS, names[value % len(names)], grace_period=0)
         if patient:
-            world.settle()
-    world.patch(DEPLOYMENTS, "web", {"spec": {"paused": False}})
-    spec, status = world.cluster.get(DEPLOYMENTS, "web")["spec"], world.status(DEPLOYMENTS, "web")
+            harness.settle()
+    harness.patch(DEPLOYMENTS, "web", {"spec": {"paused": False}})
+    spec, status = harness.cluster.get(DEPLOYMENTS, "web")["spec"], harness.status(DEPLOYMENTS, "web")
     image = spec["template"]["spec"]["containers"][0]["image"]
-    pods = world.cluster.list(PODS)
+    pods = harness.cluster.list(PODS)
     assert [pod["spec"]["containers"][0]["image"] for pod in pods] == [image] * spec["replicas"]
     assert status.get("availableReplicas", 0) == status.get("updatedReplicas", 0) == spec["replicas"]
-    assert status["observedGeneration"] == world.cluster.get(DEPLOYMENTS, "web")["metadata"]["generation"]
+    assert status["observedGeneration"] == harness.cluster.get(DEPLOYMENTS, "web")["metadata"]["generation"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controllers.world import PODS, REPLICA_SETS, World, template, workload
+from controllers.harness import PODS, REPLICA_SETS, Harness, template, workload
 from kontend.controllers.workloads.pods import first_to_lose
 from kontend.runtime.manager.in_process import Unsettled
 
@@ -18,106 +18,106 @@ def _pod(name: str, **labels: str) -> dict[str, Any]:
 
 def test_pods_are_made_and_counted() -> None:
     """Each is controlled by the ReplicaSet and has its labels."""
-    world = World()
-    world.create(workload("ReplicaSet", replicas=3))
-    pods = world.cluster.list(PODS)
+    harness = Harness()
+    harness.create(workload("ReplicaSet", replicas=3))
+    pods = harness.cluster.list(PODS)
     owner = pods[0]["metadata"]["ownerReferences"][0]
     assert (owner["kind"], owner["controller"], owner["blockOwnerDeletion"]) == ("ReplicaSet", True, True)
     assert all(pod["metadata"]["generateName"] == "web-" for pod in pods)
     status = {"replicas": 3, "fullyLabeledReplicas": 3, "observedGeneration": 1, "terminatingReplicas": 0}
-    assert world.status(REPLICA_SETS, "web") == status
-    world.make_ready()
-    assert world.status(REPLICA_SETS, "web") == {**status, "readyReplicas": 3, "availableReplicas": 3}
+    assert harness.status(REPLICA_SETS, "web") == status
+    harness.make_ready()
+    assert harness.status(REPLICA_SETS, "web") == {**status, "readyReplicas": 3, "availableReplicas": 3}
 
 
 def test_its_writes_are_those_of_kube_controller_manager() -> None:
     """By the name in managedFields."""
-    world = World()
-    world.create(workload("ReplicaSet", replicas=1))
-    managers = {each["manager"] for each in world.cluster.list(PODS)[0]["metadata"]["managedFields"]}
+    harness = Harness()
+    harness.create(workload("ReplicaSet", replicas=1))
+    managers = {each["manager"] for each in harness.cluster.list(PODS)[0]["metadata"]["managedFields"]}
     assert managers == {"kube-controller-manager"}
 
 
 def test_a_pod_that_nobody_controls_is_adopted() -> None:
     """If the selector matches, one less is made."""
-    world = World()
-    world.create(_pod("solo", app="web"))
-    world.create(workload("ReplicaSet", replicas=1))
-    assert world.names(PODS) == ["solo"]
-    assert world.cluster.get(PODS, "solo")["metadata"]["ownerReferences"][0]["name"] == "web"
+    harness = Harness()
+    harness.create(_pod("solo", app="web"))
+    harness.create(workload("ReplicaSet", replicas=1))
+    assert harness.names(PODS) == ["solo"]
+    assert harness.cluster.get(PODS, "solo")["metadata"]["ownerReferences"][0]["name"] == "web"
 
 
 def test_a_pod_that_comes_later_is_adopted_and_one_goes() -> None:
     """An orphan wakes the ReplicaSet that selects it."""
-    world = World()
-    world.create(workload("ReplicaSet", replicas=1))
-    world.create(_pod("solo", app="web"))
-    assert len(world.names(PODS)) == 1
+    harness = Harness()
+    harness.create(workload("ReplicaSet", replicas=1))
+    harness.create(_pod("solo", app="web"))
+    assert len(harness.names(PODS)) == 1
 
 
 def test_a_pod_of_another_controller_is_not_touched() -> None:
     """Whatever its labels are."""
-    world = World()
-    world.create(workload("ReplicaSet", "web", replicas=1))
-    first = world.names(PODS)
+    harness = Harness()
+    harness.create(workload("ReplicaSet", "web", replicas=1))
+    first = harness.names(PODS)
     other = workload("ReplicaSet", "other", replicas=1)
     other["spec"]["selector"] = {"matchLabels": {"app": "web"}}
     other["spec"]["template"]["metadata"]["labels"] = {"app": "web"}
-    world.create(other)
-    assert len(world.names(PODS)) == 2
-    assert world.cluster.get(PODS, first[0])["metadata"]["ownerReferences"][0]["name"] == "web"
+    harness.create(other)
+    assert len(harness.names(PODS)) == 2
+    assert harness.cluster.get(PODS, first[0])["metadata"]["ownerReferences"][0]["name"] == "web"
 
 
 def test_a_pod_that_no_longer_matches_is_released_and_replaced() -> None:
     """It stays, without an owner."""
-    world = World()
-    world.create(workload("ReplicaSet", replicas=1))
-    name = world.names(PODS)[0]
-    world.patch(PODS, name, {"metadata": {"labels": {"app": "debug"}}})
-    assert "ownerReferences" not in world.cluster.get(PODS, name)["metadata"]
-    assert len(world.names(PODS, labels="app=web")) == 1
+    harness = Harness()
+    harness.create(workload("ReplicaSet", replicas=1))
+    name = harness.names(PODS)[0]
+    harness.patch(PODS, name, {"metadata": {"labels": {"app": "debug"}}})
+    assert "ownerReferences" not in harness.cluster.get(PODS, name)["metadata"]
+    assert len(harness.names(PODS, labels="app=web")) == 1
 
 
 def test_finished_pods_are_replaced() -> None:
     """A pod that has failed is no replica."""
-    world = World()
-    world.create(workload("ReplicaSet", replicas=1))
-    world.finish("Failed")
-    assert len(world.names(PODS)) == 2
-    assert world.status(REPLICA_SETS, "web")["replicas"] == 1
+    harness = Harness()
+    harness.create(workload("ReplicaSet", replicas=1))
+    harness.finish("Failed")
+    assert len(harness.names(PODS)) == 2
+    assert harness.status(REPLICA_SETS, "web")["replicas"] == 1
 
 
 def test_what_the_server_refuses_is_said_in_a_condition_until_it_works() -> None:
     """And it is tried again and again."""
-    world = World()
+    harness = Harness()
     needy = workload("ReplicaSet", replicas=1)
     needy["spec"]["template"]["spec"]["priorityClassName"] = "high"
     with pytest.raises(Unsettled, match="no PriorityClass with name high was found"):
-        world.create(needy)
-    condition = world.status(REPLICA_SETS, "web")["conditions"][0]
+        harness.create(needy)
+    condition = harness.status(REPLICA_SETS, "web")["conditions"][0]
     assert (condition["type"], condition["reason"]) == ("ReplicaFailure", "FailedCreate")
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 9}
-    world.create(high)
-    assert "conditions" not in world.status(REPLICA_SETS, "web")
-    assert len(world.names(PODS)) == 1
+    harness.create(high)
+    assert "conditions" not in harness.status(REPLICA_SETS, "web")
+    assert len(harness.names(PODS)) == 1
 
 
 def test_min_ready_seconds_is_waited_for() -> None:
     """A pod is available some time after it is ready, without any event."""
-    world = World()
-    world.create(workload("ReplicaSet", replicas=1, minReadySeconds=30))
-    world.make_ready()
-    assert "availableReplicas" not in world.status(REPLICA_SETS, "web")
-    world.settle(seconds=40)
-    assert world.status(REPLICA_SETS, "web")["availableReplicas"] == 1
+    harness = Harness()
+    harness.create(workload("ReplicaSet", replicas=1, minReadySeconds=30))
+    harness.make_ready()
+    assert "availableReplicas" not in harness.status(REPLICA_SETS, "web")
+    harness.settle(seconds=40)
+    assert harness.status(REPLICA_SETS, "web")["availableReplicas"] == 1
 
 
 def test_deleting_it_deletes_its_pods() -> None:
     """By the garbage collector."""
-    world = World()
-    world.create(workload("ReplicaSet", replicas=2))
-    world.delete(REPLICA_SETS, "web")
-    assert world.names(PODS) == []
+    harness = Harness()
+    harness.create(workload("ReplicaSet", replicas=2))
+    harness.delete(REPLICA_SETS, "web")
+    assert harness.names(PODS) == []
 
 
 NOW = "2026-01-01T01:00:00Z"

@@ -34,7 +34,7 @@ V1 = "example.com/v1"
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 
 
-class World:
+class Subject:
     """One widget, and what several managers do to it."""
 
     def __init__(self) -> None:
@@ -83,55 +83,55 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def subject() -> Subject:
+    return Subject()
 
 
-def test_applying_to_nothing_creates_and_owns_what_was_sent(world: World) -> None:
-    world.apply("m1", size=1)
-    assert world.obj == {"apiVersion": V1, "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}
-    assert [(each.manager, each.operation, each.time) for each in world.managed] == [("m1", "Apply", NOW)]
-    assert world.owned("m1") == {"f:size": {}}
+def test_applying_to_nothing_creates_and_owns_what_was_sent(subject: Subject) -> None:
+    subject.apply("m1", size=1)
+    assert subject.obj == {"apiVersion": V1, "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}
+    assert [(each.manager, each.operation, each.time) for each in subject.managed] == [("m1", "Apply", NOW)]
+    assert subject.owned("m1") == {"f:size": {}}
 
 
-def test_two_appliers_of_different_fields_do_not_meet(world: World) -> None:
-    world.apply("m1", size=1)
-    world.apply("m2", color="red")
-    assert world.spec == {"size": 1, "color": "red"}
-    assert (world.owned("m1"), world.owned("m2")) == ({"f:size": {}}, {"f:color": {}})
+def test_two_appliers_of_different_fields_do_not_meet(subject: Subject) -> None:
+    subject.apply("m1", size=1)
+    subject.apply("m2", color="red")
+    assert subject.spec == {"size": 1, "color": "red"}
+    assert (subject.owned("m1"), subject.owned("m2")) == ({"f:size": {}}, {"f:color": {}})
 
 
-def test_the_same_value_is_shared_and_recorded_without_a_time(world: World) -> None:
-    world.apply("m1", size=1)
-    before = world.obj
-    world.apply("m2", size=1, now=LATER)
-    assert world.obj is before
-    assert [(each.manager, each.time) for each in world.managed] == [("m2", ""), ("m1", NOW)]
+def test_the_same_value_is_shared_and_recorded_without_a_time(subject: Subject) -> None:
+    subject.apply("m1", size=1)
+    before = subject.obj
+    subject.apply("m2", size=1, now=LATER)
+    assert subject.obj is before
+    assert [(each.manager, each.time) for each in subject.managed] == [("m2", ""), ("m1", NOW)]
 
 
-def test_a_field_of_another_applier_is_a_conflict(world: World) -> None:
-    world.apply("m1", size=1)
+def test_a_field_of_another_applier_is_a_conflict(subject: Subject) -> None:
+    subject.apply("m1", size=1)
     with pytest.raises(Conflict) as found:
-        world.apply("m2", size=2)
+        subject.apply("m2", size=2)
     assert found.value.message == 'Apply failed with 1 conflict: conflict with "m1": .spec.size'
     assert found.value.details == {
         "causes": [{"reason": "FieldManagerConflict", "message": 'conflict with "m1"', "field": ".spec.size"}]
     }
 
 
-def test_a_field_of_an_updater_is_a_conflict_that_names_its_version(world: World) -> None:
-    world.update("u", size=1)
+def test_a_field_of_an_updater_is_a_conflict_that_names_its_version(subject: Subject) -> None:
+    subject.update("u", size=1)
     with pytest.raises(Conflict, match=r'1 conflict: conflict with "u" using example.com/v1: .spec.size'):
-        world.apply("m1", size=2)
+        subject.apply("m1", size=2)
 
 
-def test_several_conflicts_are_listed_by_manager(world: World) -> None:
-    world.apply("m2", size=1, ports=[{"port": 1, "name": "a"}])
-    world.options["subresource"] = "status"
-    world.apply("m1", color="x", tags=["t"])
-    world.options["subresource"] = ""
+def test_several_conflicts_are_listed_by_manager(subject: Subject) -> None:
+    subject.apply("m2", size=1, ports=[{"port": 1, "name": "a"}])
+    subject.options["subresource"] = "status"
+    subject.apply("m1", color="x", tags=["t"])
+    subject.options["subresource"] = ""
     with pytest.raises(Conflict) as found:
-        world.apply("m3", size=2, color="y", ports=[{"port": 1, "name": "b"}])
+        subject.apply("m3", size=2, color="y", ports=[{"port": 1, "name": "b"}])
     assert found.value.message == (
         'Apply failed with 3 conflicts: conflicts with "m1" with subresource "status":\n- .spec.color\n'
         'conflicts with "m2":\n- .spec.size\n- .spec.ports[port=1,protocol="TCP"].name'
@@ -139,122 +139,122 @@ def test_several_conflicts_are_listed_by_manager(world: World) -> None:
     assert len(found.value.causes) == 3
 
 
-def test_force_moves_ownership(world: World) -> None:
-    world.apply("m1", size=1, color="x")
-    world.apply("m2", size=2, force=True)
-    assert world.spec == {"size": 2, "color": "x"}
-    assert (world.owned("m1"), world.owned("m2")) == ({"f:color": {}}, {"f:size": {}})
+def test_force_moves_ownership(subject: Subject) -> None:
+    subject.apply("m1", size=1, color="x")
+    subject.apply("m2", size=2, force=True)
+    assert subject.spec == {"size": 2, "color": "x"}
+    assert (subject.owned("m1"), subject.owned("m2")) == ({"f:color": {}}, {"f:size": {}})
 
 
-def test_what_is_given_up_goes_unless_somebody_else_owns_it(world: World) -> None:
-    world.apply("m1", size=1, color="x", tags=["a", "b"])
-    world.apply("m2", color="x", tags=["b"])
-    world.apply("m1", args=["z"])
-    assert world.spec == {"color": "x", "tags": ["b"], "args": ["z"]}
-    assert world.owned("m1") == {"f:args": {}}
+def test_what_is_given_up_goes_unless_somebody_else_owns_it(subject: Subject) -> None:
+    subject.apply("m1", size=1, color="x", tags=["a", "b"])
+    subject.apply("m2", color="x", tags=["b"])
+    subject.apply("m1", args=["z"])
+    assert subject.spec == {"color": "x", "tags": ["b"], "args": ["z"]}
+    assert subject.owned("m1") == {"f:args": {}}
 
 
-def test_giving_up_everything_in_a_struct_takes_what_nobody_owns_with_it(world: World) -> None:
-    world.apply("m1", color="red", nested={"a": "x"})
-    assert world.obj is not None
-    world.obj["spec"]["size"] = 1  # a default
-    world.apply("m1")
-    assert world.obj == {"apiVersion": V1, "kind": "Widget", "metadata": {"name": "w"}}
-    assert world.managed == ()
+def test_giving_up_everything_in_a_struct_takes_what_nobody_owns_with_it(subject: Subject) -> None:
+    subject.apply("m1", color="red", nested={"a": "x"})
+    assert subject.obj is not None
+    subject.obj["spec"]["size"] = 1  # a default
+    subject.apply("m1")
+    assert subject.obj == {"apiVersion": V1, "kind": "Widget", "metadata": {"name": "w"}}
+    assert subject.managed == ()
 
 
-def test_unowned_fields_stay_as_long_as_their_struct_does(world: World) -> None:
-    world.apply("m1", color="red", args=["x"])
-    assert world.obj is not None
-    world.obj["spec"]["size"] = 1
-    world.apply("m1", color="red")
-    assert world.spec == {"color": "red", "size": 1}
+def test_unowned_fields_stay_as_long_as_their_struct_does(subject: Subject) -> None:
+    subject.apply("m1", color="red", args=["x"])
+    assert subject.obj is not None
+    subject.obj["spec"]["size"] = 1
+    subject.apply("m1", color="red")
+    assert subject.spec == {"color": "red", "size": 1}
 
 
-def test_fields_of_updaters_are_not_taken_away(world: World) -> None:
-    world.apply("m1", size=1, nested={"a": "x"})
-    world.update("u", size=1, nested={"a": "x", "b": {"c": 1}})
-    world.apply("m1", size=1)
-    assert world.spec == {"size": 1, "nested": {"b": {"c": 1}}}
+def test_fields_of_updaters_are_not_taken_away(subject: Subject) -> None:
+    subject.apply("m1", size=1, nested={"a": "x"})
+    subject.update("u", size=1, nested={"a": "x", "b": {"c": 1}})
+    subject.apply("m1", size=1)
+    assert subject.spec == {"size": 1, "nested": {"b": {"c": 1}}}
 
 
-def test_list_items_are_merged_by_key_with_defaults(world: World) -> None:
-    world.apply("m1", ports=[{"port": 1}, {"port": 2, "protocol": "UDP"}])
-    world.apply("m2", ports=[{"port": 1, "protocol": "TCP", "name": "x"}])
-    assert world.spec["ports"] == [{"port": 1, "protocol": "TCP", "name": "x"}, {"port": 2, "protocol": "UDP"}]
-    world.apply("m1", ports=[{"port": 2, "protocol": "UDP"}])
-    assert world.spec["ports"] == [{"port": 1, "protocol": "TCP", "name": "x"}, {"port": 2, "protocol": "UDP"}]
-    world.apply("m2")
-    assert world.spec["ports"] == [{"port": 2, "protocol": "UDP"}]
+def test_list_items_are_merged_by_key_with_defaults(subject: Subject) -> None:
+    subject.apply("m1", ports=[{"port": 1}, {"port": 2, "protocol": "UDP"}])
+    subject.apply("m2", ports=[{"port": 1, "protocol": "TCP", "name": "x"}])
+    assert subject.spec["ports"] == [{"port": 1, "protocol": "TCP", "name": "x"}, {"port": 2, "protocol": "UDP"}]
+    subject.apply("m1", ports=[{"port": 2, "protocol": "UDP"}])
+    assert subject.spec["ports"] == [{"port": 1, "protocol": "TCP", "name": "x"}, {"port": 2, "protocol": "UDP"}]
+    subject.apply("m2")
+    assert subject.spec["ports"] == [{"port": 2, "protocol": "UDP"}]
 
 
-def test_atomic_lists_and_maps_are_replaced_and_contested_as_a_whole(world: World) -> None:
-    world.apply("m1", args=["a"], whole={"a": "1"})
+def test_atomic_lists_and_maps_are_replaced_and_contested_as_a_whole(subject: Subject) -> None:
+    subject.apply("m1", args=["a"], whole={"a": "1"})
     with pytest.raises(Conflict, match="2 conflicts"):
-        world.apply("m2", args=["b"], whole={"b": "2"})
-    world.apply("m2", args=["b"], whole={"b": "2"}, force=True)
-    assert world.spec == {"args": ["b"], "whole": {"b": "2"}}
-    assert world.owned("m1") is None
+        subject.apply("m2", args=["b"], whole={"b": "2"})
+    subject.apply("m2", args=["b"], whole={"b": "2"}, force=True)
+    assert subject.spec == {"args": ["b"], "whole": {"b": "2"}}
+    assert subject.owned("m1") is None
 
 
-def test_data_without_a_schema_is_owned_key_by_key(world: World) -> None:
-    world.apply("m1", extra={"a": {"b": 1}})
-    world.apply("m2", extra={"a": {"c": 1}})
-    assert world.spec["extra"] == {"a": {"b": 1, "c": 1}}
-    assert world.owned("m2") == {"f:extra": {"f:a": {".": {}, "f:c": {}}}}
+def test_data_without_a_schema_is_owned_key_by_key(subject: Subject) -> None:
+    subject.apply("m1", extra={"a": {"b": 1}})
+    subject.apply("m2", extra={"a": {"c": 1}})
+    assert subject.spec["extra"] == {"a": {"b": 1, "c": 1}}
+    assert subject.owned("m2") == {"f:extra": {"f:a": {".": {}, "f:c": {}}}}
 
 
-def test_owner_references_and_finalizers_are_merged_one_by_one(world: World) -> None:
+def test_owner_references_and_finalizers_are_merged_one_by_one(subject: Subject) -> None:
     owners = [{"apiVersion": "v1", "kind": "K", "name": name, "uid": name} for name in "ab"]
-    world.apply("m1", metadata={"ownerReferences": owners[:1], "finalizers": ["x/1"], "labels": {"a": "1"}})
-    world.apply("m2", metadata={"ownerReferences": owners[1:], "finalizers": ["x/2"], "labels": {"b": "2"}})
-    assert world.obj is not None
-    assert world.obj["metadata"] == {
+    subject.apply("m1", metadata={"ownerReferences": owners[:1], "finalizers": ["x/1"], "labels": {"a": "1"}})
+    subject.apply("m2", metadata={"ownerReferences": owners[1:], "finalizers": ["x/2"], "labels": {"b": "2"}})
+    assert subject.obj is not None
+    assert subject.obj["metadata"] == {
         "name": "w", "ownerReferences": owners, "finalizers": ["x/1", "x/2"], "labels": {"a": "1", "b": "2"},
     }  # fmt: skip
-    assert world.owned("m1") == {
+    assert subject.owned("m1") == {
         "f:metadata": {
             "f:ownerReferences": {'k:{"uid":"a"}': {}}, "f:finalizers": {'v:"x/1"': {}}, "f:labels": {"f:a": {}},
         }
     }  # fmt: skip
 
 
-def test_the_first_apply_after_a_reset_finds_an_owner_for_everything(world: World) -> None:
-    world.apply("m1", size=1)
-    world.managed = ()
+def test_the_first_apply_after_a_reset_finds_an_owner_for_everything(subject: Subject) -> None:
+    subject.apply("m1", size=1)
+    subject.managed = ()
     with pytest.raises(Conflict, match=r'conflict with "before-first-apply" using example.com/v1: .spec.size'):
-        world.apply("m2", size=2)
-    world.apply("m2", color="x")
-    assert world.owned("before-first-apply") == {".": {}, "f:size": {}}
+        subject.apply("m2", size=2)
+    subject.apply("m2", color="x")
+    assert subject.owned("before-first-apply") == {".": {}, "f:size": {}}
 
 
-def test_fields_that_cannot_be_changed_here_are_not_owned(world: World) -> None:
-    world.options["reset_fields"] = FieldSet.of_paths([("status",)])
-    world.apply("m1", size=1, status={"color": "x"})
-    assert world.managed[0].fields.tree == {"f:spec": {"f:size": {}}}
+def test_fields_that_cannot_be_changed_here_are_not_owned(subject: Subject) -> None:
+    subject.options["reset_fields"] = FieldSet.of_paths([("status",)])
+    subject.apply("m1", size=1, status={"color": "x"})
+    assert subject.managed[0].fields.tree == {"f:spec": {"f:size": {}}}
 
 
-def test_applying_through_a_subresource_is_another_manager(world: World) -> None:
-    world.apply("m1", size=1)
-    world.options |= {"subresource": "status", "reset_fields": FieldSet.of_paths([("spec",)])}
-    world.apply("m1", status={"color": "x"})
-    assert [(each.manager, each.subresource) for each in world.managed] == [("m1", ""), ("m1", "status")]
+def test_applying_through_a_subresource_is_another_manager(subject: Subject) -> None:
+    subject.apply("m1", size=1)
+    subject.options |= {"subresource": "status", "reset_fields": FieldSet.of_paths([("spec",)])}
+    subject.apply("m1", status={"color": "x"})
+    assert [(each.manager, each.subresource) for each in subject.managed] == [("m1", ""), ("m1", "status")]
 
 
-def test_the_same_applier_at_another_version_keeps_one_entry(world: World) -> None:
-    world.apply("m1", size=1, color="x")
-    world.options |= {"api_version": "example.com/v2", "schema_at": {V1: WIDGET, "example.com/v2": WIDGET}}
+def test_the_same_applier_at_another_version_keeps_one_entry(subject: Subject) -> None:
+    subject.apply("m1", size=1, color="x")
+    subject.options |= {"api_version": "example.com/v2", "schema_at": {V1: WIDGET, "example.com/v2": WIDGET}}
     patch = {"apiVersion": "example.com/v2", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}
-    world.apply_object("m1", patch)
-    assert world.spec == {"size": 1}
-    assert [each.api_version for each in world.managed] == ["example.com/v2"]
+    subject.apply_object("m1", patch)
+    assert subject.spec == {"size": 1}
+    assert [each.api_version for each in subject.managed] == ["example.com/v2"]
 
 
-def test_a_version_that_a_custom_resource_lost_stops_apply(world: World) -> None:
-    world.apply("m1", size=1)
-    world.options["api_version"] = "example.com/v2"
+def test_a_version_that_a_custom_resource_lost_stops_apply(subject: Subject) -> None:
+    subject.apply("m1", size=1)
+    subject.options["api_version"] = "example.com/v2"
     with pytest.raises(ApiError) as found:
-        world.apply_object("m1", {"apiVersion": "example.com/v2", "kind": "Widget"})
+        subject.apply_object("m1", {"apiVersion": "example.com/v2", "kind": "Widget"})
     assert found.value.message == "request to convert CR to an invalid group/version: example.com/v1"
     assert found.value.http_code == 500
 
@@ -270,16 +270,16 @@ def test_a_version_that_a_custom_resource_lost_stops_apply(world: World) -> None
         ({"apiVersion": V1, "kind": "Other"}, "example.com/v1, Kind=Other"),
     ],
 )
-def test_the_patch_must_be_of_the_kind(world: World, patch: dict[str, Any], kind_text: str) -> None:
+def test_the_patch_must_be_of_the_kind(subject: Subject, patch: dict[str, Any], kind_text: str) -> None:
     with pytest.raises(BadRequest) as found:
-        world.apply_object("m1", patch)
+        subject.apply_object("m1", patch)
     assert found.value.message == f"invalid object type: {kind_text}"
 
 
 @pytest.mark.parametrize("listed", [[], [{}], [{"manager": "x"}]])
-def test_the_patch_must_not_carry_managed_fields(world: World, listed: list[Any]) -> None:
+def test_the_patch_must_not_carry_managed_fields(subject: Subject, listed: list[Any]) -> None:
     with pytest.raises(BadRequest) as found:
-        world.apply("m1", metadata={"managedFields": listed}, size=1)
+        subject.apply("m1", metadata={"managedFields": listed}, size=1)
     assert found.value.message == "metadata.managedFields must be nil"
 
 
@@ -292,28 +292,28 @@ def test_the_patch_must_not_carry_managed_fields(world: World, listed: list[Any]
     ],
 )
 def test_a_patch_that_breaks_the_schema_is_an_error_in_the_servers_words(
-    world: World, spec: dict[str, Any], message: str
+    subject: Subject, spec: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ApiError) as found:
-        world.apply("m1", **spec)
+        subject.apply("m1", **spec)
     assert found.value.message == f"failed to create typed patch object (/w; example.com/v1, Kind=Widget): {message}"
     assert (found.value.http_code, found.value.status_reason) == (500, "")
 
 
-def test_a_live_object_that_breaks_the_schema_is_an_error_too(world: World) -> None:
-    world.apply("m1", size=1)
-    assert world.obj is not None
-    world.obj["spec"]["size"] = "x"
+def test_a_live_object_that_breaks_the_schema_is_an_error_too(subject: Subject) -> None:
+    subject.apply("m1", size=1)
+    assert subject.obj is not None
+    subject.obj["spec"]["size"] = "x"
     with pytest.raises(
         ApiError, match=r"failed to create typed live object \(/w; example.com/v1, Kind=Widget\): .spec"
     ):
-        world.apply("m1", size=1)
+        subject.apply("m1", size=1)
 
 
 @pytest.mark.parametrize("garbage", [{"spec": 1}, {"spec": [1]}, {"metadata": 3}, {"metadata": {"labels": 1}}])
-def test_garbage_is_refused_without_a_traceback(world: World, garbage: dict[str, Any]) -> None:
+def test_garbage_is_refused_without_a_traceback(subject: Subject, garbage: dict[str, Any]) -> None:
     with pytest.raises(ApiError, match="failed to create typed patch object"):
-        world.apply_object("m1", {"apiVersion": V1, "kind": "Widget", **garbage})
+        subject.apply_object("m1", {"apiVersion": V1, "kind": "Widget", **garbage})
 
 
 def deep(levels: int) -> Any:
@@ -324,19 +324,19 @@ def deep(levels: int) -> Any:
 
 
 @pytest.mark.parametrize("value", [deep(400), deep(5000), "\ud800", float("nan"), 2**70])
-def test_what_cannot_be_a_field_is_refused_without_a_traceback(world: World, value: Any) -> None:
-    world.apply("m1", size=1)
+def test_what_cannot_be_a_field_is_refused_without_a_traceback(subject: Subject, value: Any) -> None:
+    subject.apply("m1", size=1)
     spec = {"tags": [value]} if isinstance(value, (str, float, int)) else {"extra": value}
     with pytest.raises(ApiError):
-        world.apply("m2", **spec)
-    world.update("u", size=1, **spec)
-    assert world.managed == ()
+        subject.apply("m2", **spec)
+    subject.update("u", size=1, **spec)
+    assert subject.managed == ()
 
 
-def test_null_takes_a_field_but_claims_it(world: World) -> None:
-    world.apply("m1", size=None, color="red")
-    assert world.spec == {"size": None, "color": "red"}
-    assert world.owned("m1") == {"f:size": {}, "f:color": {}}
+def test_null_takes_a_field_but_claims_it(subject: Subject) -> None:
+    subject.apply("m1", size=None, color="red")
+    assert subject.spec == {"size": None, "color": "red"}
+    assert subject.owned("m1") == {"f:size": {}, "f:color": {}}
 
 
 # Properties
@@ -366,55 +366,55 @@ OPERATIONS = st.lists(
 fast = settings(derandomize=True, deadline=None, max_examples=100)
 
 
-def after(operations: list[tuple[str, str, dict[str, Any]]]) -> World:
-    world = World()
+def after(operations: list[tuple[str, str, dict[str, Any]]]) -> Subject:
+    subject = Subject()
     for operation, manager, spec in operations:
-        before = copy.deepcopy((world.obj, spec))
-        inputs = (world.obj, spec)
+        before = copy.deepcopy((subject.obj, spec))
+        inputs = (subject.obj, spec)
         if operation == "apply":
-            world.apply(manager, force=True, **spec)
+            subject.apply(manager, force=True, **spec)
         else:
-            world.update(manager, **spec)
+            subject.update(manager, **spec)
         assert inputs == before, "the inputs stay as they were"
-    return world
+    return subject
 
 
 @fast
 @given(OPERATIONS, SPECS)
 def test_applying_again_changes_nothing(operations: list[Any], spec: dict[str, Any]) -> None:
-    world = after(operations)
-    world.apply("m3", force=True, **spec)
-    obj, managed = world.obj, world.managed
-    world.apply("m3", now=LATER, **spec)
-    assert world.obj is obj
-    assert world.managed == managed
+    subject = after(operations)
+    subject.apply("m3", force=True, **spec)
+    obj, managed = subject.obj, subject.managed
+    subject.apply("m3", now=LATER, **spec)
+    assert subject.obj is obj
+    assert subject.managed == managed
 
 
 @fast
 @given(OPERATIONS, SPECS)
 def test_what_was_applied_is_there_and_owned(operations: list[Any], spec: dict[str, Any]) -> None:
-    world = after(operations)
-    world.apply("m3", force=True, **spec)
+    subject = after(operations)
+    subject.apply("m3", force=True, **spec)
     for name, value in spec.items():
         if name in ("size", "color", "args", "whole"):
-            assert world.spec[name] == value
-            assert f"f:{name}" in world.owned("m3")
-    trees = [each.fields.tree for each in world.managed]
+            assert subject.spec[name] == value
+            assert f"f:{name}" in subject.owned("m3")
+    trees = [each.fields.tree for each in subject.managed]
     assert all(trees), "nobody owns nothing"
 
 
 @fast
 @given(SPECS, SPECS)
 def test_giving_everything_up_leaves_what_others_own(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
-    world = World()
-    world.apply("m1", **theirs)
-    alone = copy.deepcopy(world.spec)
-    owned = world.owned("m1")
-    world.apply("m2", force=True, **mine)
-    if world.owned("m1") == owned:  # nothing was taken by force
-        world.apply("m2")
-        assert _without_empty(world.spec or {}) == _without_empty(alone or {})
-        assert world.owned("m2") is None
+    subject = Subject()
+    subject.apply("m1", **theirs)
+    alone = copy.deepcopy(subject.spec)
+    owned = subject.owned("m1")
+    subject.apply("m2", force=True, **mine)
+    if subject.owned("m1") == owned:  # nothing was taken by force
+        subject.apply("m2")
+        assert _without_empty(subject.spec or {}) == _without_empty(alone or {})
+        assert subject.owned("m2") is None
 
 
 def _without_empty(value: Any) -> Any:

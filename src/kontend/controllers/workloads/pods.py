@@ -102,7 +102,7 @@ def pod_from(template: Mapping[str, Any], owner: Mapping[str, Any]) -> Object:
 
 
 async def pods_of(api: Api, owner: Object) -> list[Object]:
-    """The pods that an object controls, and those that nobody does."""
+    """The pods that an object controls, and those without a controller."""
     namespace = owner["metadata"]["namespace"]
     controlled = await api.list(PODS, namespace=namespace, index=(CONTROLLER, uid_of(owner)))
     orphans = await api.list(PODS, namespace=namespace, index=(CONTROLLER, ""))
@@ -110,7 +110,7 @@ async def pods_of(api: Api, owner: Object) -> list[Object]:
 
 
 def selecting(kind: str) -> Mapper:
-    """A mapping from a pod that nobody controls to the objects of a kind whose selector matches it."""
+    """A mapping from a pod without a controller to the objects of a kind whose selector matches it."""
 
     def requests(pod: Object, cache: Cache) -> Iterator[Key]:
         if controller_of(pod) is not None:

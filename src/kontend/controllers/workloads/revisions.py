@@ -76,7 +76,7 @@ def in_order(revisions: Sequence[Object]) -> list[Object]:
 
 
 async def revisions_of(api: Api, owner: Object) -> list[Object]:
-    """The revisions of an object, oldest first; those that nobody controls are adopted."""
+    """The revisions of an object, oldest first; those without a controller are adopted."""
     selector = selector_from_json(owner["spec"]["selector"])
     found = await api.list(REVISIONS, namespace=owner["metadata"]["namespace"])
     mine = [each for each in found if (controller_of(each) or {"uid": uid_of(owner)}).get("uid") == uid_of(owner)]

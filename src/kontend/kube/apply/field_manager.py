@@ -42,7 +42,7 @@ from kontend.kube.schema.tree import MISSING, Schema
 #: The schema of the kind at another version, or nothing if that version is not known.
 SchemaAt: TypeAlias = Callable[[str], Schema | None] | Mapping[str, Schema]
 
-#: What the server sets and nobody owns.
+#: Fields that the server sets, without an owner.
 SERVER_FIELDS: Final = FieldSet.of_paths(
     [("apiVersion",), ("kind",), ("metadata",)]
     + [

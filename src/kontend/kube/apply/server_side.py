@@ -110,7 +110,7 @@ def apply(
 def _owned_so_far(
     versions: Versions, live: dict[str, Any], subresource: str, now: str, kind_text: str
 ) -> ManagedFields:
-    """The first apply to an object whose fields nobody is known to own: somebody must have set them."""
+    """Returns the managed fields for the first apply to an object without any: one entry owns all of its fields."""
     try:
         return updated(
             versions,
@@ -189,7 +189,7 @@ def _merged(
 def _pruned(
     versions: Versions, merged: dict[str, Any], fields: Tree, others: ManagedFields, last: ManagedEntry
 ) -> dict[str, Any]:
-    """``merged`` without what was applied last time, is not applied now and belongs to nobody else.
+    """``merged`` without the fields that were applied last time, are not applied now and have no other owner.
 
     Taking something away is generous at first (with a struct goes all that is in it), then whatever somebody owns is
     added back, and then whatever the applier did not own itself.

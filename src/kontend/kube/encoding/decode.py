@@ -6,7 +6,7 @@ empty optional fields disappear, and required ones appear with their zero value.
 walk; what it returns is what the server would store and send.
 
 Each struct is compiled, when first met, into a table from field name to the little that decoding it needs. Two kinds
-of trouble are told apart as in Go: a type mismatch is noted and decoding goes on, while a type with its own JSON form
+of errors are distinguished as in Go: a type mismatch is noted and decoding goes on, while a type with its own JSON form
 (a quantity, a time) stops everything at once and so wins over an earlier mismatch.
 """
 

@@ -20,7 +20,7 @@ JOBS = "Job.batch/v1"
 WIDGETS: Json = definition(subresources={})
 
 
-class World:
+class Harness:
     """A cluster and its controllers; with ``nodes`` pods are scheduled and run."""
 
     def __init__(self, *, nodes: int = 0, crds: list[Json] | None = None) -> None:
