@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kontend.audit.auditor import Report, audit
-from kontend.audit.config import Settings
 from kontend.audit.finding import Severity
 from kontend.audit.output.verdict import counts
-from kontend.audit.policy import POLICIES
+from kontend.audit.settings.config import Settings
+from kontend.audit.settings.policy import POLICIES
 
 
 @dataclass(frozen=True, slots=True)

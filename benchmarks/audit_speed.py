@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kontend.audit.auditor import audit
-from kontend.audit.config import Settings
+from kontend.audit.settings.config import Settings
 
 LINES = 1_000_000
 _CONTROLLER = Path(__file__).parent.parent / "tests" / "audit" / "labels" / "widget_status.go.txt"

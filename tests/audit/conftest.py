@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 from kontend.audit.auditor import Report, audit
-from kontend.audit.config import Settings
+from kontend.audit.settings.config import Settings
 
 Auditor = Callable[..., Report]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kontend.audit.config import ConfigError, Settings, discover
 from kontend.audit.finding import Severity
-from kontend.audit.policy import POLICIES
 from kontend.audit.rules import RULES, page
+from kontend.audit.settings.config import ConfigError, Settings, discover
+from kontend.audit.settings.policy import POLICIES
 
 from .conftest import Auditor
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kontend.audit.auditor import audit, classify_sources
-from kontend.audit.config import Settings
-from kontend.audit.files import MAX_BYTES, Sources
+from kontend.audit.settings.config import Settings
+from kontend.audit.sources.files import MAX_BYTES, Sources
 
 from .conftest import GO_HEAD
 from .test_policies import SOURCE

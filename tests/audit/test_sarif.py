@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from kontend.audit.auditor import audit
-from kontend.audit.config import Settings
 from kontend.audit.output.data import sarif
+from kontend.audit.settings.config import Settings
 
 from .conftest import Auditor
 from .test_policies import SOURCE

@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 from kontend.audit.auditor import audit
-from kontend.audit.baseline import write_baseline
-from kontend.audit.config import Settings
+from kontend.audit.settings.baseline import write_baseline
+from kontend.audit.settings.config import Settings
 
 from .conftest import GO_HEAD, Auditor
 

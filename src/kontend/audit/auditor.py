@@ -6,16 +6,16 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from kontend.audit.baseline import read_baseline
-from kontend.audit.change import added, changed_lines
-from kontend.audit.config import Settings
-from kontend.audit.files import Problem, Sources, read_sources
 from kontend.audit.finding import Finding, Severity, with_fingerprints
-from kontend.audit.judge import judge
-from kontend.audit.policy import Policy
+from kontend.audit.judge.verdicts import judge
+from kontend.audit.judge.writers import judge_together
+from kontend.audit.settings.baseline import read_baseline
+from kontend.audit.settings.config import Settings
+from kontend.audit.settings.policy import Policy
 from kontend.audit.site import Role, Site
-from kontend.audit.suppression import apply_suppressions, read_suppressions
-from kontend.audit.writers import judge_together
+from kontend.audit.sources.files import Problem, Sources, read_sources
+from kontend.audit.sources.git import added, changed_lines
+from kontend.audit.sources.suppression import apply_suppressions, read_suppressions
 
 
 @dataclass(frozen=True, slots=True)

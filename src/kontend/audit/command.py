@@ -15,12 +15,12 @@ from pathlib import Path
 
 from kontend.audit import rules
 from kontend.audit.auditor import Report, audit
-from kontend.audit.baseline import BaselineError, write_baseline
-from kontend.audit.change import DiffError
-from kontend.audit.config import ConfigError, Settings, discover, load
 from kontend.audit.finding import Finding, Severity
 from kontend.audit.output import data, text
-from kontend.audit.policy import POLICIES
+from kontend.audit.settings.baseline import BaselineError, write_baseline
+from kontend.audit.settings.config import ConfigError, Settings, discover, load
+from kontend.audit.settings.policy import POLICIES
+from kontend.audit.sources.git import DiffError
 
 FORMATS = ("text", "json", "sarif", "github", "junit", "markdown")
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kontend.audit.auditor import Report, audit
-from kontend.audit.config import Settings
 from kontend.audit.finding import Finding, Severity
+from kontend.audit.settings.config import Settings
 
 _LABEL = re.compile(r"\b(error|warning|clean)\b(?:\[([\w-]+)\])?")
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from kontend.audit.go import syntax
-from kontend.audit.go.package import GoFile
-from kontend.audit.go.scope import Definition, How, definitions, outermost_function, resolve_function
-from kontend.audit.go.syntax import Node, line, text
-from kontend.audit.go.workspace import Workspace
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.package import GoFile
+from kontend.audit.go.source.scope import Definition, How, definitions, outermost_function, resolve_function
+from kontend.audit.go.source.syntax import Node, line, text
+from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import BaseOrigin, Lock, PatchType
 
 _HOPS = 3
@@ -133,7 +133,7 @@ def _from_literal_calls(workspace: Workspace, definition: Definition, name: str,
 
 
 def _literal_parameters(literal: Node) -> list[tuple[str, Node]]:
-    from kontend.audit.go.package import parameters
+    from kontend.audit.go.source.package import parameters
 
     return parameters(literal)
 

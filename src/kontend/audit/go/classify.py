@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kontend.audit.go import syntax
 from kontend.audit.go.bases import Made, from_data, patch_type, resolve, together
+from kontend.audit.go.error_handling import error_use
 from kontend.audit.go.hazards import hazards
 from kontend.audit.go.mutations import Mutation, mutations
-from kontend.audit.go.outcome import error_use
-from kontend.audit.go.package import GoFile
 from kontend.audit.go.provenance import provenance
 from kontend.audit.go.retries import retry_around
-from kontend.audit.go.scope import How, definitions, outermost_function, runs_in, type_of
-from kontend.audit.go.syntax import line, text
-from kontend.audit.go.workspace import Workspace
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.package import GoFile
+from kontend.audit.go.source.scope import How, definitions, outermost_function, runs_in, type_of
+from kontend.audit.go.source.syntax import line, text
+from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.go.writes import Dialect, Write
 from kontend.audit.site import Base, BaseOrigin, Lock, PatchType, Role, Site, Target, Verb
 

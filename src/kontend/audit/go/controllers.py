@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from kontend.audit.go.package import GoFile
+from kontend.audit.go.source.package import GoFile
 from kontend.audit.site import Fact, Site, Target, Verb
 
 _FOR = re.compile(rb"\bFor\(\s*&(?:\w+\.)?(\w+)\{")

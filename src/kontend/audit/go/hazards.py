@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 
-from kontend.audit.go import syntax
 from kontend.audit.go.bases import Made
 from kontend.audit.go.mutations import Mutation, mutations
-from kontend.audit.go.package import GoFile, GoFunction
-from kontend.audit.go.scope import How, definitions, may_reach, outermost_function, resolve_function
-from kontend.audit.go.syntax import Node, line, text
-from kontend.audit.go.workspace import Workspace
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.package import GoFile, GoFunction
+from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function, resolve_function
+from kontend.audit.go.source.syntax import Node, line, text
+from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.go.writes import Write, recognise
 from kontend.audit.site import Fact, Lock, Provenance, Target, Verb
 

@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kontend.audit.go import syntax
 from kontend.audit.go.classify import Classified
+from kontend.audit.go.error_handling import error_use
 from kontend.audit.go.mutations import Mutation, mutations
-from kontend.audit.go.outcome import error_use
-from kontend.audit.go.package import GoFile, GoFunction, parameters
 from kontend.audit.go.provenance import provenance
 from kontend.audit.go.retries import retry_around
-from kontend.audit.go.scope import outermost_function, type_of
-from kontend.audit.go.scope import targets as assigned
-from kontend.audit.go.syntax import Node, line, text
-from kontend.audit.go.workspace import Workspace
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.package import GoFile, GoFunction, parameters
+from kontend.audit.go.source.scope import outermost_function, type_of
+from kontend.audit.go.source.scope import targets as assigned
+from kontend.audit.go.source.syntax import Node, line, text
+from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import BaseOrigin, Fact, Role, Site, Target, Verb
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kontend.audit.go import syntax
-from kontend.audit.go.package import GoFile, GoFunction
-from kontend.audit.go.scope import resolve_function, targets, values
-from kontend.audit.go.syntax import Node, text
-from kontend.audit.go.workspace import Workspace
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.package import GoFile, GoFunction
+from kontend.audit.go.source.scope import resolve_function, targets, values
+from kontend.audit.go.source.syntax import Node, text
+from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import Target
 
 _PARTS = {

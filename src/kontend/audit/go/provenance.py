@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-from kontend.audit.go import syntax
-from kontend.audit.go.package import GoFile
-from kontend.audit.go.scope import How, definitions, outermost_function, runs_in, type_of
-from kontend.audit.go.syntax import Node, text
-from kontend.audit.go.workspace import Workspace
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.package import GoFile
+from kontend.audit.go.source.scope import How, definitions, outermost_function, runs_in, type_of
+from kontend.audit.go.source.syntax import Node, text
+from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.go.writes import recognise
 from kontend.audit.site import Provenance
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 
-from kontend.audit.go import syntax
-from kontend.audit.go.package import GoFile
 from kontend.audit.go.provenance import read_kind
-from kontend.audit.go.scope import How, definitions, resolve_function, targets, values
-from kontend.audit.go.syntax import Node, line, text
-from kontend.audit.go.workspace import Workspace
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.package import GoFile
+from kontend.audit.go.source.scope import How, definitions, resolve_function, targets, values
+from kontend.audit.go.source.syntax import Node, line, text
+from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import Provenance, Retry
 
 _WRAPPERS = re.compile(

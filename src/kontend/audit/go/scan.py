@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from kontend.audit.files import Problem
-from kontend.audit.go import syntax
 from kontend.audit.go.classify import Classified, classify
 from kontend.audit.go.controllers import note_controllers
 from kontend.audit.go.helpers import helper_calls
-from kontend.audit.go.package import GoFile
-from kontend.audit.go.workspace import Workspace
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.package import GoFile
+from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.go.writes import PREFILTER, find_writes
 from kontend.audit.site import Lock, Role, Site, Verb
+from kontend.audit.sources.files import Problem
 
 
 def scan(

@@ -13,11 +13,11 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from kontend.audit.go import syntax
-from kontend.audit.go.package import GoFile, GoType
-from kontend.audit.go.scope import definitions, type_of
-from kontend.audit.go.syntax import Node, text
-from kontend.audit.go.workspace import Workspace
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.package import GoFile, GoType
+from kontend.audit.go.source.scope import definitions, type_of
+from kontend.audit.go.source.syntax import Node, text
+from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import Verb
 
 CONTROLLER_CLIENT = "sigs.k8s.io/controller-runtime/pkg/client"

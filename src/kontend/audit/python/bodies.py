@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kontend.audit.python.module import Module, bindings, constant, dotted, parameters, unwrapped
-from kontend.audit.python.reads import is_read, is_read_status
+from kontend.audit.python.source.module import Module, bindings, constant, dotted, parameters, unwrapped
+from kontend.audit.python.source.reads import is_read, is_read_status
 
 _LISTS = {"conditions", "finalizers", "ownerReferences", "taints", "owner_references"}
 _VERSION = ("resourceVersion", "resource_version")

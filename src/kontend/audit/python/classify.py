@@ -10,7 +10,7 @@ from kontend.audit.python.bodies import Body, changes, read_body
 from kontend.audit.python.clients import Call
 from kontend.audit.python.flow import error_use, provenance, retry_around
 from kontend.audit.python.kopf import Handler, PatchWrite
-from kontend.audit.python.module import Function, Module, bindings
+from kontend.audit.python.source.module import Function, Module, bindings
 from kontend.audit.site import Base, BaseOrigin, ErrorUse, Fact, Lock, PatchType, Provenance, Role, Site, Target, Verb
 
 _INDEXED = re.compile(r"/\d+(?=/|$|['\"])|/\{\w*(i|idx|index|n|pos|position)\w*\}")

@@ -11,7 +11,7 @@ import ast
 import re
 from dataclasses import dataclass
 
-from kontend.audit.python.module import Module, argument, bindings, constant, dotted
+from kontend.audit.python.source.module import Module, argument, bindings, constant, dotted
 from kontend.audit.site import Lock, PatchType, Verb
 
 _TYPED = re.compile(r"^(patch|replace|create|delete)_(namespaced|cluster)_(\w+?)(_status|_scale)?(_with_http_info)?$")

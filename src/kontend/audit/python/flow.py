@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from kontend.audit.python.module import Module, bindings, constant, dotted, parameters
-from kontend.audit.python.reads import is_read
+from kontend.audit.python.source.module import Module, bindings, constant, dotted, parameters
+from kontend.audit.python.source.reads import is_read
 from kontend.audit.site import ErrorUse, Provenance, Retry
 
 _CONFLICT = re.compile(r"\b409\b|[Cc]onflict|CONFLICT")

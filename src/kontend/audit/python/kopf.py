@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kontend.audit.python.bodies import Body, read_body, subscript_path
-from kontend.audit.python.module import Function, Module, constant, dotted, parameters
+from kontend.audit.python.source.module import Function, Module, constant, dotted, parameters
 
 _CHANGING = {"create", "update", "resume", "field", "delete", "timer", "daemon"}
 

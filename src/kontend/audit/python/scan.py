@@ -6,15 +6,15 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from kontend.audit.files import Problem
+from kontend.audit.judge.writers import resource_key
 from kontend.audit.python.bodies import read_body
 from kontend.audit.python.classify import classify_call, classify_patch, classify_return
 from kontend.audit.python.clients import PREFILTER, Call, recognise
-from kontend.audit.python.crds import status_subresources
 from kontend.audit.python.kopf import Handler, handlers, patch_writes, returned_values
-from kontend.audit.python.module import Function, Module, Unparsable, argument, dotted, parameters, parse
+from kontend.audit.python.source.module import Function, Module, Unparsable, argument, dotted, parameters, parse
 from kontend.audit.site import BaseOrigin, Fact, Role, Site, Target, Verb
-from kontend.audit.writers import resource_key
+from kontend.audit.sources.crds import status_subresources
+from kontend.audit.sources.files import Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 
 from kontend.audit.finding import Confidence, Finding, Severity, about
-from kontend.audit.policy import Policy
+from kontend.audit.judge.sentences import SENTENCES
 from kontend.audit.rules import RULES
-from kontend.audit.sentences import SENTENCES
+from kontend.audit.settings.policy import Policy
 from kontend.audit.site import BaseOrigin, ErrorUse, Fact, Lock, PatchType, Site, Target, Verb
 
 _MERGES = (PatchType.MERGE, PatchType.STRATEGIC, PatchType.UNKNOWN, None)

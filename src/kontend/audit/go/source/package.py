@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kontend.audit.go import syntax
-from kontend.audit.go.syntax import Node, text
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.syntax import Node, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

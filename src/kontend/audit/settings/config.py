@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from kontend.audit.finding import Severity
-from kontend.audit.policy import POLICIES, Policy
 from kontend.audit.rules import UnknownRule, find_rule
+from kontend.audit.settings.policy import POLICIES, Policy
 
 _KEYS = {
     "policy",

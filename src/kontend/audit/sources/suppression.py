@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kontend.audit.finding import Finding, Severity
-from kontend.audit.policy import Policy
 from kontend.audit.rules import RULES
+from kontend.audit.settings.policy import Policy
 
 _COMMENT = re.compile(r"(?://|#)\s*kontend:\s*ignore(?:\[(?P<rules>[^\]]*)\])?\s*(?:--\s*(?P<reason>.*?))?\s*$")
 _WORD = b"kontend: ignore"

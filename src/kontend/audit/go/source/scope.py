@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from kontend.audit.go import syntax
-from kontend.audit.go.package import GoFile, GoFunction, GoType, parameters
-from kontend.audit.go.syntax import Node, text
-from kontend.audit.go.workspace import Workspace
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.package import GoFile, GoFunction, GoType, parameters
+from kontend.audit.go.source.syntax import Node, text
+from kontend.audit.go.source.workspace import Workspace
 
 _SCOPES = (
     "block",

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from kontend.audit.finding import Finding, about
-from kontend.audit.policy import Policy
 from kontend.audit.rules import RULES
+from kontend.audit.settings.policy import Policy
 from kontend.audit.site import Lock, Site, Verb
 
 _UNORDERED = (Lock.UNLOCKED, Lock.MIXED, Lock.UNKNOWN)

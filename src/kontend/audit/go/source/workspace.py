@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from kontend.audit.go import syntax
-from kontend.audit.go.package import GoFile, GoFunction, GoPackage, GoStruct, GoType
-from kontend.audit.go.syntax import Node, text
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.package import GoFile, GoFunction, GoPackage, GoStruct, GoType
+from kontend.audit.go.source.syntax import Node, text
 
 _CALLED = re.compile(rb"\b([A-Z]\w*)\s?[\[(]")
 _MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)

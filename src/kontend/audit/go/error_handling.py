@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from kontend.audit.go import syntax
-from kontend.audit.go.syntax import Node, text
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.syntax import Node, text
 from kontend.audit.site import ErrorUse
 
 _LOGGED = re.compile(

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from kontend.audit.writers import resource_key
+from kontend.audit.judge.writers import resource_key
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

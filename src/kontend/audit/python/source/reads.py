@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 
-from kontend.audit.python.module import Module, bindings, constant, dotted, loops, parameters, unwrapped
+from kontend.audit.python.source.module import Module, bindings, constant, dotted, loops, parameters, unwrapped
 
 _READ = re.compile(
     r"^(get|read|fetch|_get|_read|retrieve|load|refresh|async_get|reload|list|_fetch|find)(_|$)|^(get|read)$"
