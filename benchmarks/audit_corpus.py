@@ -14,9 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kontend.audit.auditor import Report, audit
+from kontend.audit.auditor import audit
 from kontend.audit.finding import Severity
 from kontend.audit.output.verdict import counts
+from kontend.audit.report import Report
 from kontend.audit.settings.config import Settings
 from kontend.audit.settings.policy import POLICIES
 

@@ -8,7 +8,8 @@ from textwrap import dedent
 
 import pytest
 
-from kontend.audit.auditor import Report, audit
+from kontend.audit.auditor import audit
+from kontend.audit.report import Report
 from kontend.audit.settings.config import Settings
 
 Auditor = Callable[..., Report]

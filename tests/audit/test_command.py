@@ -10,7 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kontend.audit.command import FORMATS, rule, run
+from kontend.audit.output import FORMATS
+from kontend.cli.audit import run
+from kontend.cli.rule import run as rule
 
 from .conftest import Auditor
 from .test_policies import SOURCE

@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from kontend.audit.site import Site
+from kontend.audit.site import Location, Site
 
 
 class Severity(StrEnum):
-    """How bad: an error can lose somebody's write, a warning can under more assumptions, a note is worth knowing."""
+    """The weight of a finding: an error loses a write, a warning does under more assumptions, a note may."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -29,7 +29,7 @@ class Severity(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How sure the auditor is that the code means what the finding says."""
+    """Confidence that the code means what the finding says."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -37,8 +37,23 @@ class Confidence(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """A replacement of bytes in a file."""
+
+    path: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """One verdict. `also` are further rules that the same place breaks; a suppression may name any of them."""
+    """One problem, however many lines it has.
+
+    `also` are further rules that the same place breaks; a suppression may name any of them. `related` are the lines
+    that belong to the problem: the base, the read, callers of a helper, other writers. `steps` is the interleaving
+    that hurts. `edits` is the fix where it is safe to apply.
+    """
 
     rule: str
     severity: Severity
@@ -52,33 +67,47 @@ class Finding:
     code: str = ""
     also: tuple[str, ...] = ()
     fingerprint: str = ""
-    #: How the explorer reproduced it: the file that replays it. Empty when it was not asked to, or could not.
+    related: tuple[Location, ...] = ()
+    steps: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    #: The file that replays it, when the explorer reproduced it.
     confirmed: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every rule name that this finding answers to."""
+        """Every rule name that a suppression of this finding may use."""
         return (self.rule, *self.also)
 
+    @property
+    def places(self) -> tuple[Location, ...]:
+        """The callers of a helper or the other writers that share this problem."""
+        return tuple(place for place in self.related if place.note.startswith(("caller", "writer")))
 
-def about(
-    site: Site, rule: str, severity: Severity, confidence: Confidence, message: str, fix: str = "", **more: object
+
+def at_site(
+    site: Site,
+    rule: str,
+    severity: Severity,
+    confidence: Confidence,
+    message: str,
+    fix: str = "",
+    *,
+    line: int = 0,
+    also: tuple[str, ...] = (),
 ) -> Finding:
-    """Make a finding at the place of a site."""
-    line = more.get("line")
-    also = more.get("also")
+    """Make a finding at the place of a site, or on another line of its file."""
     return Finding(
         rule=rule,
         severity=severity,
         confidence=confidence,
         path=site.path,
-        line=line if isinstance(line, int) and line else site.line,
-        end_line=site.end_line if not line else (line if isinstance(line, int) else site.end_line),
+        line=line or site.line,
+        end_line=line or site.end_line,
         message=message,
         fix=fix,
         function=site.function,
         code=site.code,
-        also=also if isinstance(also, tuple) else (),
+        also=also,
     )
 
 
@@ -86,7 +115,7 @@ def with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
     """Give each finding its fingerprint, counting equals in the order of lines."""
     counted: dict[str, int] = {}
     done: list[Finding] = []
-    for finding in sorted(findings, key=lambda each: (each.path, each.line, each.rule)):
+    for finding in sorted(findings, key=lambda finding: (finding.path, finding.line, finding.rule)):
         code = "".join(finding.code.split())
         identity = "\x00".join((finding.rule, finding.path, finding.function, code))
         count = counted[identity] = counted.get(identity, -1) + 1

@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kontend.audit.auditor import Report, audit
+from kontend.audit.auditor import audit
 from kontend.audit.finding import Finding, Severity
+from kontend.audit.report import Report
 from kontend.audit.settings.config import Settings
 
 _LABEL = re.compile(r"\b(error|warning|clean)\b(?:\[([\w-]+)\])?")
@@ -84,7 +85,9 @@ def score(labels: Iterable[Label], report: Report, severity: Severity = Severity
 
 
 def _agrees(label: Label, finding: Finding) -> bool:
-    same = Path(finding.path).resolve() == Path(label.path).resolve() and finding.line == label.line
+    """Accept a finding at the label's line, or one that names the line as a caller or as another writer."""
+    places = {(finding.path, finding.line), *((place.path, place.line) for place in finding.places)}
+    same = (str(Path(label.path).resolve()), label.line) in {(str(Path(path).resolve()), line) for path, line in places}
     return same and (not label.rule or label.rule in finding.names)
 
 

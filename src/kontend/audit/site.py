@@ -1,4 +1,4 @@
-"""What a write to the Kubernetes API is, as read from source code.
+"""The description of a write to the Kubernetes API, as read from source code.
 
 This is the auditor's vocabulary. A `Site` describes one place that writes: which part of the object, with which verb,
 from which base, whether the server checks a version, where the object came from, what happens on a conflict and what
@@ -8,6 +8,7 @@ good projects hold opposite rules about the very same write.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -103,6 +104,15 @@ class Role(StrEnum):
     GENERATED = "generated"
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A line of a file, with a note for people."""
+
+    path: str = ""
+    line: int = 0
+    note: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Base:
     """The base a patch is computed from, or the body it sends."""
@@ -113,6 +123,8 @@ class Base:
     path: str = ""
     snapshot: str = ""
     hops: int = 0
+    span: tuple[int, int] = (0, 0)
+    """The bytes of the constructor or the body in its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +137,8 @@ class Retry:
     live: bool = False
     blind: str = ""
     """The assignment that replaces the whole status by one computed before the loop, if there is one."""
+    always: bool = False
+    """The predicate of the retry is true for every error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +186,33 @@ class Site:
     owner: str = ""
     facts: tuple[Fact, ...] = ()
     comment: str = ""
+    conditions: tuple[str, ...] = ()
+    """Types of the status conditions that the write sets, where they are constants."""
+    removal: bool = False
+    """Finalizers or owner references are only taken away."""
+    deleting: bool = False
+    """The code runs for an object that is being deleted."""
+    helper: Location = Location()
+    """The API call that a helper makes for this site."""
+    read_line: int = 0
+    worker: str = ""
+    """The unit that runs one write after another for one object: a Go package, a kopf resource, a Python file."""
+    programs: tuple[str, ...] = ()
+    filtered: bool = False
+    """The controller registers with a predicate of its own, so it may see only some objects of the kind."""
+    local_kind: bool = True
+    """The kind's type is declared in the audited tree, so that the tree's CRDs are about it."""
+    owner_reference: bool | None = None
+    """A create: the object carries an owner reference, does not, or it cannot be seen."""
 
     @property
     def status(self) -> bool:
-        """Whether the write carries status through the status subresource or otherwise."""
+        """The write carries status, through the status subresource or otherwise."""
         return Target.STATUS in self.targets
 
     @property
     def direct(self) -> bool:
-        """Whether the call itself is the API call, rather than a call of a helper that makes it."""
+        """The call itself is the API call, rather than a call of a helper that makes it."""
         return not self.via
 
 
@@ -194,3 +226,17 @@ def primary(targets: tuple[Target, ...]) -> Target:
         if target in targets:
             return target
     return Target.OBJECT
+
+
+def resource_key(kind: str) -> str:
+    """Bring the names one resource goes by to one form: `DaskCluster`, `daskcluster.kubernetes.dask.org`,
+    `daskclusters`.
+
+    >>> {resource_key("DaskCluster"), resource_key("daskcluster.kubernetes.dask.org"), resource_key("daskclusters")}
+    {'daskcluster'}
+    """
+    name = kind.split(".")[0].split("/")[0].lower()
+    name = re.sub(r"[^a-z0-9]", "", name)
+    if name.endswith("ies"):
+        return name[:-3] + "y"
+    return name[:-1] if name.endswith("s") and not name.endswith("ss") else name

@@ -30,7 +30,7 @@ COMMANDS: Final = {
     "explore": Command("kontend.explore.command", "run", "check controllers against every order and every lag"),
     "replay": Command("kontend.explore.command", "replay", "run a counterexample again"),
     "audit": Command("kontend.cli.audit", "run", "find unsafe status and metadata writes in controllers"),
-    "rule": Command("kontend.audit.command", "rule", "explain a rule of the auditor"),
+    "rule": Command("kontend.cli.rule", "run", "explain a rule of the auditor"),
 }
 
 

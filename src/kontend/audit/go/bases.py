@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
-from kontend.audit.go.source.scope import Definition, How, definitions, outermost_function, resolve_function
+from kontend.audit.go.source.scope import Definition, How, definitions, outermost_function
 from kontend.audit.go.source.syntax import Node, line, text
+from kontend.audit.go.source.types import callers, resolve_function
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import BaseOrigin, Lock, PatchType
 
@@ -104,7 +105,7 @@ def _from_callers(workspace: Workspace, definition: Definition, name: str, hops:
     if function is None or position is None:
         return []
     found: list[Made] = []
-    for file, call in workspace.callers(function):
+    for file, call in callers(workspace, function):
         args = syntax.arguments(call)
         if position >= len(args):
             continue
@@ -123,7 +124,7 @@ def _from_literal_calls(workspace: Workspace, definition: Definition, name: str,
     holder = next(iter(text(syntax.field(statement, "left") or syntax.field(statement, "name")).split(",")), "")
     names = [each for each, _ in _literal_parameters(literal)]
     found: list[Made] = []
-    for call in syntax.calls(outer):
+    for call in syntax.nearby_calls(outer, literal):
         operand, called = syntax.callee(call)
         args = syntax.arguments(call)
         if operand is None and called == holder and name in names and names.index(name) < len(args):
@@ -225,7 +226,7 @@ def _argument_locks(workspace: Workspace, definition: Definition, name: str, dep
         return []
     return [
         _options_lock(workspace, file, syntax.arguments(call)[position:], depth + 1)
-        for file, call in workspace.callers(function)
+        for file, call in callers(workspace, function)
     ]
 
 

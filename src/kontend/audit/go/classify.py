@@ -1,7 +1,7 @@
 """From a recognised Go call to a classified `Site`.
 
-Each question is answered by its own module (`bases`, `mutations`, `provenance`, `retries`, `outcome`, `hazards`);
-this one only asks them in order and puts the answers together.
+Each question is answered by its own module (`bases`, `mutations`, `provenance`, `versions`, `retries`,
+`error_handling`, `hazards`); this one asks them in order and puts the answers together.
 """
 
 from __future__ import annotations
@@ -13,16 +13,19 @@ from kontend.audit.go.bases import Made, from_data, patch_type, resolve, togethe
 from kontend.audit.go.error_handling import error_use
 from kontend.audit.go.hazards import hazards
 from kontend.audit.go.mutations import Mutation, mutations
-from kontend.audit.go.provenance import provenance
+from kontend.audit.go.provenance import provenance, read_line, runs_while_deleting
 from kontend.audit.go.retries import retry_around
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
-from kontend.audit.go.source.scope import How, definitions, outermost_function, runs_in, type_of
-from kontend.audit.go.source.syntax import line, text
+from kontend.audit.go.source.scope import How, definitions, outermost_function, runs_in
+from kontend.audit.go.source.syntax import Node, line, text
+from kontend.audit.go.source.types import resolve_function, type_of
 from kontend.audit.go.source.workspace import Workspace
+from kontend.audit.go.versions import without_version
 from kontend.audit.go.writes import Dialect, Write
-from kontend.audit.site import Base, BaseOrigin, Lock, PatchType, Role, Site, Target, Verb
+from kontend.audit.site import Base, BaseOrigin, Lock, PatchType, Provenance, Role, Site, Target, Verb
 
+_REMOVES = re.compile(r"(?i)(remove|strip|drop|clear)\w*finalizer")
 _INTENT = re.compile(r"(?i)intentional|not status|on purpose|deliberate|no optimistic lock|without (an )?optimistic")
 
 
@@ -40,10 +43,10 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
     """Classify one write."""
     file, call = write.file, write.call
     made = _made(workspace, write)
-    lock, kind = _lock(write, made)
+    source = provenance(workspace, file, write.object, call)
+    lock, kind = _lock(workspace, write, made, source)
     verb = Verb.APPLY if kind is PatchType.APPLY or lock is Lock.OWNED else write.verb
     changed = _changed(workspace, write, made)
-    source = provenance(workspace, file, write.object, call)
     targets = _targets(write, verb, changed)
     object_type = type_of(workspace, file, write.object)
     function = file.function_at(call)
@@ -73,8 +76,43 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         role=role,
         facts=tuple(facts),
         comment=_comment(write, made),
+        conditions=tuple(sorted({each.condition for each in changed if each.condition})),
+        removal=_only_removes(changed) or bool(function and _REMOVES.search(function.name)),
+        deleting=runs_while_deleting(workspace, file, call),
+        read_line=read_line(write.object, call),
+        local_kind=object_type is not None and workspace.directory_of(object_type.package, file.directory) is not None,
+        owner_reference=_owner_reference(workspace, write, changed),
     )
     return Classified(site, write, tuple(made), tuple(changed))
+
+
+def _only_removes(changed: list[Mutation]) -> bool:
+    listed = [change for change in changed if change.target in (Target.FINALIZERS, Target.OWNER_REFERENCES)]
+    return bool(listed) and all(change.removal for change in listed)
+
+
+def _owner_reference(workspace: Workspace, write: Write, changed: list[Mutation]) -> bool | None:
+    """Decide whether a created object carries an owner reference; None where its making cannot be seen."""
+    if write.verb is not Verb.CREATE:
+        return None
+    if any(change.target is Target.OWNER_REFERENCES for change in changed):
+        return True
+    node = syntax.strip(write.object)
+    if node is not None and node.type == "identifier":
+        reaching = definitions(workspace, write.file, text(node), node)
+        node = syntax.strip(reaching[0].value) if len(reaching) == 1 and reaching[0].how is How.VALUE else None
+    if node is None:
+        return None
+    if node.type == "composite_literal":
+        source = text(node)
+        if re.search(r"OwnerReferences\s*:", source):
+            return True
+        return False if re.search(r"\bNamespace\s*:", source) else None
+    if node.type == "call_expression":
+        function = resolve_function(workspace, write.file, node)
+        body = text(function.body) if function is not None else ""
+        return True if re.search(r"OwnerRef|ControllerRef", body) else None
+    return None
 
 
 def _made(workspace: Workspace, write: Write) -> list[Made]:
@@ -86,7 +124,7 @@ def _made(workspace: Workspace, write: Write) -> list[Made]:
     return resolve(workspace, write.file, write.patch)
 
 
-def _lock(write: Write, made: list[Made]) -> tuple[Lock, PatchType | None]:
+def _lock(workspace: Workspace, write: Write, made: list[Made], source: Provenance) -> tuple[Lock, PatchType | None]:
     if write.dialect is Dialect.LIBRARY:
         return Lock.MERGED, PatchType.MERGE
     if write.verb is Verb.PATCH:
@@ -97,22 +135,13 @@ def _lock(write: Write, made: list[Made]) -> tuple[Lock, PatchType | None]:
         return Lock.OWNED, PatchType.APPLY
     if write.method == "CreateOrPatch":  # two plain merge patches, of the object and of its status
         return Lock.UNLOCKED, PatchType.MERGE
-    if write.verb in (Verb.UPDATE, Verb.CREATE_OR_UPDATE):
-        return (Lock.UNLOCKED if _version_stripped(write) else Lock.VERSIONED), None
+    if write.verb is Verb.CREATE_OR_UPDATE:
+        return Lock.VERSIONED, None
+    if write.verb is Verb.UPDATE:
+        return (Lock.UNLOCKED if without_version(workspace, write, source) else Lock.VERSIONED), None
     if write.verb is Verb.DELETE and any("Preconditions" in text(option) for option in write.options):
         return Lock.LOCKED, None
     return Lock.NONE, None
-
-
-def _version_stripped(write: Write) -> bool:
-    """Whether the resourceVersion of the object is emptied before a PUT, which makes the server check nothing."""
-    outer = outermost_function(write.call)
-    name = syntax.root_identifier(write.object)
-    if outer is None or not name or outer.text is None:
-        return False
-    before = outer.text[: write.call.start_byte - outer.start_byte].decode("utf-8", "replace")
-    emptied = rf"\b{re.escape(name)}(\.ObjectMeta)?\.(SetResourceVersion\(\s*\"\"\s*\)|ResourceVersion\s*=\s*\"\")"
-    return re.search(emptied, before) is not None
 
 
 def window_start(workspace: Workspace, write: Write, made: list[Made]) -> int:
@@ -137,7 +166,7 @@ def window_start(workspace: Workspace, write: Write, made: list[Made]) -> int:
         elif "DeepCopy" in text(each.snapshot):
             start = max(start, each.node.start_byte)
     if not made:
-        for call in syntax.calls(outer):
+        for call in syntax.nearby_calls(outer, write.call):
             if call.end_byte > write.call.start_byte or not syntax.inside(write.call, runs_in(call)):
                 continue
             args = syntax.arguments(call)
@@ -156,21 +185,45 @@ def _changed(workspace: Workspace, write: Write, made: list[Made]) -> list[Mutat
         literal = next((option for option in write.options if option.type == "func_literal"), None)
         return mutations(workspace, write.file, literal, name) if literal is not None else []
     start = window_start(workspace, write, made)
-    return mutations(workspace, write.file, outer, name, before=write.call.start_byte, after=start)
+    end = outer.end_byte if _deferred(write.call) else write.call.start_byte
+    return mutations(workspace, write.file, outer, name, before=end, after=start)
+
+
+def _status_written_after(write: Write) -> bool:
+    outer, parts = outermost_function(write.call), syntax.selector(write.object)
+    if outer is None or not parts:
+        return False
+    for call in syntax.nearby_calls(outer, write.call):
+        operand, name = syntax.callee(call)
+        args = syntax.arguments(call)
+        later = call.start_byte > write.call.end_byte and name in ("Update", "Patch", "UpdateStatus") and len(args) > 1
+        if later and ("Status" in text(operand) or name == "UpdateStatus") and syntax.selector(args[1]) == parts:
+            return True
+    return False
+
+
+def _deferred(call: Node) -> bool:
+    """Recognise a write in a deferred function, which sends what the rest of the function changes."""
+    return any(parent.type == "defer_statement" for parent in syntax.ancestors(call))
 
 
 def _targets(write: Write, verb: Verb, changed: list[Mutation]) -> tuple[Target, ...]:
     if write.subresource == "status":
         return (Target.STATUS,)
     if write.dialect is Dialect.LIBRARY:
-        return (Target.STATUS, Target.LABELS, Target.SPEC)
+        parts = {change.target for change in changed} | {Target.STATUS, Target.LABELS, Target.SPEC}
+        return tuple(part for part in Target if part in parts)
     if write.verb in (Verb.CREATE, Verb.DELETE):
         return (Target.OBJECT,)
     if write.dialect is Dialect.CLIENT_GO and write.verb is Verb.PATCH:
         return (Target.OBJECT,)
+    if write.subresource:
+        return (Target.SPEC,) if write.subresource == "scale" else (Target.OBJECT,)
     parts = {each.target for each in changed}
     if verb is Verb.APPLY or not parts:
         return (Target.OBJECT,)
+    if parts == {Target.STATUS} and _status_written_after(write):
+        return (Target.OBJECT,)  # the status that was set is kept for the write that follows
     if (
         len(parts) > 1 and write.method != "CreateOrPatch"
     ):  # the main resource does not carry status where the subresource exists
@@ -185,12 +238,14 @@ def _base(file: GoFile, made: list[Made], lock: Lock) -> Base:
         return Base()
     chosen = next((each for each in made if each.lock is Lock.UNLOCKED), made[0]) if lock is Lock.MIXED else made[0]
     path = "" if chosen.file is file else chosen.file.path
-    return Base(chosen.origin, chosen.text, chosen.line, path, text(chosen.snapshot), chosen.hops)
+    span = (chosen.node.start_byte, chosen.node.end_byte)
+    return Base(chosen.origin, chosen.text, chosen.line, path, text(chosen.snapshot), chosen.hops, span)
 
 
 def _short_call(write: Write) -> str:
     if write.dialect is Dialect.CONTROLLER and write.subresource:
-        return f"Status().{write.method}" if ".Status()" in text(write.call) else f"SubResource(status).{write.method}"
+        status = write.subresource == "status" and ".Status()" in text(write.call)
+        return f"Status().{write.method}" if status else f"SubResource({write.subresource}).{write.method}"
     return write.method
 
 

@@ -1,11 +1,16 @@
-"""What becomes of the error of a write: returned, only logged, dropped, or handled in some other way."""
+"""The fate of a write's error: returned, only logged, dropped, or handled in some other way.
+
+An error that is thrown away matters only where the function then reports success. `_ = c.Status().Update(ctx, obj)`
+followed by `return ctrl.Result{}, err` runs again anyway, because of the other error.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from kontend.audit.go.source import syntax
-from kontend.audit.go.source.syntax import Node, text
+from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.site import ErrorUse
 
 _LOGGED = re.compile(
@@ -13,54 +18,127 @@ _LOGGED = re.compile(
     re.DOTALL,
 )
 _STATEMENTS = ("statement_list", "block", "expression_case", "default_case", "type_case", "communication_case")
+_FUNCTIONS = ("func_literal", "function_declaration", "method_declaration")
+_COLLECTED = re.compile(
+    r"\bappend\(\s*\w*[eE]rr|errors\.Join|multierr|\berrs?\w*(\[[^\]]*\])?\s*=|<-\s*\w*err|panic\(|Fatal|\w*[eE]rr\w*\s*=\s"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorPath:
+    """The use of an error, and two mistakes on its path.
+
+    `wrong_variable` names the variable that is returned in place of the error that was checked; `conflict_line` is
+    where a conflict is answered with success and no requeue.
+    """
+
+    use: ErrorUse
+    wrong_variable: str = ""
+    wrong_line: int = 0
+    conflict_line: int = 0
 
 
 def error_use(call: Node) -> ErrorUse:
     """Classify the use of the error that a call returns."""
+    return error_path(call).use
+
+
+def error_path(call: Node) -> ErrorPath:
+    """Follow the error that a call returns."""
     node, parent = call, call.parent
     while parent is not None:
         if parent.type == "return_statement":
-            return ErrorUse.RETURNED
+            return ErrorPath(ErrorUse.RETURNED)
         if parent.type in ("short_var_declaration", "assignment_statement", "var_spec"):
-            return _assigned(parent)
+            return _assigned(parent, call)
         if parent.type == "expression_statement":
-            return ErrorUse.DROPPED if node == call else ErrorUse.HANDLED
+            return ErrorPath(_after(call) if node == call else ErrorUse.HANDLED)
         if parent.type in ("defer_statement", "go_statement"):
-            return ErrorUse.DROPPED
+            return ErrorPath(ErrorUse.DROPPED)
         if parent.type in _STATEMENTS:
-            return ErrorUse.HANDLED
+            return ErrorPath(ErrorUse.HANDLED)
         if parent.type == "if_statement":
             return _branch(parent, "")
         node, parent = parent, parent.parent
-    return ErrorUse.HANDLED
+    return ErrorPath(ErrorUse.HANDLED)
 
 
-def _assigned(statement: Node) -> ErrorUse:
+def _after(call: Node) -> ErrorUse:
+    """Judge a discarded error by what the function returns next: it is dropped where that is success."""
+    node: Node | None = call
+    while node is not None and node.type not in _FUNCTIONS:
+        following = node.next_named_sibling
+        while following is not None:
+            if following.type == "return_statement":
+                return ErrorUse.DROPPED if _succeeds(following) else ErrorUse.HANDLED
+            if following.type in ("continue_statement", "break_statement", "goto_statement"):
+                break
+            following = following.next_named_sibling
+        node = node.parent
+    return ErrorUse.DROPPED
+
+
+def _succeeds(statement: Node) -> bool:
+    """Tell `return ctrl.Result{}, nil` from a return that carries an error or asks for another pass."""
+    source = text(statement)
+    if re.search(r"Requeue(After)?:\s*[^f\s]", source):
+        return False
+    returned = syntax.children(next(iter(syntax.children(statement)), None))
+    if not returned:
+        return source.strip() == "return" and not _named_error(statement)
+    last = returned[-1]
+    return last.type in ("nil", "true", "false", "interpreted_string_literal", "int_literal") or (
+        last.type != "nil" and not _returns_error(statement)
+    )
+
+
+def _function(node: Node) -> Node | None:
+    return syntax.enclosing(node, *_FUNCTIONS)
+
+
+def _result_types(function: Node | None) -> list[Node]:
+    result = syntax.field(function, "result")
+    if result is None:
+        return []
+    return syntax.children(result) if result.type == "parameter_list" else [result]
+
+
+def _returns_error(node: Node) -> bool:
+    results = _result_types(_function(node))
+    return bool(results) and text(results[-1]).split()[-1] == "error"
+
+
+def _named_error(node: Node) -> bool:
+    results = _result_types(_function(node))
+    return bool(results) and len(text(results[-1]).split()) > 1 and _returns_error(node)
+
+
+def _mentions(name: str, source: str) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", source) is not None
+
+
+def _assigned(statement: Node, call: Node) -> ErrorPath:
     left = syntax.field(statement, "left") or syntax.field(statement, "name")
-    names = [text(each) for each in syntax.children(left)] or [text(left)]
+    names = [text(name) for name in syntax.children(left)] or [text(left)]
     error = names[-1]
     if error == "_":
-        return ErrorUse.DROPPED
+        return ErrorPath(_after(call))
     outer = statement.parent
     if outer is not None and outer.type == "if_statement":
         return _branch(outer, error)
     following = statement.next_named_sibling
     while following is not None:
-        if following.type == "return_statement" and re.search(rf"\b{re.escape(error)}\b", text(following)):
-            return ErrorUse.RETURNED
-        if following.type == "if_statement" and re.search(
-            rf"\b{re.escape(error)}\b", text(syntax.field(following, "condition"))
-        ):
+        if following.type == "return_statement" and _mentions(error, text(following)):
+            return ErrorPath(ErrorUse.RETURNED)
+        if following.type == "if_statement" and _mentions(error, text(syntax.field(following, "condition"))):
             return _branch(following, error)
-        if following.type in ("expression_switch_statement",) and re.search(
-            rf"\b{re.escape(error)}\b", text(following)
-        ):
-            return ErrorUse.HANDLED
+        if following.type == "expression_switch_statement" and _mentions(error, text(following)):
+            return ErrorPath(ErrorUse.HANDLED)
         following = following.next_named_sibling
-    return ErrorUse.HANDLED
+    return ErrorPath(ErrorUse.HANDLED)
 
 
-def _branch(statement: Node, error: str) -> ErrorUse:
+def _branch(statement: Node, error: str) -> ErrorPath:
     """Judge the branch taken when the error is set (`err != nil`); `err == nil` has it in the else branch or after."""
     condition = text(syntax.field(statement, "condition"))
     body = syntax.field(statement, "consequence")
@@ -69,22 +147,95 @@ def _branch(statement: Node, error: str) -> ErrorUse:
         if body is None:
             after = statement.next_named_sibling
             while after is not None:
-                if after.type == "return_statement" and error and re.search(rf"\b{re.escape(error)}\b", text(after)):
-                    return ErrorUse.RETURNED
+                if after.type == "return_statement" and error and _mentions(error, text(after)):
+                    return ErrorPath(ErrorUse.RETURNED)
                 after = after.next_named_sibling
-            return ErrorUse.HANDLED
+            return ErrorPath(ErrorUse.HANDLED)
     if body is None:
-        return ErrorUse.HANDLED
-    for statement_ in syntax.captures(body, "(return_statement) @r", "r"):
-        source = text(statement_)
-        if not error or re.search(rf"\b{re.escape(error)}\b", source) or re.search(r"[eE]rr|Requeue", source):
-            return ErrorUse.RETURNED
+        return ErrorPath(ErrorUse.HANDLED)
+    conflict = _swallowed_conflict(statement, body, error)
+    wrong, wrong_line = _other_variable(body, error, condition)
+    for returned in syntax.captures(body, "(return_statement) @r", "r"):
+        source = text(returned)
+        if not error or _mentions(error, source) or re.search(r"[eE]rr|Requeue", source):
+            return ErrorPath(ErrorUse.RETURNED, wrong, wrong_line, conflict)
     source = text(body)
-    if re.search(
-        r"\bappend\(\s*\w*[eE]rr|errors\.Join|multierr|\berrs?\w*(\[[^\]]*\])?\s*=|<-\s*\w*err|panic\(|Fatal|\w*[eE]rr\w*\s*=\s",
-        source,
-    ):
-        return ErrorUse.RETURNED
-    if _LOGGED.search(source):
-        return ErrorUse.LOGGED
-    return ErrorUse.LOGGED if re.search(r"\.(Error|Errorf|Info|Warn|Event|Eventf)\(", source) else ErrorUse.HANDLED
+    if _COLLECTED.search(source):
+        return ErrorPath(ErrorUse.RETURNED, conflict_line=conflict)
+    logged = _LOGGED.search(source) or re.search(r"\.(Error|Errorf|Info|Warn|Event|Eventf)\(", source)
+    return ErrorPath(ErrorUse.LOGGED if logged else ErrorUse.HANDLED, conflict_line=conflict)
+
+
+def _other_variable(body: Node, error: str, condition: str) -> tuple[str, int]:
+    """Find `if patchErr := Patch(); patchErr != nil { return err }`, where `err` is nil at that point."""
+    if not error or not re.fullmatch(rf"\(?\s*{re.escape(error)}\s*!=\s*nil\s*\)?", condition):
+        return "", 0
+    statements = syntax.children(body)
+    if statements and statements[-1].type == "statement_list":
+        statements = syntax.children(statements[-1])
+    if not statements or statements[-1].type != "return_statement":
+        return "", 0
+    if any(_mentions(error, text(call)) for call in _wrapping(statements)):
+        return "", 0
+    returned = syntax.children(next(iter(syntax.children(statements[-1])), None))
+    if not returned or not _returns_error(body) or returned[-1].type != "identifier":
+        return "", 0
+    other = text(returned[-1])
+    if other == error or not re.search(r"(?i)err", other) or not _known_nil(body, other):
+        return "", 0
+    return other, line(statements[-1])
+
+
+def _wrapping(statements: list[Node]) -> list[Node]:
+    """Return the statements that put the error somewhere before the return, other than a log or an event."""
+    return [
+        statement
+        for statement in statements[:-1]
+        if statement.type in ("assignment_statement", "short_var_declaration", "if_statement")
+    ]
+
+
+def _known_nil(body: Node, other: str) -> bool:
+    """Decide whether the other error was checked and returned before, so that it is nil here."""
+    node: Node | None = body
+    while node is not None and node.type not in _FUNCTIONS:
+        if node.type == "if_statement" and node.child_by_field_name("consequence") is not None:
+            inside_failure = re.search(
+                rf"\b{re.escape(other)}\b\s*!=\s*nil|\(\s*{re.escape(other)}\s*[,)]",
+                text(node.child_by_field_name("condition")),
+            )
+            if inside_failure:
+                return False
+        previous = node.prev_named_sibling
+        while previous is not None:
+            if previous.type == "if_statement":
+                condition = text(previous.child_by_field_name("condition"))
+                checked = re.fullmatch(rf"\(?\s*{re.escape(other)}\s*!=\s*nil\s*\)?", condition)
+                if checked and "return" in text(previous.child_by_field_name("consequence")):
+                    return True
+            elif previous.type in ("short_var_declaration", "assignment_statement"):
+                assigned = [text(name) for name in syntax.children(syntax.field(previous, "left"))]
+                if other in assigned:
+                    return False
+            previous = previous.prev_named_sibling
+        node = node.parent
+    return False
+
+
+def _swallowed_conflict(statement: Node, body: Node, error: str) -> int:
+    """Find `if IsConflict(err) { return ctrl.Result{}, nil }` after a write: nothing runs the reconcile again."""
+    candidates = [statement, *syntax.captures(body, "(if_statement) @i", "i")]
+    for check in candidates:
+        condition = text(syntax.field(check, "condition"))
+        if "IsConflict(" not in condition or "!" in condition.split("IsConflict(")[0][-12:]:
+            continue
+        if error and not _mentions(error, condition):
+            continue
+        consequence = syntax.field(check, "consequence")
+        statements = syntax.children(consequence)
+        if statements and statements[-1].type == "statement_list":
+            statements = syntax.children(statements[-1])
+        returned = statements[-1] if statements and statements[-1].type == "return_statement" else None
+        if returned is not None and _returns_error(returned) and _succeeds(returned) and "Result" in text(returned):
+            return line(returned)
+    return 0

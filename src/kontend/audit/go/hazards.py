@@ -1,4 +1,4 @@
-"""Things about a write that only the code around it tells: a base taken too late, a locked base used twice, a shared
+"""Facts about a write that only the code around it tells: a base taken too late, a locked base used twice, a shared
 object.
 
 Each gives a `Fact` under the name of the rule that speaks about it. Whether that is a finding, and how bad, is the
@@ -10,16 +10,18 @@ from __future__ import annotations
 import re
 
 from kontend.audit.go.bases import Made
+from kontend.audit.go.error_handling import error_path
 from kontend.audit.go.mutations import Mutation, mutations
+from kontend.audit.go.order import order_facts
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction
-from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function, resolve_function
+from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function
 from kontend.audit.go.source.syntax import Node, line, text
+from kontend.audit.go.source.types import resolve_function
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.go.writes import Write, recognise
 from kontend.audit.site import Fact, Lock, Provenance, Target, Verb
 
-_PLAN = re.compile(r"^status\.(\w*[pP]lan|operation|current(Task|Step|Operation)\w*)(\.\w+)?$")
 _INDEXED = re.compile(r"/\d+(?=[\"'/`]|$)|/%d|/-\b|strconv\.Itoa")
 
 
@@ -42,9 +44,8 @@ def hazards(
         facts.append(
             Fact("status-write-of-list-item", line(write.call), f"{text(write.object)} is an element of a list")
         )
-    if status:
-        facts += _read_after(write)
-        facts += _effects_before(workspace, write, changed)
+    facts += order_facts(workspace, write, changed)
+    facts += _error_facts(write)
     if write.verb is Verb.DELETE and lock is Lock.NONE and write.method == "Delete":
         facts.append(Fact("delete-without-preconditions", line(write.call), "no uid or resourceVersion precondition"))
     return facts
@@ -54,6 +55,19 @@ _SHARED = (
     "{object} is the reconciler's own object, reached through a shared pointer: the reconciler's later status flush "
     "starts from a base that this write has made stale"
 )
+
+
+def _error_facts(write: Write) -> list[Fact]:
+    """Find a checked error whose place another variable takes, and a conflict answered with success."""
+    path = error_path(write.call)
+    facts: list[Fact] = []
+    if path.wrong_variable:
+        said = f"the error is checked, but :{path.wrong_line} returns {path.wrong_variable}, which is nil there"
+        facts.append(Fact("wrong-error-returned", path.wrong_line, said))
+    if path.conflict_line:
+        said = f"a conflict is answered with success and no requeue at :{path.conflict_line}"
+        facts.append(Fact("requeue-lost-after-conflict", path.conflict_line, said))
+    return facts
 
 
 def _snapshot_position(workspace: Workspace, write: Write, made: Made, outer: Node) -> tuple[int, str] | None:
@@ -95,7 +109,7 @@ def _late_base(workspace: Workspace, write: Write, made: list[Made], changed: li
         )
         return [Fact("base-after-mutation", made[0].line, said)]
     taken = _snapshot_position(workspace, write, made[0], outer)
-    if taken is None or taken[1] != name:
+    if taken is None or taken[1] != name or _restored(workspace, write, made[0], outer):
         return []
     wanted = Target.STATUS if write.subresource == "status" else None
     if any(each.target is wanted or wanted is None for each in changed) or _passed_on(write, outer, name, taken[0]):
@@ -115,6 +129,12 @@ def _late_base(workspace: Workspace, write: Write, made: list[Made], changed: li
     ]
 
 
+def _restored(workspace: Workspace, write: Write, made: Made, outer: Node) -> bool:
+    """Recognise `base := obj.DeepCopy(); base.Status = *old`: the old part is put back, so the diff has the change."""
+    snapshot = syntax.root_identifier(made.snapshot)
+    return bool(snapshot) and bool(mutations(workspace, write.file, outer, snapshot, before=write.call.start_byte))
+
+
 def _copied_between(write: Write, made: Made, name: str) -> bool:
     """Whether the variable is pointed at a copy after the base was made: `base := MergeFrom(obj); obj =
     obj.DeepCopy()`."""
@@ -130,21 +150,22 @@ def _copied_between(write: Write, made: Made, name: str) -> bool:
 def _rebuilt_list(write: Write, changed: list[Mutation]) -> list[Fact]:
     """A list of the spec rebuilt from what was read (`append(node.Spec.Taints, taint)`), then sent whole with no
     lock."""
-    for each in changed:
-        if each.is_list and each.from_object and each.target is Target.SPEC and each.value is not None:
-            return [
-                Fact(
-                    "list-merge-patch-without-lock",
-                    line(write.call),
-                    f"{each.path} is rebuilt from the read at :{line(each.node)}",
-                )
-            ]
+    for change in changed:
+        if change.is_list and change.from_object and change.target is Target.SPEC and change.value is not None:
+            said = f"{change.path} is rebuilt from the read at :{line(change.node)}"
+            return [Fact("list-merge-patch-without-lock", line(write.call), said)]
+    for change in changed:
+        listed = change.is_list and change.target is Target.SPEC and change.value is not None
+        literal = change.value is not None and change.value.type == "composite_literal"
+        if listed and not literal and not re.search(r"(?i)cabundle|\[\]byte", f"{change.path} {text(change.value)}"):
+            said = f"{change.path} is replaced whole at :{line(change.node)}"
+            return [Fact("list-replaced-without-lock", line(write.call), said)]
     return []
 
 
 def _passed_on(write: Write, outer: Node, name: str, after: int) -> bool:
     """Whether the object is handed to other code between its snapshot and the write, which may well change it."""
-    for call in syntax.calls(outer):
+    for call in syntax.nearby_calls(outer, write.call):
         if not after < call.start_byte < write.call.start_byte or syntax.inside(write.call, call):
             continue
         operand, called = syntax.callee(call)
@@ -160,7 +181,7 @@ def _passed_on(write: Write, outer: Node, name: str, after: int) -> bool:
 def _last_sync(workspace: Workspace, write: Write, outer: Node, name: str, before: int) -> int:
     """Return the end of the last read or write of the object before a position."""
     last = 0
-    for call in syntax.calls(outer):
+    for call in syntax.nearby_calls(outer, write.call):
         if call.end_byte > before:
             continue
         args = syntax.arguments(call)
@@ -183,7 +204,7 @@ def _reused_base(workspace: Workspace, write: Write, made: list[Made]) -> list[F
     taken = _snapshot_position(workspace, write, made[0], outer)
     if taken is None:
         return []
-    for call in syntax.calls(outer):
+    for call in syntax.nearby_calls(outer, write.call):
         if not taken[0] < call.start_byte < write.call.start_byte or syntax.inside(write.call, call):
             continue
         if not may_reach(call, write.call):
@@ -261,44 +282,3 @@ def _literal_text(workspace: Workspace, file: GoFile, node: Node) -> str:
                         if more.value is not None
                     )
     return source
-
-
-def _read_after(write: Write) -> list[Fact]:
-    """A cached read of the same object after its status was written: it may return the version before the write."""
-    outer = outermost_function(write.call)
-    parts = syntax.selector(write.object)
-    if outer is None or not parts:
-        return []
-    for call in syntax.calls(outer):
-        operand, name = syntax.callee(call)
-        args = syntax.arguments(call)
-        if call.start_byte < write.call.end_byte or name != "Get" or operand is None or len(args) < 3:
-            continue
-        if syntax.selector(args[2]) == parts and may_reach(write.call, call) and "Reader" not in text(operand):
-            return [
-                Fact(
-                    "status-update-then-read-cache",
-                    line(call),
-                    f"{'.'.join(parts)} is read from the cache at :{line(call)} after this write",
-                )
-            ]
-    return []
-
-
-def _effects_before(workspace: Workspace, write: Write, changed: list[Mutation]) -> list[Fact]:
-    """A plan put in status, then acted upon, and only then persisted: a crash in between loses the plan but not the
-    effect."""
-    outer = outermost_function(write.call)
-    planned = [
-        each for each in changed if _PLAN.match(each.path) and each.value is not None and text(each.value) != "nil"
-    ]
-    if outer is None or not planned:
-        return []
-    for call in syntax.calls(outer):
-        if not planned[0].node.end_byte < call.start_byte < write.call.start_byte or not may_reach(call, write.call):
-            continue
-        other = recognise(workspace, write.file, call)
-        if other is not None and other.subresource != "status" and other.verb in (Verb.CREATE, Verb.DELETE, Verb.APPLY):
-            said = f"{other.method} at :{line(call)} runs before {planned[0].path} is persisted at :{line(write.call)}"
-            return [Fact("side-effect-before-plan-persisted", line(call), said)]
-    return []

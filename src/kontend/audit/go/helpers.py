@@ -14,15 +14,16 @@ from dataclasses import replace
 from kontend.audit.go.classify import Classified
 from kontend.audit.go.error_handling import error_use
 from kontend.audit.go.mutations import Mutation, mutations
-from kontend.audit.go.provenance import provenance
+from kontend.audit.go.provenance import provenance, runs_while_deleting
 from kontend.audit.go.retries import retry_around
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction, parameters
-from kontend.audit.go.source.scope import outermost_function, type_of
+from kontend.audit.go.source.scope import outermost_function
 from kontend.audit.go.source.scope import targets as assigned
 from kontend.audit.go.source.syntax import Node, line, text
+from kontend.audit.go.source.types import callers, type_of
 from kontend.audit.go.source.workspace import Workspace
-from kontend.audit.site import BaseOrigin, Fact, Role, Site, Target, Verb
+from kontend.audit.site import BaseOrigin, Fact, Location, Role, Site, Target, Verb
 
 
 def helper_calls(workspace: Workspace, found: list[Classified], roles: dict[str, Role]) -> Iterator[Site]:
@@ -37,7 +38,7 @@ def helper_calls(workspace: Workspace, found: list[Classified], roles: dict[str,
             continue
         seen.add(id(function))
         position, callback = helper
-        for file, call in workspace.callers(function):
+        for file, call in callers(workspace, function):
             yield _site(
                 workspace, each, function, file, call, position, callback, roles.get(file.path, Role.PRODUCTION)
             )
@@ -97,8 +98,9 @@ def _site(
     if callback is not None:
         base = replace(base, origin=BaseOrigin.HELPER)
     targets = each.site.targets
-    if each.site.verb is Verb.CREATE_OR_UPDATE:
+    if each.site.verb is Verb.CREATE_OR_UPDATE or Target.STATUS not in targets:
         targets = tuple(part for part in Target if any(found.target is part for found in changed)) or targets
+    listed = [change for change in changed if change.target in (Target.FINALIZERS, Target.OWNER_REFERENCES)]
     code = " ".join(text(call).split())
     return replace(
         each.site,
@@ -122,6 +124,11 @@ def _site(
         role=role,
         facts=tuple(_dropped_early(workspace, file, call, target, change)) if change is not None else (),
         comment="",
+        conditions=tuple(sorted({mutation.condition for mutation in changed if mutation.condition})),
+        removal=bool(listed) and all(mutation.removal for mutation in listed),
+        deleting=runs_while_deleting(workspace, file, call),
+        helper=Location(each.site.path, each.site.line, function.label),
+        read_line=0,
     )
 
 

@@ -1,19 +1,20 @@
-"""Which parts of an object a stretch of code changes: status, finalizers, owner references, labels, spec.
+"""The parts of an object that a stretch of code changes: status, finalizers, owner references, labels, spec.
 
-A write through the main resource says only `Patch(ctx, obj, patch)`; what it carries is what was changed on `obj`
-before. Changes are assignments to fields, the well-known setters (`AddFinalizer`, `SetStatusCondition`,
-`SetOwnerReferences` ...), and calls of functions in sight that take the object, followed two levels deep.
+A write through the main resource says only `Patch(ctx, obj, patch)`; it carries what was changed on `obj` before.
+Changes are assignments to fields, the well-known setters (`AddFinalizer`, `SetStatusCondition`, `SetOwnerReferences`
+...), and calls of functions in sight that take the object, followed two levels deep.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction
-from kontend.audit.go.source.scope import resolve_function, targets, values
+from kontend.audit.go.source.scope import definitions, targets, values
 from kontend.audit.go.source.syntax import Node, text
+from kontend.audit.go.source.types import container, resolve_function, type_of
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import Target
 
@@ -29,15 +30,6 @@ _PARTS = {
     "StringData": Target.SPEC,
     "BinaryData": Target.SPEC,
 }
-_OBJECT_SETTERS = {
-    "AddFinalizer": Target.FINALIZERS,
-    "RemoveFinalizer": Target.FINALIZERS,
-    "SetControllerReference": Target.OWNER_REFERENCES,
-    "SetOwnerReference": Target.OWNER_REFERENCES,
-    "RemoveControllerReference": Target.OWNER_REFERENCES,
-    "RemoveOwnerReference": Target.OWNER_REFERENCES,
-    "EnsureOwnerRef": Target.OWNER_REFERENCES,
-}
 _METHODS = {
     "SetFinalizers": Target.FINALIZERS,
     "SetOwnerReferences": Target.OWNER_REFERENCES,
@@ -48,17 +40,28 @@ _METHODS = {
     "StatusConditions": Target.STATUS,
     "InitializeConditions": Target.STATUS,
 }
+_METADATA_SETTER = re.compile(r"^(?i:try)?(?i:add|remove|set|ensure|append|delete)")
 _MARKERS = re.compile(r"^(Mark[A-Z]\w*|SetSummary|SetAggregate|PropagateTo|SetMirror)")
 _CONDITION = re.compile(r"[Cc]ondition")
 _LIST_VALUE = re.compile(r"^\s*(append\(|\[\]|make\(\[\]|slices\.|lo\.(Filter|Map|Uniq|Union))")
+_REMOVAL = re.compile(r"(?i)remove|delete|filter|without|nil$|difference|prune")
 _READERS = re.compile(
-    r"^(Get|List|DeepCopy|Is|Has|Find|Contains|Error|Info|V|With|Event|Eventf|Errorf|Sprintf|Equal|DeepEqual|ObjectKey|Len|len|string)"
+    r"^(Get|List|DeepCopy|Is|Has|Find|Contains|Error|Info|V|With|Event|Eventf|Errorf|Sprintf|Equal|DeepEqual|ObjectKey"
+    r"|DeepDerivative|Len|len|string|Marshal|Diff|Print|Compute|Hash|Should|Needs|Validate|Check|Count|Describe|Compare"
+    r"|Same|Exists|Log|KObj|KRef|get|is|has|find|contains|should|needs|validate|check|count|log|compare|equal)"
 )
+_CHANGERS = ("Set", "Mark", "Add", "Remove", "Delete", "Initialize", "Propagate", "Clear", "Reset", "Update")
+_ITERATORS = re.compile(r"^([ijkn]|idx|index|pos|\w*(Idx|Index))$|^\d+$")
+_DEPTH = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One change of a part of an object."""
+    """A change of a part of an object.
+
+    `is_list` means that a merge patch carries a whole list; `from_object` that the new value was computed from the old
+    one; `removal` that entries are only taken away. `condition` is the type of the status condition that is set.
+    """
 
     target: Target
     path: str
@@ -67,6 +70,8 @@ class Mutation:
     is_list: bool = False
     from_object: bool = False
     value: Node | None = None
+    removal: bool = False
+    condition: str = ""
 
 
 def json_path(parts: list[str]) -> str:
@@ -91,37 +96,36 @@ def mutations(
 ) -> list[Mutation]:
     """Return what the code in `within` changes of the object called `name`, between two byte positions."""
     end = within.end_byte if before is None else before
-    found: list[Mutation] = []
+    changes: list[Mutation] = []
     names: dict[str, list[str]] = {name: [], **_aliases(within, name)}
     for statement in syntax.assignments(within):
-        if not after <= statement.start_byte < end:
-            continue
-        found += _assigned(statement, names)
+        if after <= statement.start_byte < end:
+            changes += _assigned(workspace, file, statement, names)
     for call in syntax.calls(within):
         if after <= call.start_byte < end:
-            found += _called(workspace, file, call, names, depth)
-    return sorted(found, key=lambda each: each.node.start_byte)
+            changes += _called(workspace, file, call, names, depth)
+    return sorted(changes, key=lambda change: change.node.start_byte)
 
 
 def _aliases(within: Node, name: str) -> dict[str, list[str]]:
     """Find `status := &obj.Status`, which lets the code below change status under another name."""
-    found: dict[str, list[str]] = {}
+    aliases: dict[str, list[str]] = {}
     for statement in syntax.assignments(within):
         if statement.type != "short_var_declaration":
             continue
         for target, value in zip(targets(statement), values(statement), strict=False):
             parts = syntax.selector(value)
             if parts[:1] == [name] and text(value).startswith("&") and len(parts) > 1:
-                found[text(target)] = parts[1:]
-    return found
+                aliases[text(target)] = parts[1:]
+    return aliases
 
 
-def _assigned(statement: Node, names: dict[str, list[str]]) -> list[Mutation]:
-    if statement.type in ("var_spec", "range_clause"):
+def _assigned(workspace: Workspace, file: GoFile, statement: Node, names: dict[str, list[str]]) -> list[Mutation]:
+    if statement.type in ("var_spec", "range_clause", "short_var_declaration"):
         return []
     left = [syntax.children(statement)[0]] if statement.type == "inc_statement" else targets(statement)
     right = [] if statement.type == "inc_statement" else values(statement)
-    found: list[Mutation] = []
+    changes: list[Mutation] = []
     for position, target in enumerate(left):
         parts = syntax.selector(target)
         if not parts or parts[0] not in names or (len(parts) < 2 and not (names[parts[0]] and text(target)[:1] == "*")):
@@ -132,14 +136,45 @@ def _assigned(statement: Node, names: dict[str, list[str]]) -> list[Mutation]:
         if part is None:
             continue
         source = text(value)
-        is_list = bool(_LIST_VALUE.match(source)) or path[-1] == "Conditions"
-        own = any(re.search(rf"\b{re.escape(each)}\b", source) for each in names)
-        found.append(Mutation(part, json_path(path), statement, len(path) == 1, is_list, own, value))
-    return found
+        changes.append(
+            Mutation(
+                part,
+                json_path(path),
+                statement,
+                len(path) == 1,
+                _carries_list(workspace, file, target, path, value),
+                any(re.search(rf"\b{re.escape(alias)}\b", source) for alias in names),
+                value,
+                removal=bool(_REMOVAL.search(source)) and "append(" not in source.replace("append([]", ""),
+                condition=_condition_type(workspace, file, value) if "Conditions" in path else "",
+            )
+        )
+    return changes
+
+
+def _carries_list(workspace: Workspace, file: GoFile, target: Node, path: list[str], value: Node | None) -> bool:
+    """Decide whether a merge patch of this assignment replaces a list: by the field's type, else by how it is used."""
+    node: Node | None = syntax.strip(target)
+    while node is not None and node.type in ("selector_expression", "index_expression"):
+        if node.type == "index_expression":
+            kind = container(workspace, file, syntax.field(node, "operand"))
+            index = text(syntax.field(node, "index"))
+            if kind == "list" or (not kind and _ITERATORS.match(index)):
+                return True
+        node = syntax.strip(syntax.field(node, "operand"))
+    kind = container(workspace, file, target)
+    if kind:
+        return kind == "list"
+    if path[-1] == "[]":
+        return False  # an entry of a map: a merge patch sends that key alone
+    assigned = type_of(workspace, file, value) if value is not None else None
+    if assigned is not None and (assigned.slice or assigned.mapping):
+        return assigned.slice
+    return bool(_LIST_VALUE.match(text(value))) or path[-1] == "Conditions"
 
 
 def _part(path: list[str]) -> Target | None:
-    named = [each for each in path if each != "ObjectMeta"]
+    named = [part for part in path if part != "ObjectMeta"]
     if not named:
         return Target.LABELS
     if named[0] == "Object":  # unstructured content
@@ -150,59 +185,124 @@ def _part(path: list[str]) -> Target | None:
 def _called(workspace: Workspace, file: GoFile, call: Node, names: dict[str, list[str]], depth: int) -> list[Mutation]:
     operand, called = syntax.callee(call)
     args = syntax.arguments(call)
-    found: list[Mutation] = []
+    changes: list[Mutation] = []
     if operand is not None:
-        found += _method(call, operand, called, names)
+        changes += _method(workspace, file, call, operand, called, names, depth)
     for position, arg in enumerate(args):
         parts = syntax.selector(arg)
         if not parts or parts[0] not in names:
             continue
         path = [*names[parts[0]], *parts[1:]]
         if path:
-            by_pointer = (
-                text(arg).startswith("&") or not parts[1:] or (operand is None and called in ("delete", "clear"))
-            )
-            part = _part(path)
-            if by_pointer and part is not None:
-                found.append(Mutation(part, json_path(path), call, is_list=path[-1] == "Conditions", from_object=True))
-        elif called in _OBJECT_SETTERS and position == (1 if called.startswith("Set") else 0):
-            part = _OBJECT_SETTERS[called]
-            found.append(Mutation(part, f"metadata.{part.value}", call, is_list=True, from_object=True))
+            changes += _part_passed(workspace, file, call, arg, path, args)
+        elif (setter := _metadata_setter(called)) is not None:
+            if setter is Target.FINALIZERS or position == (1 if re.match(r"^Set(Controller|Owner)Ref", called) else 0):
+                listed = f"metadata.{setter.value}"
+                removal = bool(re.match(r"(?i)^(try)?(remove|delete)", called))
+                changes.append(Mutation(setter, listed, call, is_list=True, from_object=True, removal=removal))
         elif called.startswith("SetNested") or called == "RemoveNestedField":
-            found.append(Mutation(Target.OBJECT, "", call))
+            changes.append(Mutation(Target.OBJECT, "", call))
         elif (
             _CONDITION.search(called)
             and called.startswith(("Set", "Mark", "Update", "Remove", "Delete", "set", "mark", "update", "remove"))
-        ) or (_MARKERS.match(called) and _CONDITION.search(text(operand))):
-            found.append(Mutation(Target.STATUS, "status.conditions", call, is_list=True, from_object=True))
-        elif depth < 2 and not _READERS.match(called):
-            found += _in_callee(workspace, file, call, position, depth)
-    return found
+        ) or ((_MARKERS.match(called) or called in ("Set", "Delete")) and _CONDITION.search(text(operand))):
+            changes.append(
+                Mutation(
+                    Target.STATUS, "status.conditions", call, is_list=True, from_object=True,
+                    condition=next(filter(None, (_condition_type(workspace, file, other) for other in args[1:])), ""),
+                )
+            )  # fmt: skip
+        elif depth < _DEPTH and not _READERS.match(called):
+            changes += _in_callee(workspace, file, call, position, depth)
+    return changes
 
 
-def _method(call: Node, operand: Node, called: str, names: dict[str, list[str]]) -> list[Mutation]:
+def _metadata_setter(called: str) -> Target | None:
+    if not _METADATA_SETTER.match(called):
+        return None
+    if "Finalizer" in called:
+        return Target.FINALIZERS
+    if re.search(r"(Owner|Controller)Ref", called):
+        return Target.OWNER_REFERENCES
+    return None
+
+
+def _part_passed(
+    workspace: Workspace, file: GoFile, call: Node, arg: Node, path: list[str], args: list[Node]
+) -> list[Mutation]:
+    """Judge `f(&obj.Status.Conditions, ...)`: a function that only reads changes nothing."""
+    operand, called = syntax.callee(call)
+    if _READERS.match(called) or called in ("MergeFrom", "ObjectKeyFromObject", "append"):
+        return []
+    by_pointer = text(arg).startswith("&") or (operand is None and called in ("delete", "clear"))
+    part = _part(path)
+    if not by_pointer or part is None:
+        return []
+    listed = path[-1] == "Conditions" and container(workspace, file, arg) != "map"
+    condition = next(filter(None, (_condition_type(workspace, file, other) for other in args[1:])), "")
+    if path[-1] != "Conditions":
+        condition = ""
+    return [Mutation(part, json_path(path), call, is_list=listed, from_object=True, condition=condition)]
+
+
+def _condition_type(workspace: Workspace, file: GoFile, node: Node | None, depth: int = 0) -> str:
+    """Return the constant that names a condition: from `metav1.Condition{Type: X}`, a constant, or a string."""
+    inner = syntax.strip(node)
+    if inner is None or depth > 3:
+        return ""
+    if inner.type == "composite_literal":
+        for keyed in syntax.children(syntax.field(inner, "body")):
+            pair = syntax.children(keyed) if keyed.type == "keyed_element" else []
+            if len(pair) == 2 and text(pair[0]) == "Type":
+                return _condition_type(workspace, file, next(iter(syntax.children(pair[1])), pair[1]), depth + 1)
+        return ""
+    if inner.type in ("interpreted_string_literal", "raw_string_literal"):
+        return text(inner).strip('"`') if depth else ""
+    if inner.type == "selector_expression":
+        name = text(syntax.field(inner, "field"))
+        owner = text(syntax.field(inner, "operand"))
+        return name if owner in file.imports and (depth or _CONDITION.search(name)) else ""
+    if inner.type == "identifier":
+        for definition in definitions(workspace, file, text(inner), inner):
+            if definition.value is not None:
+                return _condition_type(workspace, definition.file, definition.value, depth + 1)
+    if inner.type == "call_expression" and depth and syntax.callee(inner)[1] == "string":
+        return _condition_type(workspace, file, next(iter(syntax.arguments(inner)), None), depth + 1)
+    return ""
+
+
+def _method(
+    workspace: Workspace, file: GoFile, call: Node, operand: Node, called: str, names: dict[str, list[str]], depth: int
+) -> list[Mutation]:
     parts = syntax.selector(operand)
     if not parts or parts[0] not in names:
         return []
     path = [*names[parts[0]], *parts[1:]]
     if not path:
         if called in _METHODS:
-            set_part = _METHODS[called]
-            listed = set_part is not Target.LABELS and called != "SetStatus"
-            where = "status.conditions" if set_part is Target.STATUS else f"metadata.{set_part.value}"
-            return [Mutation(set_part, where, call, called == "SetStatus", listed, True)]
+            part = _METHODS[called]
+            listed = part is not Target.LABELS and called != "SetStatus"
+            where = "status.conditions" if part is Target.STATUS else f"metadata.{part.value}"
+            first = next(iter(syntax.arguments(call)), None)
+            removal = bool(_REMOVAL.search(text(first))) and "append(" not in text(first)
+            return [Mutation(part, where, call, called == "SetStatus", listed, True, removal=removal)]
         if _MARKERS.match(called):
             return [Mutation(Target.STATUS, "status.conditions", call, is_list=True, from_object=True)]
+        return _in_method(workspace, file, call, depth) if not _READERS.match(called) else []
+    part_changed = _part(path)
+    if part_changed is None or _READERS.match(called) or not called[:1].isupper() or not called.startswith(_CHANGERS):
         return []
-    part = _part(path)
-    if part is None or _READERS.match(called) or not called[:1].isupper():
+    listed = bool(_CONDITION.search(called)) or called.startswith(("Mark", "Propagate", "Initialize"))
+    return [Mutation(part_changed, json_path(path), call, is_list=listed, from_object=True)]
+
+
+def _in_method(workspace: Workspace, file: GoFile, call: Node, depth: int) -> list[Mutation]:
+    """Follow a method of the object's own type that is in sight: `obj.Default()`."""
+    function = resolve_function(workspace, file, call) if depth < _DEPTH else None
+    if function is None or function.body is None or not function.receiver:
         return []
-    if called.startswith(
-        ("Set", "Mark", "Add", "Remove", "Delete", "Initialize", "Propagate", "Clear", "Reset", "Update")
-    ):
-        listed = bool(_CONDITION.search(called)) or called.startswith(("Mark", "Propagate", "Initialize"))
-        return [Mutation(part, json_path(path), call, is_list=listed, from_object=True)]
-    return []
+    inner = mutations(workspace, function.file, function.body, function.receiver, depth=depth + 1)
+    return [replace(change, node=call, value=None) for change in inner]
 
 
 def _in_callee(workspace: Workspace, file: GoFile, call: Node, position: int, depth: int) -> list[Mutation]:
@@ -210,7 +310,7 @@ def _in_callee(workspace: Workspace, file: GoFile, call: Node, position: int, de
     if function is None or function.body is None or position >= len(function.parameters):
         return []
     inner = parameter_mutations(workspace, function, position, depth + 1)
-    return [Mutation(each.target, each.path, call, each.whole, each.is_list, each.from_object) for each in inner]
+    return [replace(change, node=call, value=None) for change in inner]
 
 
 def parameter_mutations(workspace: Workspace, function: GoFunction, position: int, depth: int = 0) -> list[Mutation]:

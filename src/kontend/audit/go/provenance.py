@@ -1,4 +1,4 @@
-"""Where the written object came from: a cached read, a live one, a list, an earlier write, or nowhere yet.
+"""The source of the written object: a cached read, a live one, a list, an earlier write, or nowhere yet.
 
 The last thing that filled the variable before the write decides. A parameter is followed into the callers, because a
 reconciler reads at its top and writes in its helpers.
@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 
 from kontend.audit.go.source import syntax
-from kontend.audit.go.source.package import GoFile
-from kontend.audit.go.source.scope import How, definitions, outermost_function, runs_in, type_of
-from kontend.audit.go.source.syntax import Node, text
+from kontend.audit.go.source.package import GoFile, GoFunction
+from kontend.audit.go.source.scope import How, definitions, outermost_function, runs_in
+from kontend.audit.go.source.syntax import Node, line, text
+from kontend.audit.go.source.types import callers, resolve_function, type_of
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.go.writes import recognise
 from kontend.audit.site import Provenance
@@ -48,7 +49,7 @@ def _last_event(workspace: Workspace, file: GoFile, parts: list[str], use: Node)
     outer = outermost_function(use)
     if outer is None:
         return None
-    for call in reversed(syntax.calls(outer)):
+    for call in reversed(syntax.nearby_calls(outer, use)):
         if call.end_byte > use.start_byte or not syntax.inside(use, runs_in(call)):
             continue
         operand, name = syntax.callee(call)
@@ -82,10 +83,98 @@ def _of_call(workspace: Workspace, file: GoFile, call: Node, hops: int) -> Prove
         return Provenance.CACHED_GET if re.search(r"[Ll]ister", source) else read_kind(operand)
     if name in ("Update", "Patch", "Create", "UpdateStatus") and operand is not None:
         return Provenance.JUST_WRITTEN
+    function = resolve_function(workspace, file, call)
+    if function is not None and function.body is not None and hops < _HOPS:
+        built = _returned(workspace, function, hops)
+        if built is not None:
+            return built
     args = [syntax.selector(arg) for arg in syntax.arguments(call)]
     if any(parts and _SHARED_FIELD.match(parts[-1]) for parts in args) or re.search(r"Resource(As)?$", name):
         return Provenance.SHARED
     return Provenance.UNKNOWN
+
+
+def _returned(workspace: Workspace, function: GoFunction, hops: int) -> Provenance | None:
+    """Return the provenance that all return statements of a function agree on, when it is a literal or a read."""
+    answers: set[Provenance] = set()
+    body = function.body
+    for statement in syntax.captures(body, "(return_statement) @r", "r") if body is not None else ():
+        if syntax.enclosing(statement, "func_literal", "function_declaration", "method_declaration") != function.node:
+            continue
+        value = next(iter(syntax.children(next(iter(syntax.children(statement)), None))), None)
+        if value is None or value.type == "nil":
+            continue
+        answers.add(provenance(workspace, function.file, value, value, hops + 1))
+    known = (Provenance.BUILT, Provenance.CACHED_GET, Provenance.LIVE_GET)
+    return answers.pop() if len(answers) == 1 and answers <= set(known) else None
+
+
+def read_line(node: Node | None, use: Node) -> int:
+    """Return the line of the last read into the object before a use, in the same function."""
+    outer, parts = outermost_function(use), syntax.selector(node)
+    if outer is None or not parts:
+        return 0
+    for call in reversed(syntax.nearby_calls(outer, use)):
+        args = syntax.arguments(call)
+        read = call.end_byte <= use.start_byte and syntax.callee(call)[1] == "Get" and len(args) >= 3
+        if read and syntax.selector(args[2]) == parts:
+            return line(call)
+    return 0
+
+
+_DELETION = re.compile(r"(?i)delet|finaliz|terminat|cleanup|clean_up|teardown|tear_down|deprovision|destroy|uninstall")
+_DELETED = re.compile(r"DeletionTimestamp|IsBeingDeleted|BeingDeleted|isDeleted|IsDeleted|IsTerminating|isTerminating")
+
+
+_ZERO = r"[\w.()]*DeletionTimestamp(\(\))?\.IsZero\(\)"
+
+
+def _alive(condition: str) -> bool:
+    """Decide whether a condition about deletion holds for objects that are not being deleted."""
+    if re.search(rf"!\s*{_ZERO}|DeletionTimestamp(\(\))?\s*!=\s*nil", condition):
+        return False
+    if re.search(rf"{_ZERO}|DeletionTimestamp(\(\))?\s*==\s*nil", condition):
+        return True
+    return condition.lstrip("( ").startswith("!")
+
+
+def runs_while_deleting(workspace: Workspace, file: GoFile, use: Node, hops: int = 0) -> bool:
+    """Decide whether code runs for an object that is being deleted: by the conditions around it, or by its callers."""
+    for parent in syntax.ancestors(use):
+        if parent.type != "if_statement":
+            continue
+        condition = text(parent.child_by_field_name("condition"))
+        if not _DELETED.search(condition):
+            continue
+        alive = _alive(condition)
+        consequence = parent.child_by_field_name("consequence")
+        in_consequence = consequence is not None and syntax.inside(use, consequence)
+        return in_consequence != alive
+    function = file.function_at(use)
+    if function is None:
+        return False
+    if _returned_unless_deleted(function, use):
+        return True
+    if _DELETION.search(function.name):
+        return True
+    reaching = callers(workspace, function)[:8] if hops < 2 else []
+    return bool(reaching) and all(runs_while_deleting(workspace, other, call, hops + 1) for other, call in reaching)
+
+
+def _returned_unless_deleted(function: GoFunction, use: Node) -> bool:
+    """Recognise `if obj.DeletionTimestamp.IsZero() { ...; return }` before the use."""
+    for statement in syntax.captures(function.node, "(if_statement) @i", "i"):
+        if statement.end_byte > use.start_byte:
+            break
+        condition = text(statement.child_by_field_name("condition"))
+        if _DELETED.search(condition) and _alive(condition):
+            consequence = statement.child_by_field_name("consequence")
+            last = syntax.children(consequence)[-1:] if consequence is not None else []
+            if last and last[0].type == "statement_list":
+                last = syntax.children(last[0])[-1:]
+            if last and last[0].type == "return_statement":
+                return True
+    return False
 
 
 def _of_indexed(workspace: Workspace, file: GoFile, node: Node) -> Provenance:
@@ -117,7 +206,7 @@ def _of_parameter(workspace: Workspace, file: GoFile, node: Node, name: str, hop
     if function is None or position is None or hops >= _HOPS or node.type == "func_literal":
         return Provenance.PARAMETER
     answers = set()
-    for caller, call in workspace.callers(function)[:20]:
+    for caller, call in callers(workspace, function)[:20]:
         args = syntax.arguments(call)
         if position < len(args):
             answers.add(provenance(workspace, caller, args[position], call, hops + 1))

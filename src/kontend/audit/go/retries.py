@@ -1,4 +1,4 @@
-"""The loop around a write that repeats it on a conflict, and whether a repeat starts from a fresh read.
+"""The loop around a write that repeats it on a conflict, and the read that each repeat starts from.
 
 Three mistakes live here: a closure that never reads again (every attempt sends the same stale version), one that
 reads from a cache that may still be stale, and one that reads again and then lays a whole status computed before the
@@ -12,8 +12,9 @@ import re
 from kontend.audit.go.provenance import read_kind
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
-from kontend.audit.go.source.scope import How, definitions, resolve_function, targets, values
+from kontend.audit.go.source.scope import How, definitions, targets, values
 from kontend.audit.go.source.syntax import Node, line, text
+from kontend.audit.go.source.types import resolve_function
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import Provenance, Retry
 
@@ -39,7 +40,7 @@ def retry_around(workspace: Workspace, file: GoFile, call: Node, target: Node | 
         )
     literal = syntax.enclosing(call, "func_literal")
     while literal is not None:
-        wrapper = _wrapper(literal)
+        wrapper = _wrapper(workspace, file, literal)
         if wrapper is not None:
             return _retry(workspace, file, wrapper, literal, call, target)
         literal = syntax.enclosing(literal, "func_literal")
@@ -57,11 +58,11 @@ def _loop(call: Node) -> Node | None:
     return None
 
 
-def _wrapper(literal: Node) -> Node | None:
+def _wrapper(workspace: Workspace, file: GoFile, literal: Node) -> Node | None:
     parent = literal.parent
     if parent is not None and parent.type == "argument_list":
         call = parent.parent
-        if call is not None and _WRAPPERS.match(syntax.callee(call)[1]):
+        if call is not None and (_WRAPPERS.match(syntax.callee(call)[1]) or _own_wrapper(workspace, file, call)):
             return call
         if call is not None and _POLLS.match(syntax.callee(call)[1]) and "IsConflict(" in text(literal):
             return call
@@ -70,10 +71,30 @@ def _wrapper(literal: Node) -> Node | None:
     if statement is None or outer is None or literal not in values(statement):
         return None
     holder = text(targets(statement)[0])
-    for call in syntax.calls(outer):
+    for call in syntax.nearby_calls(outer, literal):
         if _WRAPPERS.match(syntax.callee(call)[1]) and any(text(arg) == holder for arg in syntax.arguments(call)):
             return call
     return None
+
+
+def _own_wrapper(workspace: Workspace, file: GoFile, call: Node) -> bool:
+    """Recognise a function of the audited code that runs the function it is given again on a conflict."""
+    name = syntax.callee(call)[1]
+    if not re.search(r"(?i)retry|conflict|backoff", name):
+        return False
+    function = resolve_function(workspace, file, call)
+    body = text(function.body) if function is not None else ""
+    return "RetryOnConflict(" in body or ("IsConflict(" in body and re.search(r"\bfor\b", body) is not None)
+
+
+def _always_true(wrapper: Node) -> bool:
+    """Recognise `func(error) bool { return true }` as the predicate of a retry."""
+    for argument in syntax.arguments(wrapper):
+        if argument.type == "func_literal" and text(syntax.field(argument, "result")) == "bool":
+            body = " ".join(text(syntax.field(argument, "body")).split())
+            if body == "{ return true }":
+                return True
+    return False
 
 
 def _retry(workspace: Workspace, file: GoFile, wrapper: Node, literal: Node, call: Node, target: Node | None) -> Retry:
@@ -88,7 +109,9 @@ def _retry(workspace: Workspace, file: GoFile, wrapper: Node, literal: Node, cal
         reads = _built_from_read(workspace, file, literal, target)
     blind = _blind(file, literal, call, parts, bool(reads))
     fresh = bool(reads) or bool(blind) or not _object_outside(workspace, file, literal, target)
-    return Retry(label, line(wrapper), fresh, live, blind)
+    if _own_wrapper(workspace, file, wrapper):
+        label += " (on conflict)"
+    return Retry(label, line(wrapper), fresh, live, blind, _always_true(wrapper))
 
 
 def _reads(workspace: Workspace, file: GoFile, literal: Node, parts: list[str]) -> list[Provenance]:

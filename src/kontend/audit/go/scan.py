@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from kontend.audit.go.classify import Classified, classify
-from kontend.audit.go.controllers import note_controllers
 from kontend.audit.go.helpers import helper_calls
+from kontend.audit.go.registrations import note_registrations
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
 from kontend.audit.go.source.workspace import Workspace
@@ -21,7 +21,7 @@ def scan(
     sources: dict[str, bytes],
     roles: dict[str, Role],
     problems: list[Problem],
-    tell: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> list[Site]:
     """Return the write sites of Go sources by path.
 
@@ -34,18 +34,20 @@ def scan(
         file = files[path]
         if not PREFILTER.search(file.source) or not (b"k8s.io/" in file.source or b"Status()." in file.source):
             continue
-        tell(path)
+        progress(path)
         broken = syntax.first_error(file.root)
         if broken:
-            problems.append(Problem(path, f"line {broken}: does not parse as Go; what does was audited"))
+            problems.append(
+                Problem(path, f"line {broken}: does not parse as Go; what does was audited", incomplete=True)
+            )
         role = roles.get(path, Role.PRODUCTION)
         try:
             found += [classify(workspace, write, role) for write in find_writes(workspace, file)]
         except RecursionError:
-            problems.append(Problem(path, "nested too deeply to be analysed; skipped"))
+            problems.append(Problem(path, "nested too deeply to be analysed; skipped", incomplete=True))
     sites = _patch_libraries([each.site for each in found])
     sites += helper_calls(workspace, found, roles)
-    return note_controllers(files, sites)
+    return note_registrations(workspace, sites)
 
 
 def _patch_libraries(sites: list[Site]) -> list[Site]:

@@ -15,8 +15,9 @@ from enum import Enum
 
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoType
-from kontend.audit.go.source.scope import definitions, type_of
+from kontend.audit.go.source.scope import definitions
 from kontend.audit.go.source.syntax import Node, text
+from kontend.audit.go.source.types import type_of
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import Verb
 
@@ -34,10 +35,30 @@ _VERBS = {
     "ApplyStatus": Verb.APPLY,
     "CreateOrUpdate": Verb.CREATE_OR_UPDATE,
     "CreateOrPatch": Verb.CREATE_OR_UPDATE,
+    "UpdateScale": Verb.UPDATE,
+    "UpdateApproval": Verb.UPDATE,
+    "UpdateEphemeralContainers": Verb.UPDATE,
+    "UpdateResize": Verb.UPDATE,
+    "Finalize": Verb.UPDATE,
+}
+_TYPED_ONLY = (
+    *("UpdateStatus", "ApplyStatus", "DeleteCollection", "UpdateScale", "UpdateApproval"),
+    *("UpdateEphemeralContainers", "UpdateResize", "Finalize"),
+)
+_NAMED_SUBRESOURCES = {
+    "UpdateStatus": "status",
+    "ApplyStatus": "status",
+    "UpdateScale": "scale",
+    "UpdateApproval": "approval",
+    "UpdateEphemeralContainers": "ephemeralcontainers",
+    "UpdateResize": "resize",
+    "Finalize": "finalize",
 }
 _OPTIONS = re.compile(r"\b(\w+)\.(?:Update|Patch|Create|Delete|Apply)Options\b")
 _TYPED_CHAIN = re.compile(r"\.[A-Z]\w*V\d+\w*\(\)\s*\.\s*[A-Z]\w*\(", re.DOTALL)
 _CLIENT_NAME = re.compile(r"client|^(c|cl|kc|k8s|kube|k|w|writer)$|kube(?!let)", re.IGNORECASE)
+_WRITE_METHODS = ("Update", "Patch", "Create", "Delete")
+_IDENTIFIER = re.compile(r"^(ID|Id|id|Name|name|Key|key|UID|URL|Path|path)$")
 _OTHER_CLIENT = re.compile(
     r"http|rest|s3|redis|aws|gcp|azure|docker|grpc|helm|registry|sql|vault|etcd|oauth|github|slack|rpc|storage|cache",
     re.IGNORECASE,
@@ -46,7 +67,7 @@ _CONTEXT = re.compile(r"\bctx\b|ctx$|Ctx$|^context\.|\.Context\b|[cC]ontext(\(\)
 _API_PACKAGE = re.compile(r"^k8s\.io/|/apis?(/|$)|/v\d+\w*$|sigs\.k8s\.io|unstructured")
 
 PREFILTER = re.compile(
-    rb"\.\s*(Status\(\)|Update(Status)?|Patch|Create(Or(Update|Patch))?|Delete(AllOf|Collection)?|Apply(Status)?|SubResource)\s*\("
+    rb"\.\s*(Status\(\)|Update(Status|Scale|Approval|EphemeralContainers|Resize)?|Finalize|Patch|Create(Or(Update|Patch))?|Delete(AllOf|Collection)?|Apply(Status)?|SubResource)\s*\("
 )
 
 
@@ -99,10 +120,10 @@ def recognise(workspace: Workspace, file: GoFile, call: Node) -> Write | None:
         subresource = "status"
     if _is_client_go(file, operand, args, name):
         return _client_go(file, call, verb, name, operand, args)
-    if name in ("UpdateStatus", "ApplyStatus", "DeleteCollection") or len(args) < 2:
+    if name in _TYPED_ONLY or len(args) < 2:
         return None
     if subresource:
-        if subresource != "status" or not _looks_like_context(workspace, file, args[0]):
+        if not _looks_like_context(workspace, file, args[0]):
             return None
     elif library_patcher(workspace, file, client, name):
         return Write(file, call, Dialect.LIBRARY, verb, name, client, "", args[1], None, tuple(args[2:]))
@@ -157,13 +178,15 @@ def _meta_options(file: GoFile, options: Node) -> bool:
 
 
 def _client_go(file: GoFile, call: Node, verb: Verb, name: str, operand: Node, args: list[Node]) -> Write:
-    subresource = "status" if name.endswith("Status") else ""
+    subresource = _NAMED_SUBRESOURCES.get(name, "")
     if verb is Verb.PATCH and len(args) >= 4:
         trailing = [text(arg).strip('"`') for arg in args[5:]]
         subresource = trailing[0] if trailing else ""
         return Write(file, call, Dialect.CLIENT_GO, verb, name, operand, subresource, args[1], args[3], tuple(args[2:]))
-    if verb is Verb.UPDATE and len(args) > 3 and text(args[3]).strip('"`') == "status":
-        subresource = "status"
+    if verb is Verb.UPDATE and len(args) > 3:  # the dynamic client names subresources after the options
+        subresource = text(args[3]).strip('"`')
+    if name == "UpdateScale" or name == "UpdateApproval":
+        return Write(file, call, Dialect.CLIENT_GO, verb, name, operand, subresource, args[2], None, tuple(args[3:]))
     return Write(file, call, Dialect.CLIENT_GO, verb, name, operand, subresource, args[1], None, tuple(args[2:]))
 
 
@@ -240,6 +263,9 @@ def is_client_type(workspace: Workspace, file: GoFile, kind: GoType, depth: int 
     answers = [is_client_type(workspace, struct.file, embedded, depth + 1) for embedded in struct.embedded]
     if any(answers):
         return True
+    if struct.interface and (signatures := [struct.methods[name] for name in _WRITE_METHODS if name in struct.methods]):
+        # An interface of the audited code: Kubernetes' clients take an object, other services take what is theirs.
+        return any(len(kinds) > 1 and text(kinds[1]).endswith("Object") for kinds in signatures)
     return None if struct.interface and not answers and _CLIENT_NAME.search(kind.name) else False
 
 
@@ -255,7 +281,8 @@ def _looks_like_object(workspace: Workspace, file: GoFile, node: Node) -> bool:
         return False
     kind = type_of(workspace, file, node)
     if kind is None:
-        return True
+        parts = syntax.selector(node)
+        return len(parts) < 2 or not _IDENTIFIER.match(parts[-1])
     if kind.package.startswith("dir:"):
         struct = workspace.type(kind, file.directory)
         return struct is not None and any(each.name == "ObjectMeta" for each in struct.embedded)

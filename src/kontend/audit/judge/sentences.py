@@ -1,4 +1,4 @@
-"""What the auditor says about the facts it noted: a sentence and a way out for each rule that speaks of a fact.
+"""A sentence and a way out for each rule that reports a fact.
 
 `{call}` is the write in short, `{text}` the fact.
 """
@@ -58,4 +58,32 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "Use one of the two; kopf sends `patch` only after the handler has returned.",
     ),
     "status-on-main-resource": ("{call}: {text}.", "Write to the status subresource."),
+    "cached-object-changed": (
+        "{call}: {text}. The object is the cache's own: other readers see a change that the server may refuse.",
+        "Change a DeepCopy.",
+    ),
+    "wrong-error-returned": (
+        "{call}: {text}, so the reconcile ends as if the write had succeeded.",
+        "Return the error that was checked.",
+    ),
+    "status-lost-in-update": (
+        "{call}: {text}.",
+        "Set the status after the Update, on the object that it returned.",
+    ),
+    "requeue-lost-after-conflict": (
+        "{call}: {text}, and the controller filters events that change no generation: nothing runs it again.",
+        "Return the conflict, or requeue.",
+    ),
+    "list-replaced-without-lock": (
+        "{call}: {text}; an element that another writer added since the read is dropped.",
+        "Lock the patch, or own the elements with server-side apply.",
+    ),
+    "counter-without-lock": (
+        "{call}: {text}; two writers that read the same value count once.",
+        "Send the resourceVersion that was read, and count again on 409.",
+    ),
+    "read-modify-write-unguarded": (
+        "{call}: {text}, so what another writer changed since the read is put back.",
+        "Send only the keys that change, or the resourceVersion that was read.",
+    ),
 }

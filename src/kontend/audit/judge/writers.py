@@ -1,123 +1,273 @@
-"""Rules that need more than one site: who else writes the same field, and how often one pass writes the same status."""
+"""Writers of the same status, compared: the ones that can run side by side and the fields that they share.
+
+Two sites are different writers when nothing orders them: they are in different workers (a Go package, a kopf resource,
+a Python file), some program contains both, and no predicate splits the objects between them. Copies of one function in
+several programs are alternatives of which one is installed.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from dataclasses import replace
 
-from kontend.audit.finding import Finding, about
+from kontend.audit.finding import Finding, at_site
 from kontend.audit.rules import RULES
 from kontend.audit.settings.policy import Policy
-from kontend.audit.site import Lock, Site, Verb
+from kontend.audit.site import BaseOrigin, Location, Lock, PatchType, Role, Site, Verb, resource_key
 
-_UNORDERED = (Lock.UNLOCKED, Lock.MIXED, Lock.UNKNOWN)
-
-
-def judge_together(sites: Iterable[Site], policy_for: Callable[[str], Policy]) -> list[Finding]:
-    """Return the findings that only show when sites are compared."""
-    writing = [site for site in sites if site.status and site.verb in (Verb.UPDATE, Verb.PATCH)]
-    return [*_shared_fields(writing, policy_for), *_repeated(writing, policy_for)]
+_UNORDERED = (Lock.UNLOCKED, Lock.MIXED)
+_STRONGER = ("list-merge-patch-without-lock", "status-read-modify-write-unguarded")
 
 
-def resource_key(kind: str) -> str:
-    """Bring the names one resource goes by to one form: `DaskCluster`, `daskcluster.kubernetes.dask.org`,
-    `daskclusters`.
+class Writers:
+    """Status writers by resource, to look up the others of a site."""
 
-    >>> {resource_key("DaskCluster"), resource_key("daskcluster.kubernetes.dask.org"), resource_key("daskclusters")}
-    {'daskcluster'}
+    def __init__(self, sites: Iterable[Site]) -> None:
+        self._by_kind: dict[tuple[str, str], list[Site]] = {}
+        self._named: dict[tuple[str, int], frozenset[str]] = {}
+        for site in sites:
+            if site.status and site.verb in (Verb.UPDATE, Verb.PATCH) and site.role is Role.PRODUCTION:
+                if site.direct:
+                    self._named[site.path, site.line] = frozenset(site.fields)
+                if site.kind:
+                    self._by_kind.setdefault((site.language, resource_key(site.kind)), []).append(site)
+
+    def kinds(self) -> list[list[Site]]:
+        """Return the writers of each resource, in a stable order."""
+        return [sites for _, sites in sorted(self._by_kind.items())]
+
+    def _same_kind(self, site: Site) -> list[Site]:
+        return self._by_kind.get((site.language, resource_key(site.kind)), []) if site.kind else []
+
+    def shared(self, site: Site, other: Site) -> list[str]:
+        """Return the fields that two sites write with nothing to order them."""
+        if not side_by_side(site, other) or self._one_write(site, other):
+            return []
+        return shared_fields(site, other)
+
+    def _one_write(self, site: Site, other: Site) -> bool:
+        """Recognise a helper and its caller, or two callers of a helper that names the fields itself."""
+        for caller, place in ((site, other), (other, site)):
+            if caller.via and (caller.helper.path, caller.helper.line) == (place.path, place.line):
+                return True
+        same = site.via and other.via and site.helper == other.helper
+        return bool(same) and bool(
+            self._named.get((site.helper.path, site.helper.line), frozenset()) & set(site.fields)
+        )
+
+    def others(self, site: Site) -> list[Site]:
+        """Return the writers that share a field with a site and that nothing orders after it, one a function."""
+        found: dict[tuple[str, str], Site] = {}
+        for other in self._same_kind(site):
+            if len(found) >= 8:
+                break
+            if self.shared(site, other):
+                found.setdefault((other.path, other.function), other)
+        return list(found.values())
+
+    def locking(self, site: Site) -> list[Site]:
+        """Return the writers of the same kind in other functions of the program that lock a status patch."""
+        return [
+            other
+            for other in self._same_kind(site)[:200]
+            if other.lock is Lock.LOCKED
+            and other.verb is Verb.PATCH
+            and other.patch_type is not PatchType.JSON
+            and other.function != site.function
+            and not _apart(site, other)
+        ]
+
+    def described(self, site: Site) -> str:
+        """Say who else writes the fields of a site."""
+        if not site.kind:
+            return "its kind is not in sight, so other writers are not known"
+        others = self.others(site)
+        if not others:
+            return "no other writer found"
+        first = others[0]
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        return f"also written by {first.function or 'module'} at {first.path}:{first.line}{more}"
+
+
+def shared_fields(site: Site, other: Site) -> list[str]:
+    """Return the status fields that two sites both write.
+
+    A merge patch replaces `status.conditions` whole, so any two writers share it; a write that merges by type shares it
+    only where both set the same type.
     """
-    name = kind.split(".")[0].split("/")[0].lower()
-    name = re.sub(r"[^a-z0-9]", "", name)
-    if name.endswith("ies"):
-        return name[:-3] + "y"
-    return name[:-1] if name.endswith("s") and not name.endswith("ss") else name
-
-
-def _shared_fields(sites: list[Site], policy_for: Callable[[str], Policy]) -> list[Finding]:
-    """Group unordered writers by resource and field; two functions in one group are two writers."""
-    groups: dict[tuple[str, str, str], list[Site]] = {}
-    for site in sites:
-        if site.lock not in _UNORDERED or not site.kind:
+    shared = []
+    for path in site.fields:
+        if path not in other.fields or not path.startswith("status.") or "<" in path:
             continue
-        for path in site.fields:
-            if path.startswith("status.") and path != "status.conditions":
-                groups.setdefault((site.language, resource_key(site.kind), path), []).append(site)
-    found: list[Finding] = []
-    told: set[tuple[str, int]] = set()
-    for (_, _, path), writers in sorted(groups.items()):
-        by_function = {(site.path, site.function): site for site in writers}
-        if len(by_function) < 2:
+        merged = path == "status.conditions" and not (_replaces(site) or _replaces(other))
+        told_apart = site.conditions and other.conditions and not set(site.conditions) & set(other.conditions)
+        if merged and told_apart:
             continue
-        for site in by_function.values():
-            if (site.path, site.line) in told:
-                continue
-            others = [each for each in by_function.values() if (each.path, each.function) != (site.path, site.function)]
-            # A handler and the helper that it calls are one writer; so are all the handlers of one object's own life
-            # cycle.
-            if all(_one_writer(site, other) for other in others):
-                continue
-            severity = policy_for(site.path).severity("multi-writer-status-field")
-            if severity is None:
-                continue
-            told.add((site.path, site.line))
-            where = "; ".join(f"{each.function or 'module'} at {each.path}:{each.line}" for each in others[:3])
-            said = (
-                f"{path} of {site.kind} is also written by {where}. Neither write checks a version, so "
-                "the order in which they land decides."
-            )
-            fix = "Give the field one writer, or lock both writes and recompute on conflict."
-            found.append(
-                about(
-                    site,
-                    "multi-writer-status-field",
-                    severity,
-                    RULES["multi-writer-status-field"].confidence,
-                    said,
-                    fix,
-                )
-            )
-    return found
+        shared.append(path)
+    return shared
 
 
-def _one_writer(site: Site, other: Site) -> bool:
-    """Whether two functions run in one worker, one after the other: one Go package is one controller, kopf runs one
-    object's handlers in turn."""
-    if site.language == "go":
-        return Path(site.path).parent == Path(other.path).parent
-    return (
-        bool(site.owner) and resource_key(site.owner) == resource_key(other.owner)
-        if not _is_file(site)
-        else site.path == other.path
+def _replaces(site: Site) -> bool:
+    return site.lock in _UNORDERED and site.patch_type in (PatchType.MERGE, PatchType.UNKNOWN, None)
+
+
+def side_by_side(site: Site, other: Site) -> bool:
+    """Decide whether two writers can run at the same time for one object."""
+    if (site.path, site.function) == (other.path, other.function):
+        return False
+    if site.worker and site.worker == other.worker:
+        return False
+    if site.filtered or other.filtered:
+        return False
+    if _apart(site, other):
+        return False
+    # The same function in two places is a copy: variants of a program, of which one is installed.
+    return not (site.function and site.function == other.function and site.path != other.path)
+
+
+def _apart(site: Site, other: Site) -> bool:
+    """Decide whether no program contains both sites."""
+    return bool(site.programs) and bool(other.programs) and not set(site.programs) & set(other.programs)
+
+
+def judge_together(writers: Writers, sites: Iterable[Site], policy_for: Callable[[str], Policy]) -> list[Finding]:
+    """Return the findings that only show when sites are compared."""
+    every = list(sites)
+    return [
+        *_shared(writers, policy_for),
+        *_lock_by_some(writers, policy_for),
+        *_repeated(every, policy_for),
+        *_without_owner(every, policy_for),
+    ]
+
+
+def _shared(writers: Writers, policy_for: Callable[[str], Policy]) -> list[Finding]:
+    """Report each set of writers of one field once, at its first unordered writer."""
+    findings: list[Finding] = []
+    for sites in writers.kinds():
+        groups: dict[tuple[Site, ...], list[str]] = {}
+        for path in sorted({path for site in sites for path in site.fields}):
+            writing = [site for site in sites if path in site.fields]
+            together = _unordered_group(writers, writing, path)
+            if together:
+                groups.setdefault(together, []).append(path)
+        for group, fields in groups.items():
+            found = _multi_writer(group, fields, policy_for)
+            if found is not None:
+                findings.append(found)
+    return findings
+
+
+def _unordered_group(writers: Writers, writing: list[Site], path: str) -> tuple[Site, ...]:
+    """Return the writers of a field that race with another one, the first literal body without a lock in front.
+
+    A diff without a lock is an error of its own, which names the other writers, so a group needs a literal body.
+    """
+    if len(writing) < 2 or len(writing) > 400:
+        return ()
+    racing: dict[tuple[str, str], Site] = {}
+    for site in writing:
+        if site.lock not in _UNORDERED:
+            continue
+        for other in writing:
+            if path in writers.shared(site, other):
+                racing.setdefault((site.path, site.function), site)
+                racing.setdefault((other.path, other.function), other)
+    literal = [
+        site
+        for site in racing.values()
+        if site.lock in _UNORDERED and (site.base.origin is BaseOrigin.BODY or site.patch_type is PatchType.JSON)
+    ]
+    if not literal:
+        return ()
+    return (literal[0], *(site for site in racing.values() if site is not literal[0]))
+
+
+def _multi_writer(group: tuple[Site, ...], fields: list[str], policy_for: Callable[[str], Policy]) -> Finding | None:
+    rule = RULES["multi-writer-status-field"]
+    site, *others = group
+    severity = policy_for(site.path).severity(rule.name)
+    if severity is None:
+        return None
+    where = "; ".join(f"{other.function or 'module'} at {other.path}:{other.line}" for other in others[:3])
+    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    said = (
+        f"{', '.join(fields[:3])} of {site.kind} {'is' if len(fields) == 1 else 'are'} also written by {where}{more}. "
+        "This write checks no version, so the order in which they land decides."
+    )
+    fix = "Give the field one writer, or lock both writes and recompute on conflict."
+    found = at_site(site, rule.name, severity, rule.confidence, said, fix)
+    return replace(
+        found, related=tuple(Location(other.path, other.line, f"writer {other.function}") for other in others)
     )
 
 
-def _is_file(site: Site) -> bool:
-    return site.owner.endswith(".py")
+def _lock_by_some(writers: Writers, policy_for: Callable[[str], Policy]) -> list[Finding]:
+    """Report literal bodies without a version where the kind's other writers of the same fields send one."""
+    rule = RULES["lock-used-by-some-writers"]
+    findings: list[Finding] = []
+    for sites in writers.kinds():
+        for site in sites:
+            if site.lock is not Lock.UNLOCKED or site.base.origin is not BaseOrigin.BODY or not site.fields:
+                continue
+            if site.patch_type is PatchType.JSON or any(fact.rule in _STRONGER for fact in site.facts):
+                continue
+            locking = [other for other in writers.locking(site) if shared_fields(site, other)]
+            severity = policy_for(site.path).severity(rule.name)
+            if not locking or severity is None or writers.others(site):
+                continue
+            first = locking[0]
+            said = (
+                f"{site.call} writes {', '.join(shared_fields(site, first)[:3])} of {site.kind} without a version, "
+                f"while {first.function or 'module'} at {first.path}:{first.line} locks the same field."
+            )
+            found = at_site(site, rule.name, severity, rule.confidence, said, "Lock this write too.")
+            findings.append(replace(found, related=(Location(first.path, first.line, "locks"),)))
+    return findings
 
 
 def _repeated(sites: list[Site], policy_for: Callable[[str], Policy]) -> list[Finding]:
-    """Several status writes of one object in one function."""
+    """Report several status writes of one object in one function."""
+    rule = RULES["multiple-status-writes-per-reconcile"]
     groups: dict[tuple[str, str, str], list[Site]] = {}
     for site in sites:
-        if site.language == "go" and site.function:
+        written = site.status and site.verb in (Verb.UPDATE, Verb.PATCH)
+        if written and site.language == "go" and site.function:
             groups.setdefault((site.path, site.function, site.object), []).append(site)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for (_, function, target), writes in sorted(groups.items()):
-        if len(writes) < 2:
-            continue
         site = writes[-1]
-        severity = policy_for(site.path).severity("multiple-status-writes-per-reconcile")
+        severity = policy_for(site.path).severity(rule.name) if len(writes) > 1 else None
         if severity is not None:
-            lines = ", ".join(str(each.line) for each in writes)
+            lines = ", ".join(str(write.line) for write in writes[:8])
             said = (
                 f"{function} writes the status of {target} in {len(writes)} places (lines {lines}); a "
                 "crash between two leaves half of it."
             )
-            rule = RULES["multiple-status-writes-per-reconcile"]
-            found.append(
-                about(
-                    site, rule.name, severity, rule.confidence, said, "Change the status in memory and flush it once."
-                )
+            fix = "Change the status in memory and flush it once."
+            findings.append(at_site(site, rule.name, severity, rule.confidence, said, fix))
+    return findings
+
+
+def _without_owner(sites: list[Site], policy_for: Callable[[str], Policy]) -> list[Finding]:
+    """Report a create without an owner reference where another create of the kind in the same package sets one."""
+    rule = RULES["create-without-owner-reference"]
+    groups: dict[tuple[str, str], list[Site]] = {}
+    for site in sites:
+        if site.verb is Verb.CREATE and site.kind and site.owner_reference is not None:
+            groups.setdefault((site.worker, site.kind), []).append(site)
+    findings: list[Finding] = []
+    for (_, kind), creates in sorted(groups.items()):
+        owned = [site for site in creates if site.owner_reference]
+        for site in creates:
+            severity = policy_for(site.path).severity(rule.name)
+            if site.owner_reference or not owned or severity is None:
+                continue
+            sibling = owned[0]
+            said = (
+                f"{site.call} makes a {kind} without an owner reference, while {sibling.function} at "
+                f"{sibling.path}:{sibling.line} sets one: this one stays behind when its owner is deleted."
             )
-    return found
+            found = at_site(site, rule.name, severity, rule.confidence, said, "Set the owner reference before Create.")
+            findings.append(replace(found, related=(Location(sibling.path, sibling.line, "sibling"),)))
+    return findings

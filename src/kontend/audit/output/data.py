@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from kontend.audit.auditor import Report
 from kontend.audit.finding import Finding, Severity
-from kontend.audit.output.verdict import counts, verdict
+from kontend.audit.output.verdict import Verdicts, counts
+from kontend.audit.report import Report
 from kontend.audit.rules import RULES, Rule
 from kontend.audit.site import Site
 
@@ -21,6 +21,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 def as_json(report: Report) -> str:
     """Return sites, findings, problems and counts as one JSON document."""
+    verdicts = Verdicts(report)
     document = {
         "version": 1,
         "policy": report.policy,
@@ -28,15 +29,16 @@ def as_json(report: Report) -> str:
         "lines": report.lines,
         "counts": counts(report),
         "findings": [asdict(each) for each in report.findings],
-        "sites": [_site(report, site) for site in report.sites],
+        "sites": [_site(verdicts, site) for site in report.sites],
         "problems": [asdict(each) for each in report.problems],
         "suppressed": report.suppressed,
+        "notes": list(report.notes),
     }
     return json.dumps(document, indent=1, default=str) + "\n"
 
 
-def _site(report: Report, site: Site) -> dict[str, Any]:
-    said, reason = verdict(report, site)
+def _site(verdicts: Verdicts, site: Site) -> dict[str, Any]:
+    said, reason = verdicts.of(site)
     return {**asdict(site), "verdict": said, "reason": reason}
 
 
@@ -56,9 +58,10 @@ def sarif(report: Report) -> str:
         "columnKind": "unicodeCodePoints",
         "invocations": [
             {
-                "executionSuccessful": True,
+                "executionSuccessful": not any(problem.incomplete for problem in report.problems),
                 "toolExecutionNotifications": [
-                    {"level": "warning", "message": {"text": str(problem)}} for problem in report.problems
+                    {"level": "warning", "message": {"text": said}}
+                    for said in (*map(str, report.problems), *report.notes)
                 ],
             }
         ],
@@ -109,6 +112,17 @@ def _result(finding: Finding, index: dict[str, int]) -> dict[str, Any]:
                 },
                 "logicalLocations": [{"name": finding.function or "module", "kind": "function"}],
             }
+        ],
+        "relatedLocations": [
+            {
+                "id": number,
+                "message": {"text": place.note},
+                "physicalLocation": {
+                    "artifactLocation": {"uri": _uri(place.path), "uriBaseId": "%SRCROOT%"},
+                    "region": {"startLine": place.line},
+                },
+            }
+            for number, place in enumerate(finding.related, 1)
         ],
         "partialFingerprints": {"primaryLocationLineHash": finding.fingerprint, "kontend/v1": finding.fingerprint},
     }

@@ -3,51 +3,86 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 
-from kontend.audit.auditor import Report
 from kontend.audit.finding import Finding, Severity
-from kontend.audit.output.verdict import summary, verdict
+from kontend.audit.output.fix import lines_changed
+from kontend.audit.output.frame import frame
+from kontend.audit.output.verdict import Verdicts, count, summary
+from kontend.audit.report import Report
+from kontend.audit.rules import RULES
 from kontend.audit.site import Lock, Site
 
 _COLOURS = {Severity.ERROR: "31;1", Severity.WARNING: "33;1", Severity.INFO: "36"}
 
 
-def text(report: Report, *, show: Severity, colour: bool = False) -> str:
+def text(report: Report, *, show: Severity, colour: bool = False, brief: bool = False) -> str:
     """Return the findings at or above a severity, then problems, then the summary."""
-    shown = [each for each in report.findings if each.severity.rank >= show.rank]
-    blocks = [_finding(each, colour) for each in shown]
-    blocks += [f"{problem}" for problem in report.problems]
+    shown = [finding for finding in report.findings if finding.severity.rank >= show.rank]
+    blocks = [_finding(report, finding, colour, brief) for finding in shown]
+    blocks += [str(problem) for problem in report.problems]
+    blocks += [f"note: {note}" for note in report.notes]
+    if not report.files:
+        blocks.append("Nothing was found to audit: no Go or Python files.")
+        return "\n".join(blocks) + "\n"
     blocks.append(summary(report))
     blocks.append(_tail(report, len(report.findings) - len(shown)))
     return "\n".join(block for block in blocks if block) + "\n"
 
 
-def _finding(finding: Finding, colour: bool) -> str:
+def _finding(report: Report, finding: Finding, colour: bool, brief: bool) -> str:
     severity = finding.severity.value
     place = f"{finding.path}:{finding.line}"
     if colour:
         severity = f"\x1b[{_COLOURS[finding.severity]}m{severity}\x1b[0m"
         place = f"\x1b[1m{place}\x1b[0m"
-    confirmed = f"Confirmed: kontend replay {finding.confirmed}" if finding.confirmed else ""
-    body = " ".join(part for part in (finding.message, finding.fix, confirmed) if part)
-    return f"{place}  {finding.rule}  {severity}\n" + textwrap.fill(
-        body, 118, initial_indent="  ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    confirmed = finding.confirmed
+    body = " ".join(part for part in (finding.message, finding.fix) if part)
+    lines = [f"{place}  {RULES[finding.rule].code} {finding.rule}  {severity}", _wrapped(body, "  ")]
+    if confirmed:
+        lines.append(_wrapped(confirmed, "  "))
+    if not brief:
+        lines += [f"  {line}" for line in frame(report, finding)]
+        lines += [_wrapped(f"{number}. {step}", "    ") for number, step in enumerate(finding.steps, 1)]
+        changed = lines_changed(report, finding)
+        if changed:
+            lines += ["    safe fix (--fix):", *(f"    {line}" for line in changed)]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _wrapped(body: str, indent: str) -> str:
+    return textwrap.fill(
+        body, 118, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
 
 
 def _tail(report: Report, hidden: int) -> str:
-    by = [f"{sum(each.severity is severity for each in report.findings)} {severity.value}" for severity in Severity]
-    parts = [f"{', '.join(by)} (policy {report.policy})"]
+    by = [
+        count(sum(finding.severity is severity for finding in report.findings), noun)
+        for severity, noun in ((Severity.ERROR, "error"), (Severity.WARNING, "warning"), (Severity.INFO, "note"))
+    ]
+    parts = [f"{', '.join(by)} in {count(report.files, 'file')} (policy {report.policy})"]
     if hidden:
-        parts.append(f"{hidden} below the shown severity (--show info)")
-    for count, said in (
+        parts.append(f"{hidden} below the shown severity (--severity info)")
+    for number, said in (
         (report.suppressed, "suppressed"),
         (report.known, "in the baseline"),
-        (report.unchanged, "not in the diff"),
+        (report.unchanged, "there before the change"),
     ):
-        if count:
-            parts.append(f"{count} {said}")
+        if number:
+            parts.append(f"{number} {said}")
     return "; ".join(parts) + "."
+
+
+def statistics(report: Report) -> str:
+    """Return the number of findings of each rule, most first, with the summary."""
+    counted = Counter((finding.rule, finding.severity) for finding in report.findings)
+    lines = [
+        f"{number:>6}  {RULES[rule].code}  {rule:<38} {severity.value}"
+        for (rule, severity), number in sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    return "\n".join([*lines, summary(report), _tail(report, 0)]) + "\n"
 
 
 _HEAD = ("site", "verb", "writes", "object", "lock", "base", "read", "error", "verdict", "reason")
@@ -55,11 +90,12 @@ _HEAD = ("site", "verb", "writes", "object", "lock", "base", "read", "error", "v
 
 def rows(report: Report) -> list[tuple[str, ...]]:
     """Return the audit table: every write site, what is written, how, from which base, verdict, reason."""
-    return [_row(report, site) for site in report.sites]
+    verdicts = Verdicts(report)
+    return [_row(verdicts, site) for site in report.sites]
 
 
-def _row(report: Report, site: Site) -> tuple[str, ...]:
-    said, reason = verdict(report, site)
+def _row(verdicts: Verdicts, site: Site) -> tuple[str, ...]:
+    said, reason = verdicts.of(site)
     verb = site.verb.value + (f" via {site.via}" if site.via else "")
     writes = ", ".join(each.value for each in site.targets)
     if site.owned_child and not site.status:

@@ -1,4 +1,4 @@
-"""What the body of a Python write carries.
+"""The body of a Python write: the paths it sets and where their values come from.
 
 The body is followed back through local names, nested dictionaries, subscript assignments and `update` calls to answer
 four questions: which paths it sets, which of them are lists, whether metadata.resourceVersion is among them, and
@@ -12,16 +12,30 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kontend.audit.python.source.module import Module, bindings, constant, dotted, parameters, unwrapped
+from kontend.audit.python.source.module import (
+    Module,
+    bindings,
+    constant,
+    dotted,
+    loops,
+    parameters,
+    root_name,
+    unwrapped,
+)
 from kontend.audit.python.source.reads import is_read, is_read_status
 
 _LISTS = {"conditions", "finalizers", "ownerReferences", "taints", "owner_references"}
 _VERSION = ("resourceVersion", "resource_version")
+_WHOLE_PARTS = ("data", "stringData", "spec", "metadata.labels", "metadata.annotations", "binaryData")
 
 
 @dataclass(slots=True)
 class Body:
-    """What is known of a body."""
+    """The known parts of a body.
+
+    `given` maps paths to the parameters of the function that hold their values; `counters` are paths whose value is
+    the old one plus a number; `sent_back` are parts that were read and are sent back whole.
+    """
 
     fields: set[str] = field(default_factory=set)
     lists: set[str] = field(default_factory=set)
@@ -32,7 +46,12 @@ class Body:
     status_read: bool = False
     parameter: str = ""
     known: bool = False
+    literal: bool = False
     operations: list[tuple[str, str]] = field(default_factory=list)
+    given: dict[str, str] = field(default_factory=dict)
+    counters: set[str] = field(default_factory=set)
+    sent_back: set[str] = field(default_factory=set)
+    read_name: str = ""
     line: int = 0
     text: str = ""
 
@@ -43,7 +62,7 @@ class Body:
 
     @property
     def guarded(self) -> bool:
-        """Whether the server will check a version or a test before it applies this."""
+        """The server checks a version or a test before it applies this."""
         if self.operations:
             return any(op == "test" or "resourceVersion" in path for op, path in self.operations)
         return (self.version or self.from_read) and not self.stripped
@@ -62,6 +81,7 @@ def _value(module: Module, node: ast.AST, prefix: str, body: Body, use: ast.AST,
     if inner is None or depth > 8:
         return
     if isinstance(inner, ast.Dict):
+        body.literal = body.literal or not prefix
         _dict(module, inner, prefix, body, use, depth)
     elif isinstance(inner, ast.List | ast.Tuple) and not prefix:
         _operations(module, inner, body)
@@ -101,6 +121,7 @@ def _dict(module: Module, node: ast.Dict, prefix: str, body: Body, use: ast.AST,
         elif path == "status" and is_read_status(module, value, use):
             body.status_read = True
             body.fields.add(path)
+            body.read_name = root_name(unwrapped(value)) if isinstance(unwrapped(value), ast.Subscript) else ""
         elif path in ("status", "metadata", "spec") and isinstance(unwrapped(value), ast.Name | ast.Call):
             before = len(body.fields)
             _value(module, value, path, body, use, depth + 1)
@@ -125,11 +146,33 @@ def _comprehended(module: Module, node: ast.DictComp, prefix: str, body: Body, u
 def _leaf(module: Module, value: ast.AST, path: str, body: Body, use: ast.AST) -> None:
     body.fields.add(path)
     name = path.split(".")[-1]
+    function = module.function_of(use)
+    if isinstance(value, ast.Name) and function is not None and value.id in parameters(function):
+        body.given[path] = value.id
+    if _increments(module, value, name, use):
+        body.counters.add(path)
+    if path in _WHOLE_PARTS and is_read(module, value, use):
+        body.sent_back.add(path)
     built = isinstance(value, ast.List | ast.ListComp) or (isinstance(value, ast.BinOp) and _has_list(value))
     if name in _LISTS or built:
         body.lists.add(path)
         if is_read(module, value, use):
             body.rebuilt.add(path)
+
+
+def _increments(module: Module, value: ast.AST, name: str, use: ast.AST) -> bool:
+    """Recognise `failures + 1`: the same field, read before, plus a number."""
+    inner = unwrapped(value)
+    if isinstance(inner, ast.Name):
+        found = bindings(module, inner.id, use)
+        inner = unwrapped(found[-1]) if found and found[-1] is not inner else inner
+    if not isinstance(inner, ast.BinOp) or not isinstance(inner.op, ast.Add | ast.Sub):
+        return False
+    if not (isinstance(inner.right, ast.Constant) and isinstance(inner.right.value, int | float)):
+        return False
+    wanted = re.sub(r"[^a-z0-9]", "", name.lower())
+    words = [re.sub(r"[^a-z0-9]", "", part.lower()) for part in re.findall(r"\w+", module.text(inner.left))]
+    return len(wanted) > 2 and any(word == wanted or word.endswith(wanted) for word in words)
 
 
 def _has_list(node: ast.AST) -> bool:
@@ -144,6 +187,9 @@ def _name(module: Module, node: ast.Name, prefix: str, body: Body, use: ast.AST,
             body.parameter = node.id
         else:
             body.fields.add(prefix)
+            body.given[prefix] = node.id
+    if not prefix and any(is_read(module, source, use) for source in loops(module, node.id, use)):
+        body.from_read, body.known = True, True  # an element of a list carries its own version
     for value in found:
         body.line = body.line or value.lineno
         if value is node:
@@ -175,9 +221,8 @@ def changes(module: Module, name: str, use: ast.AST) -> Iterator[tuple[str, ast.
     `x.update({...})`, `x.append({...})`."""
     scope: ast.AST = module.function_of(use) or module.tree
     line = getattr(use, "lineno", 0)
-    for node in ast.walk(scope):
-        if getattr(node, "lineno", 0) > line:
-            continue
+    earlier = [node for node in module.changing_in(scope).get(name, ())[-2000:] if node.lineno <= line]
+    for node in earlier[-200:]:
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 path = subscript_path(module, target, name)
@@ -228,8 +273,8 @@ def subscript_path(module: Module, node: ast.AST, name: str) -> str:
         ):
             parts.append(constant(node.args[0]) or "<dynamic>")
             node = node.func.value
-        elif isinstance(node, ast.Name):
-            return ".".join(reversed(parts)) if node.id == name else ""
+        elif isinstance(node, ast.Name | ast.Attribute):
+            return ".".join(reversed(parts)) if dotted(node) == name else ""
         else:
             return ""
 
@@ -237,9 +282,8 @@ def subscript_path(module: Module, node: ast.AST, name: str) -> str:
 def _strips_version(module: Module, name: str, use: ast.AST) -> bool:
     scope: ast.AST = module.function_of(use) or module.tree
     line = getattr(use, "lineno", 0)
-    for node in ast.walk(scope):
-        if getattr(node, "lineno", 0) > line:
-            continue
+    earlier = [node for node in module.changing_in(scope).get(name, ())[-2000:] if node.lineno <= line]
+    for node in earlier[-200:]:
         if isinstance(node, ast.Delete) and any(
             subscript_path(module, each, name).endswith(_VERSION) for each in node.targets
         ):
@@ -277,6 +321,8 @@ def _operations(module: Module, node: ast.AST, body: Body) -> None:
             clean = re.sub(r"^f?['\"]|['\"]$", "", shown).strip("/")
             if clean and constant(pairs["op"]) != "test":
                 body.fields.add(".".join(clean.split("/")[:2]))
+                if "value" in pairs and _increments(module, pairs["value"], clean.split("/")[-1], pairs["value"]):
+                    body.counters.add(".".join(clean.split("/")[:2]))
 
 
 def _call(module: Module, node: ast.Call, prefix: str, body: Body, use: ast.AST, depth: int) -> None:

@@ -11,7 +11,20 @@ from kontend.audit.python.clients import Call
 from kontend.audit.python.flow import error_use, provenance, retry_around
 from kontend.audit.python.kopf import Handler, PatchWrite
 from kontend.audit.python.source.module import Function, Module, bindings
-from kontend.audit.site import Base, BaseOrigin, ErrorUse, Fact, Lock, PatchType, Provenance, Role, Site, Target, Verb
+from kontend.audit.site import (
+    Base,
+    BaseOrigin,
+    ErrorUse,
+    Fact,
+    Lock,
+    PatchType,
+    Provenance,
+    Role,
+    Site,
+    Target,
+    Verb,
+    resource_key,
+)
 
 _INDEXED = re.compile(r"/\d+(?=/|$|['\"])|/\{\w*(i|idx|index|n|pos|position)\w*\}")
 
@@ -50,7 +63,7 @@ def classify_call(
         kind=call.kind,
         client=call.library,
         patch_type=call.patch_type,
-        base=_base(call, given),
+        base=_base(module, call, given),
         provenance=provenance(module, call.body, place, handler=handler is not None),
         retry=retry_around(module, place, call.body),
         error=error_use(module, place),
@@ -61,7 +74,34 @@ def classify_call(
         role=role,
         owner=handler.resource if handler else module.path,
         facts=tuple(facts),
+        removal=_removes(function, given),
+        deleting=_deleting(function, handler),
+        worker=worker_of(module, handler),
     )
+
+
+def worker_of(module: Module, handler: Handler | None) -> str:
+    """Return what runs one write after another: kopf for the handlers of one resource, else one process for a file."""
+    key = resource_key(handler.resource) if handler is not None else ""
+    return f"resource:{key}" if key else module.path
+
+
+_DELETION = re.compile(r"(?i)delet|finaliz|terminat|cleanup|clean_up|teardown|remove|stop|destroy")
+
+
+def _removes(function: Function | None, body: Body) -> bool:
+    """Decide whether finalizers are only taken away: set to nothing, filtered, or in a function that says so."""
+    if "metadata.finalizers" not in body.fields:
+        return False
+    if function is not None and re.search(r"(?i)(remove|strip|drop|clear)\w*finalizer", function.name):
+        return True
+    return re.search(r"finalizers['\"]?\s*[:=]\s*(None|\[\]|\[\w+ for )", body.text) is not None
+
+
+def _deleting(function: Function | None, handler: Handler | None) -> bool:
+    if handler is not None and "delete" in handler.events:
+        return True
+    return function is not None and _DELETION.search(function.name) is not None
 
 
 def _named(paths: set[str]) -> tuple[str, ...]:
@@ -95,7 +135,7 @@ def _lock(call: Call, body: Body) -> Lock:
     if call.verb is Verb.UPDATE:
         if body.stripped:
             return Lock.UNLOCKED
-        return Lock.UNLOCKED if body.known and not body.guarded and body.fields else Lock.VERSIONED
+        return Lock.UNLOCKED if body.literal and not body.guarded and body.fields else Lock.VERSIONED
     if body.guarded:
         return Lock.LOCKED
     if body.parameter and not body.known:
@@ -103,14 +143,25 @@ def _lock(call: Call, body: Body) -> Lock:
     return Lock.UNLOCKED if body.known or body.fields else Lock.UNKNOWN
 
 
-def _base(call: Call, body: Body) -> Base:
+def _base(module: Module, call: Call, body: Body) -> Base:
     if call.library == "kontend":
-        origin = BaseOrigin.INLINE
-    elif body.parameter and not body.known:
-        origin = BaseOrigin.PARAMETER
-    else:
-        origin = BaseOrigin.BODY
-    return Base(origin, body.text[:120], body.line)
+        patch = call.node.args[1] if len(call.node.args) > 1 and call.verb is Verb.PATCH else None
+        return Base(BaseOrigin.INLINE, body.text[:120], body.line, span=_span(module, patch))
+    if body.parameter and not body.known:
+        return Base(BaseOrigin.PARAMETER, body.text[:120], body.line)
+    span = _span(module, call.body) if body.read_name and isinstance(call.body, ast.Dict) else (0, 0)
+    return Base(BaseOrigin.BODY, body.text[:120], body.line, snapshot=body.read_name, span=span)
+
+
+def _span(module: Module, node: ast.expr | None) -> tuple[int, int]:
+    """Return the bytes of an expression; a name is followed to the call that it was bound to."""
+    if isinstance(node, ast.Name):
+        values = bindings(module, node.id, node)
+        node = values[-1] if values else None
+    if node is None or node.end_lineno is None or node.end_col_offset is None:
+        return (0, 0)
+    starts = module.line_starts
+    return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
 
 
 def _facts(call: Call, body: Body, lock: Lock, place: ast.AST) -> list[Fact]:
@@ -134,6 +185,13 @@ def _facts(call: Call, body: Body, lock: Lock, place: ast.AST) -> list[Fact]:
         and not any("finalizers" in path or "owner" in path for path in body.rebuilt)
     ):
         found += _list_facts(body, line)
+    unguarded = lock is Lock.UNLOCKED and call.verb in (Verb.PATCH, Verb.UPDATE)
+    if unguarded and body.counters and call.library != "kopf":  # kopf runs one object's handlers in turn
+        said = f"{', '.join(sorted(body.counters))} is the value that was read plus a number"
+        found.append(Fact("counter-without-lock", line, said))
+    if unguarded and merge and body.sent_back and not carries_status:
+        said = f"{', '.join(sorted(body.sent_back))} was read and is sent back whole, without its resourceVersion"
+        found.append(Fact("read-modify-write-unguarded", line, said))
     if call.patch_type is PatchType.JSON and lock is not Lock.LOCKED:
         hit = next(
             (path for op, path in body.operations if op in ("remove", "replace", "add") and _INDEXED.search(path)), None
@@ -217,6 +275,9 @@ def classify_patch(module: Module, write: PatchWrite, role: Role, handler: Handl
         role=role,
         owner=handler.resource if handler else module.path,
         facts=tuple(facts),
+        removal=_removes(write.function, write.body),
+        deleting=_deleting(write.function, handler),
+        worker=worker_of(module, handler),
     )
 
 
@@ -248,5 +309,6 @@ def classify_return(module: Module, handler: Handler, node: ast.Return, role: Ro
         subresource="status",
         role=role,
         owner=handler.resource,
+        worker=worker_of(module, handler),
         facts=(Fact("kopf-return-writes-status", node.lineno, said),),
     )

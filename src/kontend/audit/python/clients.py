@@ -1,4 +1,4 @@
-"""Which Python calls write to the Kubernetes API, by client library.
+"""Python calls that write to the Kubernetes API, by client library.
 
 kubernetes and kubernetes_asyncio have telling method names; kr8s, pykube, lightkube, easykube and raw HTTP need the
 import, the arguments or the URL; kontend's own runtime has controller-runtime's words. Each recogniser returns a
@@ -11,6 +11,7 @@ import ast
 import re
 from dataclasses import dataclass
 
+from kontend.audit.python.kinds import object_kind, resource_name
 from kontend.audit.python.source.module import Module, argument, bindings, constant, dotted
 from kontend.audit.site import Lock, PatchType, Verb
 
@@ -48,10 +49,14 @@ class Call:
     patch_type: PatchType | None = None
     lock: Lock | None = None
     main_resource: bool = False
+    inherited: bool = False
+    """The resource is an attribute of `self`: a subclass decides it."""
 
 
 def recognise(module: Module, node: ast.Call) -> Call | None:
     """Return what a call writes, or None."""
+    if own := _own_status(module, node):
+        return own
     if not isinstance(node.func, ast.Attribute):
         return None
     for known in (_official, _lightkube, _own_runtime, _object_patch, _easykube, _pykube_update, _http):
@@ -85,13 +90,15 @@ def _official(module: Module, node: ast.Call, func: ast.Attribute) -> Call | Non
     if match is None:
         return None
     verb = _VERBS[match.group(1)]
+    inherited = False
     custom = "custom_object" in func.attr
     status = func.attr.endswith(("_status", "_status_with_http_info"))
     kind = match.group(2) if match.re is _UNSCOPED else match.group(3)
     if custom:
         position = 4 if "namespaced" in func.attr else 3
         plural = argument(node, position - 1, "plural")
-        kind = constant(plural) or module.text(plural).split(".")[-1]
+        kind = resource_name(module, plural, node)
+        inherited = isinstance(plural, ast.Attribute) and dotted(plural.value) in ("self", "cls")
         body = argument(node, position + 1 if verb is not Verb.CREATE else position, "body")
         default = PatchType.MERGE
     else:
@@ -109,7 +116,20 @@ def _official(module: Module, node: ast.Call, func: ast.Attribute) -> Call | Non
     lock = Lock.OWNED if verb is Verb.APPLY else None
     if verb is Verb.DELETE:
         lock = Lock.LOCKED if "preconditions" in module.text(node).lower() else Lock.NONE
-    return Call(node, verb, func.attr, library, status, body, kind, patch_type, lock, not status)
+    return Call(node, verb, func.attr, library, status, body, kind, patch_type, lock, not status, inherited)
+
+
+def _own_status(module: Module, node: ast.Call) -> Call | None:
+    """`await mutate_status(api, obj, change)` and `async with StatusScope(api, obj)` of kontend's runtime."""
+    name = dotted(node.func).split(".")[-1]
+    if name not in ("mutate_status", "StatusScope") or not module.uses("kontend") or len(node.args) < 2:
+        return None
+    unlocked = any(
+        keyword.arg == "lock" and isinstance(keyword.value, ast.Constant) and not keyword.value.value
+        for keyword in node.keywords
+    )
+    lock = Lock.UNLOCKED if unlocked else Lock.LOCKED
+    return Call(node, Verb.PATCH, name, "kontend", True, node.args[1], "", PatchType.MERGE, lock)
 
 
 def _own_runtime(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
@@ -239,22 +259,6 @@ def _object_patch(module: Module, node: ast.Call, func: ast.Attribute) -> Call |
     return Call(
         node, verb, func.attr, library, status, body, object_kind(module, func.value, node), patch_type, None, main
     )
-
-
-def object_kind(module: Module, owner: ast.AST, use: ast.AST) -> str:
-    """Return the class an object was made by: `cluster = await DaskCluster.get(...)` gives `DaskCluster`."""
-    if isinstance(owner, ast.Name):
-        if owner.id == "self":
-            return next((each.name for each in module.above(use) if isinstance(each, ast.ClassDef)), "")
-        for value in reversed(bindings(module, owner.id, use)):
-            inner = value.value if isinstance(value, ast.Await) else value
-            parts = dotted(inner).split(".")
-            name = next((part for part in parts if part[:1].isupper()), "")
-            if name:
-                return name
-        return owner.id
-    parts = dotted(owner).split(".")
-    return next((part for part in parts if part[:1].isupper()), parts[-1])
 
 
 def _easykube(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:

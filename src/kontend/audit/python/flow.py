@@ -1,4 +1,4 @@
-"""What happens around a Python write: the loop that repeats it on a conflict, and what becomes of its exception."""
+"""The surroundings of a Python write: the loop that repeats it on a conflict, and the fate of its exception."""
 
 from __future__ import annotations
 
@@ -110,16 +110,32 @@ def error_use(module: Module, node: ast.AST) -> ErrorUse:
         ):
             return ErrorUse.DROPPED
         if isinstance(parent, ast.Try) and child in parent.body and parent.handlers:
-            broad = [
-                each
-                for each in parent.handlers
-                if each.type is None or re.search(r"Exception|Error", module.text(each.type))
-            ]
+            broad = [handler for handler in parent.handlers if _catches_conflicts(handler)]
             verdicts = [_handler(module, each) for each in broad]
             if verdicts and ErrorUse.RETURNED not in verdicts:
                 return ErrorUse.DROPPED if ErrorUse.DROPPED in verdicts else verdicts[0]
         child = parent
     return ErrorUse.RETURNED
+
+
+_BROAD = re.compile(
+    r"^(Exception|BaseException|ApiException|ApiError|APIError|HTTPError|HTTPStatusError|ServerError|ClientError"
+    r"|ClientResponseError|OpenApiException|KubernetesError|RequestException|KubernetesException|ApiTypeError"
+    r"|DynamicApiError|ConflictError|Conflict)$"
+)
+
+
+def _catches_conflicts(handler: ast.ExceptHandler) -> bool:
+    """Decide whether a conflict ends in a handler; `except NotFoundError` lets it pass."""
+    if handler.type is None:
+        return True
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    if not any(_BROAD.match(dotted(kind).split(".")[-1]) for kind in kinds):
+        return False
+    # `if e.status == 404: pass` says that another status is not dropped, when something else follows it.
+    return not re.search(
+        r"status(_code)?\s*(==|!=)\s*404\b[^\n]*:?\s*\n\s*(pass|return)\s*\n\s*else", ast.unparse(handler)
+    )
 
 
 def _handler(module: Module, handler: ast.ExceptHandler) -> ErrorUse:

@@ -1,4 +1,4 @@
-"""kopf: what a handler writes through `patch`, and what it writes by returning.
+"""kopf handlers, and their writes: through `patch` and by returning.
 
 kopf collects `patch` and sends it after the handler: a plain merge patch of the object, then one of its status,
 neither with a resourceVersion. Functions in `patch.fns` are sent as JSON patches behind a test of the
@@ -8,7 +8,8 @@ resourceVersion. A handler's return value goes to `status.<handler>`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kontend.audit.python.bodies import Body, read_body, subscript_path
@@ -37,23 +38,56 @@ class PatchWrite:
     locked: bool = False
 
 
-def handlers(module: Module) -> dict[Function, Handler]:
-    """Return the kopf handlers of a module."""
+Registrations = dict[str, list[tuple[str, str, str]]]
+"""Functions registered by calling a decorator, by name: the event, the resource, and the module they came from."""
+
+
+def registered_by_call(modules: Iterable[Module]) -> Registrations:
+    """Collect `kopf.on.create("widgets")(module.create_fn)`, which registers a function of another module."""
+    found: Registrations = {}
+    for module in modules:
+        for call in module.calls:
+            if not isinstance(call.func, ast.Call) or not call.args:
+                continue
+            registered = _decorator(module, call.func)
+            target = dotted(call.args[0])
+            if registered is None or not target:
+                continue
+            parts = target.split(".")
+            origin = module.imports.get(parts[0], "")
+            holder = origin.split(".")[-1] if len(parts) > 1 else origin.rpartition(".")[0].split(".")[-1]
+            found.setdefault(parts[-1], []).append((*registered, holder or module.stem))
+    return found
+
+
+def _decorator(module: Module, decorator: ast.AST) -> tuple[str, str] | None:
+    """Return the event and the resource of a kopf decorator."""
+    if not isinstance(decorator, ast.Call):
+        return None
+    parts = dotted(decorator.func).split(".")
+    if "kopf" not in module.imports.get(parts[0], parts[0]):
+        return None
+    words = [constant(word) or module.text(word) for word in decorator.args]
+    resource = ""
+    if words:
+        resource = words[0] if len(words) == 1 or ("." in words[0] and len(words) < 3) else words[-1]
+    return parts[-1], resource
+
+
+def handlers(module: Module, registrations: Registrations | None = None) -> dict[Function, Handler]:
+    """Return the kopf handlers of a module: decorated functions, and those registered by a call."""
     found: dict[Function, Handler] = {}
-    if not module.uses("kopf"):
+    called = registrations or {}
+    if not module.uses("kopf") and not called:
         return found
     for function in module.functions:
         events, resource = set(), ""
-        for decorator in function.decorator_list:
-            if not isinstance(decorator, ast.Call):
-                continue
-            parts = dotted(decorator.func).split(".")
-            if "kopf" not in module.imports.get(parts[0], parts[0]):
-                continue
-            events.add(parts[-1])
-            words = [constant(each) or module.text(each) for each in decorator.args]
-            if words:
-                resource = words[0] if len(words) == 1 or ("." in words[0] and len(words) < 3) else words[-1]
+        known = [_decorator(module, decorator) for decorator in function.decorator_list]
+        known += [(event, named) for event, named, holder in called.get(function.name, ()) if holder == module.stem]
+        for registered in known:
+            if registered is not None:
+                events.add(registered[0])
+                resource = registered[1] or resource
         if events:
             found[function] = Handler(function, frozenset(events), resource)
     return found
@@ -62,23 +96,56 @@ def handlers(module: Module) -> dict[Function, Handler]:
 def patch_writes(module: Module, known: dict[Function, Handler]) -> Iterator[PatchWrite]:
     """Yield what functions with a `patch` of kopf's put into it."""
     for function in module.functions:
-        name = _patch_name(module, function, known)
-        if not name:
+        names = _patch_names(module, function, known)
+        if not names:
             continue
-        for node in ast.walk(function):
-            if module.function_of(node) is not function:
+        for node in module.nodes_in(function):
+            if not isinstance(node, ast.Assign | ast.Call) or module.function_of(node) is not function:
                 continue
-            yield from _statement(module, function, node, name)
+            for name in names:
+                yield from _statement(module, function, node, name)
 
 
-def _patch_name(module: Module, function: Function, known: dict[Function, Handler]) -> str:
-    for each in (*function.args.args, *function.args.kwonlyargs):
-        annotation = module.text(each.annotation)
-        if annotation.endswith("Patch") or (
-            each.arg == "patch" and (function in known or (module.uses("kopf") and not annotation))
-        ):
-            return each.arg
-    return ""
+def _patch_names(module: Module, function: Function, known: dict[Function, Handler]) -> list[str]:
+    """Return the names under which a function reaches kopf's patch: a parameter, a variable, an attribute of self."""
+    names = []
+    uses_kopf = module.uses("kopf") or function in known
+    for argument in (*function.args.args, *function.args.kwonlyargs):
+        annotation = module.text(argument.annotation)
+        if annotation.endswith("Patch") or (argument.arg == "patch" and uses_kopf and not annotation):
+            names.append(argument.arg)
+        elif argument.arg == "patch" and not annotation and _fills_status(module, function, "patch"):
+            names.append("patch")
+    if names or not uses_kopf:
+        return names
+    holder = module.parents.get(function)
+    if "patch" not in parameters(function) and _taken_from_kopf(module, function):
+        names.append("patch")
+    if isinstance(holder, ast.ClassDef):
+        names += [name for name in ("self.patch", "self._patch") if _fills_status(module, function, name)]
+    return names
+
+
+def _taken_from_kopf(module: Module, function: Function) -> bool:
+    """Recognise `patch = kwargs["patch"]`, `patch = kopf.Patch()` and the patch of an enclosing handler."""
+    values = module.values_of(function).get("patch", [])
+    if any(re.search(r"""['"]patch['"]|\bPatch\(|\.patch$""", module.text(value)) for value in values):
+        return True
+    outer = module.function_of(function)
+    return not values and outer is not None and "patch" in parameters(outer)
+
+
+def _fills_status(module: Module, function: Function, name: str) -> bool:
+    values = module.values_of(function).get(name, [])
+    if any(isinstance(value, ast.Dict) for value in values):
+        return False
+    for node in module.nodes_in(function):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            targets = [node.func.value]
+        if any(subscript_path(module, target, name).startswith("status") for target in targets):
+            return True
+    return False
 
 
 def _statement(module: Module, function: Function, node: ast.AST, name: str) -> Iterator[PatchWrite]:
@@ -93,7 +160,7 @@ def _statement(module: Module, function: Function, node: ast.AST, name: str) -> 
             yield PatchWrite(node, function, "fns", Body(fields={"status.<function>"}, known=True, version=True), True)
         elif node.func.attr == "update":
             path = subscript_path(module, owner, name)
-            if path or (isinstance(owner, ast.Name) and owner.id == name):
+            if path or (isinstance(owner, ast.Name | ast.Attribute) and dotted(owner) == name):
                 yield _write(module, function, node, path, node.args[0])
 
 

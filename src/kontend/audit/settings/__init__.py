@@ -1,0 +1,1 @@
+"""Settings: configuration files, policies and baselines."""

@@ -14,7 +14,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from kontend.audit.finding import Severity
+from kontend.audit.finding import Finding, Severity
 from kontend.audit.rules import UnknownRule, find_rule
 from kontend.audit.settings.policy import POLICIES, Policy
 
@@ -30,6 +30,7 @@ _KEYS = {
     "fail-on",
     "show",
     "baseline",
+    "select",
 }
 _PATH_KEYS = {"path", "policy", "severity", "ignore"}
 
@@ -62,6 +63,22 @@ class Settings:
     baseline: str | None = None
     root: str = ""
     source: str = ""
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
+    """The keys that the settings file sets."""
+
+    def selects(self, finding: Finding) -> bool:
+        """Decide whether a finding passes `--select` and `--ignore`; the worst of its rules decides the first."""
+        if self.select and not set(self.select) & set(finding.names):
+            return False
+        return finding.rule not in self.ignore
+
+    def notes(self) -> tuple[str, ...]:
+        """Report settings that were found in the audited tree: they decide what the audit says."""
+        if not self.given:
+            return ()
+        return (f"settings from {self.source}: {', '.join(self.given)} (--isolated leaves them out)",)
 
     def for_path(self, path: str) -> Policy:
         """Return the policy for a file, with the severities that apply to it."""
@@ -76,7 +93,9 @@ class Settings:
                 if entry.policy is not None:
                     policy = replace(entry.policy, owners=self.policy.owners)
                 severities |= entry.severities
-        return replace(policy, severities={**policy.severities, **severities}) if severities else policy
+        if not severities:
+            return policy
+        return replace(policy, severities={**policy.severities, **severities}, overridden=frozenset(severities))
 
 
 def _relative(path: str, root: str) -> str:
@@ -142,6 +161,7 @@ def _settings(table: dict[str, Any], path: Path) -> Settings:
     return Settings(
         policy=policy,
         severities=_severities(table, path),
+        select=tuple(_rule(name, path) for name in _strings(table.get("select", []), path, "select")),
         paths=tuple(_path_settings(entry, path) for entry in entries),
         exclude=tuple(_strings(table.get("exclude", []), path, "exclude")),
         include_tests=bool(table.get("include-tests", False)),
@@ -150,8 +170,16 @@ def _settings(table: dict[str, Any], path: Path) -> Settings:
         show=_severity(table.get("show", "warning"), path, "show") or Severity.WARNING,
         baseline=table.get("baseline"),
         root=str(path.parent.resolve()),
-        source=str(path),
+        source=_shown(path),
+        given=tuple(sorted(table)),
     )
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
 
 
 def _path_settings(entry: dict[str, Any], path: Path) -> PathSettings:

@@ -1,4 +1,4 @@
-"""Policies: which classified writes are wrong, and how wrong.
+"""Policies: the writes that are wrong, and how wrong.
 
 Two good projects hold opposite rules. One wants every status write to carry a version, so that a stale writer is
 refused. The other wants status written by plain merge patches of the fields a writer owns, so that disjoint writers
@@ -26,6 +26,8 @@ class Policy:
     owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     partial_body: Severity | None = Severity.INFO
     """Severity of an unlocked patch whose body is a literal of its own fields, not a diff against a read."""
+    overridden: frozenset[str] = frozenset()
+    """Rules whose severity the user has set; it is not weakened for any site."""
 
     def severity(self, rule: str) -> Severity | None:
         """Return the severity of a rule under this policy."""
@@ -41,6 +43,7 @@ _DISJOINT: dict[str, Severity | None] = {
     "owner-reference-patch-without-lock": _E,
     "spec-patch-without-lock": _W,
     "status-write-of-list-item": None,
+    "lock-used-by-some-writers": None,
 }
 
 _STRICT: dict[str, Severity | None] = {

@@ -30,10 +30,14 @@ _GENERATED = re.compile(rb"^(//|#) Code generated .* DO NOT EDIT\.?\s*$", re.MUL
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something about a file that kept it from being read, in one line."""
+    """A reason that kept a file from being read, in one line.
+
+    `incomplete` means that code which was meant to be audited was not.
+    """
 
     path: str
     reason: str
+    incomplete: bool = False
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
@@ -41,7 +45,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Sources:
-    """What was read: text by path, roles by path, and what could not be."""
+    """Text by path, roles by path, and the files that could not be read."""
 
     go: dict[str, bytes] = field(default_factory=dict)
     python: dict[str, bytes] = field(default_factory=dict)
@@ -49,6 +53,7 @@ class Sources:
     roles: dict[str, Role] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     lines: int = 0
+    real: set[str] = field(default_factory=set, repr=False)
 
 
 def read_sources(paths: Iterable[str], *, exclude: Iterable[str] = (), tests: bool = False) -> Sources:
@@ -57,7 +62,7 @@ def read_sources(paths: Iterable[str], *, exclude: Iterable[str] = (), tests: bo
     patterns = tuple(exclude)
     for given in paths:
         if not os.path.lexists(given):
-            found.problems.append(Problem(given, "no such file or directory"))
+            found.problems.append(Problem(given, "no such file or directory", incomplete=True))
             continue
         for path in _walk(given, found.problems):
             if any(fnmatch(path, pattern) or fnmatch(os.path.basename(path), pattern) for pattern in patterns):
@@ -67,10 +72,15 @@ def read_sources(paths: Iterable[str], *, exclude: Iterable[str] = (), tests: bo
 
 
 def _walk(given: str, problems: list[Problem]) -> Iterator[str]:
-    """Yield files below a path in a stable order, following each real directory once."""
+    """Yield files below a path in a stable order.
+
+    Links are followed only to places inside the path, and each real directory once: a link that leaves the tree could
+    make an audit of one checkout read, and print, files of the machine it runs on.
+    """
     if not os.path.isdir(given):
         yield os.path.normpath(given)
         return
+    root = os.path.realpath(given)
     seen: set[tuple[int, int]] = set()
     stack = [os.path.normpath(given)]
     while stack:
@@ -79,23 +89,29 @@ def _walk(given: str, problems: list[Problem]) -> Iterator[str]:
             status = os.stat(directory)
             entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
         except OSError as error:
-            problems.append(Problem(directory, _said(error)))
+            problems.append(Problem(directory, _said(error), incomplete=True))
             continue
         if (status.st_dev, status.st_ino) in seen:
-            problems.append(Problem(directory, "a symbolic link back to a directory already read; not followed"))
             continue
         seen.add((status.st_dev, status.st_ino))
         below: list[str] = []
         for entry in entries:
             try:
+                if entry.is_symlink() and not _within(root, entry.path):
+                    continue
                 if entry.is_dir():
                     if entry.name not in _SKIPPED_DIRECTORIES:
                         below.append(os.path.normpath(entry.path))
                 elif entry.name.endswith((".go", ".py", ".yaml", ".yml")):
                     yield os.path.normpath(entry.path)
             except OSError as error:
-                problems.append(Problem(os.path.normpath(entry.path), _said(error)))
+                problems.append(Problem(os.path.normpath(entry.path), _said(error), incomplete=True))
         stack.extend(reversed(below))
+
+
+def _within(root: str, path: str) -> bool:
+    real = os.path.realpath(path)
+    return real == root or real.startswith(root + os.sep)
 
 
 def _read(path: str, relative: str, found: Sources, *, tests: bool) -> None:
@@ -107,29 +123,28 @@ def _read(path: str, relative: str, found: Sources, *, tests: bool) -> None:
         return
     try:
         if not os.path.isfile(path):
-            found.problems.append(
-                Problem(path, "broken symbolic link" if os.path.islink(path) else "not a regular file")
-            )
+            if not os.path.islink(path):
+                found.problems.append(Problem(path, "not a regular file"))
             return
+        if os.path.islink(path) and os.path.realpath(path) in found.real:
+            return
+        found.real.add(os.path.realpath(path))
         size = os.path.getsize(path)
         if size > MAX_BYTES:
             if not manifest:
-                found.problems.append(
-                    Problem(
-                        path, f"{size / 1e6:.0f} MB is more than the {MAX_BYTES / 1e6:.0f} MB that are read; skipped"
-                    )
-                )
+                said = f"{size / 1e6:.0f} MB is more than the {MAX_BYTES / 1e6:.0f} MB that are read; skipped"
+                found.problems.append(Problem(path, said, incomplete=not _is_generated(path)))
             return
         content = Path(path).read_bytes()
     except OSError as error:
-        found.problems.append(Problem(path, _said(error)))
+        found.problems.append(Problem(path, _said(error), incomplete=not manifest))
         return
     if manifest:
         if b"CustomResourceDefinition" in content:
             found.manifests[path] = content
         return
     if b"\x00" in content[:8000]:
-        found.problems.append(Problem(path, "binary content, not source code; skipped"))
+        found.problems.append(Problem(path, "binary content, not source code; skipped", incomplete=True))
         return
     if role is Role.PRODUCTION and path.endswith(".go"):
         head = content[:4000]
@@ -142,6 +157,11 @@ def _read(path: str, relative: str, found: Sources, *, tests: bool) -> None:
     found.lines += content.count(b"\n")
     found.roles[path] = role
     (found.go if path.endswith(".go") else found.python)[path] = content
+
+
+def _is_generated(path: str) -> bool:
+    with open(path, "rb") as file:
+        return _GENERATED.search(file.read(4000)) is not None
 
 
 def role_of(path: str) -> Role:

@@ -1,0 +1,1 @@
+"""Go source as the classification needs it: syntax, packages, scopes and types."""

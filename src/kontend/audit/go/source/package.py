@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ class GoType:
     name: str
     slice: bool = False
     function: bool = False
+    mapping: bool = False
 
     def element(self) -> GoType:
         """Return the type of an element of a slice, array or map of this."""
@@ -129,7 +131,15 @@ class GoFile:
 
     def function_at(self, node: Node) -> GoFunction | None:
         """Return the declared function that a node is in."""
-        return next((each for each in self.functions if syntax.inside(node, each.node)), None)
+        position = bisect_right(self._starts, node.start_byte) - 1
+        if position < 0:
+            return None
+        function = self.functions[position]
+        return function if syntax.inside(node, function.node) else None
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [function.node.start_byte for function in self.functions]
 
     def type_of_node(self, node: Node | None, generics: Mapping[str, Node] | None = None) -> GoType | None:
         """Turn a type expression into a `GoType`; `generics` maps type parameters to what stands for them."""
@@ -141,7 +151,8 @@ class GoFile:
             return self.type_of_node(syntax.field(node, "type"), generics)
         if node.type in ("slice_type", "array_type", "map_type"):
             inner = self.type_of_node(syntax.field(node, "element") or syntax.field(node, "value"), generics)
-            return GoType(inner.package, inner.name, slice=True) if inner else None
+            mapping = node.type == "map_type"
+            return GoType(inner.package, inner.name, slice=not mapping, mapping=mapping) if inner else None
         if node.type == "function_type":
             return GoType("", "func", function=True)
         if node.type == "qualified_type":
@@ -189,7 +200,10 @@ class GoStruct:
     interface: bool = False
     fields: dict[str, GoType] = field(default_factory=dict)
     embedded: list[GoType] = field(default_factory=list)
+    aliased: GoType | None = None
+    methods: dict[str, list[Node]] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
+    doc: str = ""
 
 
 @dataclass(eq=False)
@@ -253,6 +267,9 @@ def _struct(file: GoFile, name: str, kind: Node) -> GoStruct:
         for each in syntax.children(kind):
             if each.type == "type_elem" and (embedded := file.type_of_node(each)) is not None:
                 made.embedded.append(embedded)
+            elif each.type == "method_elem":
+                made.methods[text(syntax.field(each, "name"))] = [kind for _, kind in parameters(each)]
     elif (aliased := file.type_of_node(kind)) is not None:
+        made.aliased = aliased
         made.embedded.append(aliased)
     return made

@@ -6,6 +6,7 @@ errors: a file that does not compile still gives the functions that do.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 
@@ -24,6 +25,7 @@ __all__ = [
     "field",
     "inside",
     "line",
+    "nearby_calls",
     "parse",
     "root_identifier",
     "selector",
@@ -133,6 +135,18 @@ _ASSIGNMENTS = "[(short_var_declaration) (assignment_statement) (var_spec) (rang
 def calls(node: Node) -> tuple[Node, ...]:
     """Return the calls below a node; `F[T](x)` with one argument is parsed as a conversion and counts as a call."""
     return tuple(captures(node, _CALLS, "call"))
+
+
+def nearby_calls(node: Node, use: Node, limit: int = 400) -> tuple[Node, ...]:
+    """Return the calls below a node that are nearest to a use, at most `limit` on either side of it.
+
+    Functions of thousands of calls are generated code; looking at all of them for each write would take quadratic time.
+    """
+    every = calls(node)
+    if len(every) <= 2 * limit:
+        return every
+    position = bisect_left(every, use.start_byte, key=lambda call: call.start_byte)
+    return every[max(0, position - limit) : position + limit]
 
 
 @lru_cache(maxsize=2048)

@@ -139,7 +139,9 @@ def _read_beside(directory: str) -> Iterator[GoFile]:
         if path.name.endswith("_test.go"):
             continue
         try:
-            if path.is_file() and path.stat().st_size < 2_000_000:  # a named pipe would block for ever
+            if (
+                path.is_file() and not path.is_symlink() and path.stat().st_size < 2_000_000
+            ):  # a named pipe would block for ever
                 yield GoFile(str(path), path.read_bytes(), directory)
         except OSError:
             continue

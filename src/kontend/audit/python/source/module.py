@@ -1,18 +1,20 @@
-"""A Python module as the auditor needs it: functions with their parents, imports, and what a name was last bound to."""
+"""A Python module as the auditor needs it: functions with their parents, imports, and the bindings of names."""
 
 from __future__ import annotations
 
 import ast
 import warnings
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import PurePath
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Unparsable(Exception):
-    """Source that is no Python of this interpreter; the message is one line."""
+    """Source that is no Python of any version; the message is one line."""
 
 
 @dataclass(eq=False)
@@ -23,11 +25,88 @@ class Module:
     tree: ast.Module
     source: str
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    _walked: dict[ast.AST, list[ast.AST]] = field(default_factory=dict)
+    _values: dict[ast.AST, dict[str, list[ast.expr]]] = field(default_factory=dict)
+    _changing: dict[ast.AST, dict[str, list[ast.Assign | ast.Call | ast.Delete]]] = field(default_factory=dict)
+
+    @property
+    def stem(self) -> str:
+        """The name of the file without its suffix."""
+        return PurePath(self.path).stem
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """The byte at which each line begins; columns of `ast` are bytes too."""
+        starts, at = [0], 0
+        for line in self.source.encode().split(b"\n"):
+            at += len(line) + 1
+            starts.append(at)
+        return starts
 
     @cached_property
     def functions(self) -> list[Function]:
         """Every function and method, nested ones included."""
         return [node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+    @cached_property
+    def values_at_top(self) -> dict[str, list[ast.expr]]:
+        """Values of the names assigned at the top level."""
+        found: dict[str, list[ast.expr]] = {}
+        for statement in self.tree.body:
+            if isinstance(statement, ast.Assign):
+                for target in statement.targets:
+                    if isinstance(target, ast.Name):
+                        found.setdefault(target.id, []).append(statement.value)
+        return found
+
+    @cached_property
+    def classes(self) -> list[ast.ClassDef]:
+        """Every class."""
+        return [node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)]
+
+    @cached_property
+    def calls(self) -> list[ast.Call]:
+        """Every call."""
+        return [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
+
+    def nodes_in(self, scope: ast.AST) -> list[ast.AST]:
+        """Return the nodes of a function or of the module, walked once."""
+        if scope not in self._walked:
+            self._walked[scope] = list(ast.walk(scope))
+        return self._walked[scope]
+
+    def values_of(self, scope: ast.AST) -> dict[str, list[ast.expr]]:
+        """Return the values that names are bound to in a scope, in the order of the walk."""
+        if scope not in self._values:
+            found: dict[str, list[ast.expr]] = {}
+            for node in self.nodes_in(scope):
+                if isinstance(node, ast.Assign):
+                    for target in node.targets:
+                        if isinstance(target, ast.Name):
+                            found.setdefault(target.id, []).append(node.value)
+                elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and isinstance(node.target, ast.Name):
+                    found.setdefault(node.target.id, []).extend([node.value] if node.value is not None else [])
+            for values in found.values():
+                values.sort(key=lambda value: (value.lineno, value.col_offset))
+            self._values[scope] = found
+        return self._values[scope]
+
+    def changing_in(self, scope: ast.AST) -> dict[str, list[ast.Assign | ast.Call | ast.Delete]]:
+        """Return the statements of a scope that may change a dictionary, by the name that they start from."""
+        if scope not in self._changing:
+            found: dict[str, list[ast.Assign | ast.Call | ast.Delete]] = {}
+            for node in self.nodes_in(scope):
+                if isinstance(node, ast.Assign | ast.Delete):
+                    roots = {root_name(target) for target in node.targets if not isinstance(target, ast.Name)}
+                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                    roots = {root_name(node.func.value)}
+                else:
+                    continue
+                for root in roots:
+                    if root:
+                        found.setdefault(root, []).append(node)
+            self._changing[scope] = found
+        return self._changing[scope]
 
     @cached_property
     def imports(self) -> dict[str, str]:
@@ -43,7 +122,7 @@ class Module:
         return found
 
     def uses(self, *packages: str) -> bool:
-        """Whether the module imports one of some packages."""
+        """Decide whether the module imports one of some packages."""
         return any(origin.split(".")[0] in packages for origin in self.imports.values())
 
     def function_of(self, node: ast.AST) -> Function | None:
@@ -73,7 +152,10 @@ class Module:
 
 
 def parse(path: str, source: bytes) -> Module:
-    """Parse a file, or raise `Unparsable` with one line."""
+    """Parse a file of any Python version, or raise `Unparsable` with one line.
+
+    `ast.parse` is several times faster, so what the running interpreter understands goes to it.
+    """
     try:
         text = source.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -81,16 +163,26 @@ def parse(path: str, source: bytes) -> Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(text, filename=path)
+            tree = _parsed(text, path)
         module = Module(path, tree, text)
         for parent in ast.walk(tree):
             for child in ast.iter_child_nodes(parent):
                 module.parents[child] = parent
-    except SyntaxError as error:
-        raise Unparsable(f"line {error.lineno or 0}: does not parse as Python: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError, UnicodeError) as error:
         raise Unparsable(f"does not parse as Python: {type(error).__name__}") from error
     return module
+
+
+def _parsed(text: str, path: str) -> ast.Module:
+    try:
+        return ast.parse(text, filename=path)
+    except SyntaxError as error:
+        from kontend.audit.python.source.grammar import parse_any
+
+        tree, broken = parse_any(text.encode())
+        if broken:
+            raise Unparsable(f"line {broken}: does not parse as Python: {error.msg}") from error
+        return tree
 
 
 def dotted(node: ast.AST | None) -> str:
@@ -143,31 +235,33 @@ def unwrapped(node: ast.AST | None) -> ast.AST | None:
     return None
 
 
+def root_name(node: ast.AST | None) -> str:
+    """Return the name that a chain of attributes, subscripts and calls starts from."""
+    while node is not None:
+        if isinstance(node, ast.Name):
+            return node.id
+        if isinstance(node, ast.Attribute | ast.Subscript | ast.Await | ast.Starred):
+            node = node.value
+        elif isinstance(node, ast.Call):
+            node = node.func
+        else:
+            return ""
+    return ""
+
+
+_NEAREST = 50
+"""Names that are bound thousands of times are generated code; only the bindings nearest to a use are followed."""
+
+
 def bindings(module: Module, name: str, use: ast.AST) -> list[ast.expr]:
     """Return the values a local name was bound to before a use, in the function around it (or the module)."""
     scope: ast.AST = module.function_of(use) or module.tree
     line = getattr(use, "lineno", 0)
-    found: list[ast.expr] = []
-    for node in ast.walk(scope):
-        if getattr(node, "lineno", 0) > line:
-            continue
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Name) and target.id == name:
-                    found.append(node.value)
-        elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
-            found += [node.value] if isinstance(node.target, ast.Name) and node.target.id == name else []
+    values = module.values_of(scope).get(name, [])
+    found = values[: bisect_right(values, line, key=lambda value: value.lineno)][-_NEAREST:]
     if not found and not isinstance(scope, ast.Module) and name not in parameters(scope):
-        return [value for statement in module.tree.body for value in _module_value(statement, name)]
+        return module.values_at_top.get(name, [])[-_NEAREST:]
     return found
-
-
-def _module_value(statement: ast.stmt, name: str) -> list[ast.expr]:
-    if isinstance(statement, ast.Assign) and any(
-        isinstance(each, ast.Name) and each.id == name for each in statement.targets
-    ):
-        return [statement.value]
-    return []
 
 
 def loops(module: Module, name: str, use: ast.AST) -> list[ast.expr]:

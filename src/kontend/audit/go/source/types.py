@@ -1,0 +1,202 @@
+"""The type of an expression and the function that a call reaches, as far as the source in sight tells them."""
+
+from __future__ import annotations
+
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.package import GoFile, GoFunction, GoType
+from kontend.audit.go.source.scope import How, definitions
+from kontend.audit.go.source.syntax import Node, text
+from kontend.audit.go.source.workspace import Workspace
+
+_DEPTH = 12
+
+
+def resolve_function(workspace: Workspace, file: GoFile, call: Node) -> GoFunction | None:
+    """Return the declared function a call reaches, when it is in sight: in this package, or in an imported one of
+    the module."""
+    operand, name = syntax.callee(call)
+    if not name:
+        return None
+    count = len(syntax.arguments(call))
+    if operand is not None and operand.type in ("identifier", "package_identifier") and text(operand) in file.imports:
+        directory = workspace.directory_of(file.imports[text(operand)], file.directory)
+        if directory is None:
+            return None
+        candidates = [each for each in workspace.package(directory).functions.get(name, ()) if not each.receiver_type]
+        return candidates[0] if candidates else None
+    candidates = workspace.package(file.directory).functions.get(name, [])
+    if operand is None:
+        return next((each for each in candidates if not each.receiver_type), None)
+    methods = [each for each in candidates if each.receiver_type and len(each.parameters) == count]
+    owner = type_of(workspace, file, operand)
+    if owner is not None:
+        exact = [each for each in methods if each.receiver_type == owner.name]
+        if exact:
+            return exact[0]
+        directory = workspace.directory_of(owner.package, file.directory)
+        if directory is not None and directory != file.directory:
+            foreign = workspace.package(directory).functions.get(name, ())
+            return next((each for each in foreign if each.receiver_type == owner.name), None)
+    return methods[0] if len(methods) == 1 and owner is None else None
+
+
+def callers(workspace: Workspace, function: GoFunction) -> list[tuple[GoFile, Node]]:
+    """Return the calls that may reach a function; a method is matched by the type it is called on, where that is known.
+
+    Where the type is not known, a method of another package counts only in files that import that package.
+    """
+    calls = workspace.callers(function)
+    if not function.receiver_type:
+        return calls
+    return [(file, call) for file, call in calls if _may_be_method(workspace, file, call, function)]
+
+
+def _may_be_method(workspace: Workspace, file: GoFile, call: Node, function: GoFunction) -> bool:
+    operand, _ = syntax.callee(call)
+    if operand is None or text(operand) in file.imports:
+        return False
+    owner = type_of(workspace, file, operand)
+    if owner is not None:
+        return _is_or_embeds(workspace, file, owner, function, 0)
+    if file.directory == function.file.directory:
+        return True
+    return any(
+        workspace.directory_of(path, file.directory) == function.file.directory for path in file.imports.values()
+    )
+
+
+def _is_or_embeds(workspace: Workspace, file: GoFile, owner: GoType, function: GoFunction, depth: int) -> bool:
+    if owner.name == function.receiver_type:
+        return workspace.directory_of(owner.package, file.directory) in (None, function.file.directory)
+    struct = workspace.type(owner, file.directory)
+    if struct is None or depth > 3:
+        return False
+    if struct.interface:
+        return function.name in struct.methods or any(
+            _is_or_embeds(workspace, struct.file, embedded, function, depth + 1) for embedded in struct.embedded
+        )
+    return any(_is_or_embeds(workspace, struct.file, embedded, function, depth + 1) for embedded in struct.embedded)
+
+
+def type_of(workspace: Workspace, file: GoFile, node: Node | None, depth: int = 0) -> GoType | None:
+    """Infer the type of an expression, or None when it cannot be told from the source in sight."""
+    if node is None or depth > _DEPTH:
+        return None
+    if node.type == "type_assertion_expression":
+        return file.type_of_node(syntax.field(node, "type"), _generics(file, node))
+    stripped = syntax.strip(node)
+    if stripped is not None and stripped is not node and stripped.type != node.type:
+        return type_of(workspace, file, stripped, depth + 1)
+    if node.type == "composite_literal":
+        return file.type_of_node(syntax.field(node, "type"), _generics(file, node))
+    if node.type == "identifier":
+        return _identifier_type(workspace, file, node, depth)
+    if node.type == "selector_expression":
+        owner = type_of(workspace, file, syntax.field(node, "operand"), depth + 1)
+        return field_type(workspace, file, owner, text(syntax.field(node, "field"))) if owner else None
+    if node.type in ("index_expression", "slice_expression"):
+        whole = type_of(workspace, file, syntax.field(node, "operand"), depth + 1)
+        return whole.element() if whole else None
+    if node.type in ("call_expression", "type_conversion_expression"):
+        return _call_type(workspace, file, node, 0, depth)
+    return None
+
+
+def _generics(file: GoFile, node: Node) -> dict[str, Node]:
+    function = file.function_at(node)
+    return function.type_parameters if function else {}
+
+
+def _identifier_type(workspace: Workspace, file: GoFile, node: Node, depth: int) -> GoType | None:
+    for definition in reversed(definitions(workspace, file, text(node), node)):
+        if definition.type_node is not None:
+            return definition.file.type_of_node(definition.type_node, _generics(definition.file, definition.node))
+        if definition.value is None:
+            continue
+        if definition.how is How.RANGE:
+            whole = type_of(workspace, definition.file, definition.value, depth + 1)
+            if whole is not None and definition.index == 1:
+                return whole.element()
+            continue
+        value = definition.value
+        if value.type in ("call_expression", "type_conversion_expression"):
+            found = _call_type(workspace, definition.file, value, definition.index, depth + 1)
+        else:
+            found = type_of(workspace, definition.file, value, depth + 1)
+        if found is not None:
+            return found
+    return None
+
+
+def field_type(workspace: Workspace, file: GoFile, owner: GoType, name: str, depth: int = 0) -> GoType | None:
+    """Return the type of a field, through embedded structs; `XList.Items` is known by convention."""
+    struct = workspace.type(owner, file.directory)
+    if struct is not None:
+        if name in struct.fields:
+            return struct.fields[name]
+        if depth < 4:
+            for embedded in struct.embedded:
+                found = field_type(workspace, struct.file, embedded, name, depth + 1)
+                if found is not None:
+                    return found
+    if name == "Items" and owner.name.endswith("List"):
+        return GoType(owner.package, owner.name[: -len("List")] or owner.name, slice=True)
+    return None
+
+
+def _call_type(workspace: Workspace, file: GoFile, call: Node, index: int, depth: int) -> GoType | None:
+    operand, name = syntax.callee(call)
+    args = syntax.arguments(call)
+    if operand is None and name == "new" and args:
+        return file.type_of_node(args[0], _generics(file, call))
+    if operand is None and name == "append" and args:
+        return type_of(workspace, file, args[0], depth + 1)
+    if name in ("DeepCopy", "DeepCopyObject") and operand is not None:
+        return type_of(workspace, file, operand, depth + 1)
+    if name in ("GetClient",):
+        return GoType("sigs.k8s.io/controller-runtime/pkg/client", "Client")
+    if name in ("GetAPIReader",):
+        return GoType("sigs.k8s.io/controller-runtime/pkg/client", "Reader")
+    given = _type_arguments(call)
+    function = resolve_function(workspace, file, call)
+    if function is not None and index < len(function.results):
+        generics = dict(function.type_parameters)
+        if given:
+            for parameter, argument in zip(function.type_parameters, given, strict=False):
+                if _is_parameter(function.results[index], parameter):
+                    return file.type_of_node(argument, _generics(file, call))
+        return function.file.type_of_node(function.results[index], generics)
+    if given and index == 0:  # `ResourceAs[*v1.Widget](cfg)`: what it is asked for is what it gives
+        return file.type_of_node(given[0], _generics(file, call))
+    return None
+
+
+def _type_arguments(call: Node) -> list[Node]:
+    holder = syntax.field(call, "type_arguments")
+    if holder is None and call.type == "type_conversion_expression":
+        holder = syntax.field(call, "type", "type_arguments")
+    return syntax.children(holder)
+
+
+def _is_parameter(result: Node, name: str) -> bool:
+    while result.type in ("pointer_type",):
+        inner = next(iter(syntax.children(result)), None)
+        if inner is None:
+            return False
+        result = inner
+    return text(result) == name
+
+
+def container(workspace: Workspace, file: GoFile, node: Node | None) -> str:
+    """Return `list`, `map`, `single`, or nothing when the type of an expression cannot be seen."""
+    kind = type_of(workspace, file, node)
+    for _ in range(3):
+        if kind is None:
+            return ""
+        if kind.slice or kind.mapping:
+            return "list" if kind.slice else "map"
+        struct = workspace.type(kind, file.directory)
+        if struct is None or struct.aliased is None:
+            break
+        file, kind = struct.file, struct.aliased
+    return "single" if kind is not None and kind.package.startswith("dir:") else ""

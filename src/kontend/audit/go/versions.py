@@ -1,0 +1,138 @@
+"""Updates whose object carries no resourceVersion, so that the server has nothing to compare.
+
+An object has a version when it was read or written before. A literal has none, and neither has one that a Create has
+just refused with AlreadyExists: `Create`, then `Update` of the same literal replaces whatever is there.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.scope import How, definitions, outermost_function
+from kontend.audit.go.source.syntax import Node, text
+from kontend.audit.go.source.types import resolve_function
+from kontend.audit.go.source.workspace import Workspace
+from kontend.audit.go.writes import Write, recognise
+from kontend.audit.site import Provenance, Verb
+
+_NAMED = re.compile(r"\b(ObjectMeta|Name|GenerateName)\s*:")
+_VERSION = re.compile(r"ResourceVersion")
+_FILLED = re.compile(
+    r"\b(Unmarshal|Decode|DecodeInto|Convert\w*|FromUnstructured|SetUnstructuredContent|DeepCopyInto)\b"
+)
+
+
+def without_version(workspace: Workspace, write: Write, source: Provenance) -> str:
+    """Return why the object of an update has no version, or nothing."""
+    name = syntax.root_identifier(write.object)
+    outer = outermost_function(write.call)
+    if outer is None:
+        return ""
+    before = _text_before(outer, write.call)
+    if name and re.search(
+        rf"\b{re.escape(name)}(\.ObjectMeta)?\.(SetResourceVersion\(\s*\"\"\s*\)|ResourceVersion\s*=\s*\"\")", before
+    ):
+        return "its resourceVersion is emptied before"
+    if name and _given_version(before, name):
+        return ""
+    if _after_refused_create(workspace, write, outer):
+        return "the Create before it was refused, so the object never got a resourceVersion"
+    literal = _literal(workspace, write, source)
+    if literal is not None and not (name and _filled(outer, write.call, name)):
+        return "it is built here and never read, so it has no resourceVersion"
+    return ""
+
+
+def _text_before(outer: Node, call: Node) -> str:
+    return (outer.text or b"")[: call.start_byte - outer.start_byte].decode("utf-8", "replace")
+
+
+def _given_version(before: str, name: str) -> bool:
+    here = rf"\b{re.escape(name)}"
+    assigned = rf"{here}(\.ObjectMeta)?\.(SetResourceVersion\(|ResourceVersion\s*=[^=])|{here}\.ObjectMeta\s*=[^=]"
+    return re.search(assigned, before) is not None
+
+
+def _after_refused_create(workspace: Workspace, write: Write, outer: Node) -> bool:
+    """Find a Create of the same object whose failure leads to this update."""
+    parts = syntax.selector(write.object)
+    if not parts:
+        return False
+    for call in syntax.nearby_calls(outer, write.call):
+        if call.end_byte > write.call.start_byte or syntax.callee(call)[1] != "Create":
+            continue
+        created = recognise(workspace, write.file, call)
+        if created is None or syntax.selector(created.object) != parts:
+            continue
+        for parent in syntax.ancestors(write.call):
+            if parent.type != "if_statement" or parent.start_byte < outer.start_byte:
+                continue
+            consequence = parent.child_by_field_name("consequence")
+            condition = text(parent.child_by_field_name("condition"))
+            if consequence is None or not syntax.inside(write.call, consequence):
+                continue
+            failing = "AlreadyExists(" in condition and "!" not in condition.split("AlreadyExists(")[0][-14:]
+            if (failing or re.search(r"\w*[eE]rr\w*\s*!=\s*nil", condition)) and (
+                (syntax.inside(call, parent) and not syntax.inside(call, consequence)) or _directly_before(call, parent)
+            ):
+                return not _read_between(write, outer, call, parts)
+    return False
+
+
+def _directly_before(call: Node, check: Node) -> bool:
+    previous = check.prev_named_sibling
+    return previous is not None and syntax.inside(call, previous)
+
+
+def _read_between(write: Write, outer: Node, created: Node, parts: list[str]) -> bool:
+    for call in syntax.nearby_calls(outer, write.call):
+        if created.end_byte <= call.start_byte < write.call.start_byte and syntax.callee(call)[1] == "Get":
+            args = syntax.arguments(call)
+            if len(args) >= 3 and syntax.selector(args[2]) == parts:
+                return True
+            statement = syntax.enclosing(call, "short_var_declaration", "assignment_statement")
+            if statement is not None and parts[0] in text(syntax.field(statement, "left")):
+                return True
+    return False
+
+
+def _literal(workspace: Workspace, write: Write, source: Provenance) -> Node | None:
+    """Return the literal that the written object is, when nothing else filled it."""
+    if source is not Provenance.BUILT or write.verb is not Verb.UPDATE:
+        return None
+    node = syntax.strip(write.object)
+    if node is not None and node.type == "composite_literal":
+        return node if _complete(node) else None
+    if node is None or node.type != "identifier":
+        return None
+    reaching = definitions(workspace, write.file, text(node), node)
+    if len(reaching) != 1 or reaching[0].how is not How.VALUE:
+        return None
+    value = syntax.strip(reaching[0].value)
+    if value is not None and value.type == "composite_literal":
+        return value if _complete(value) else None
+    if value is not None and value.type == "call_expression":
+        function = resolve_function(workspace, write.file, value)
+        body = function.body if function is not None else None
+        return value if body is not None and not _VERSION.search(text(body)) else None
+    return None
+
+
+def _complete(literal: Node) -> bool:
+    """Accept a literal that names its object and carries no version; an empty one is filled by somebody."""
+    source = text(literal)
+    copied = re.search(r"\bObjectMeta\s*:\s*(?!\w*\.?ObjectMeta\s*\{)", source)
+    return bool(_NAMED.search(source)) and not _VERSION.search(source) and not copied
+
+
+def _filled(outer: Node, use: Node, name: str) -> bool:
+    """Find a call that may have put a version in: decoding into the object, or a call that also gets the context."""
+    for call in syntax.nearby_calls(outer, use):
+        args = syntax.arguments(call)
+        if call.end_byte > use.start_byte or not any(syntax.root_identifier(arg) == name for arg in args):
+            continue
+        called = syntax.callee(call)[1]
+        if _FILLED.search(called) or re.search(r"(?i)\bctx\b|context", text(args[0])):
+            return True
+    return False

@@ -1,0 +1,61 @@
+"""Edits that make a write safe without changing what it means.
+
+Only two are safe enough to apply: a lock for a merge base whose write reports its error, and the resourceVersion of the
+object that was read for a body that sends that object back. Everything else is advice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from kontend.audit.finding import Edit, Finding
+from kontend.audit.site import ErrorUse, Lock, Site
+
+_LOCKABLE = {
+    "status-patch-without-lock",
+    "finalizer-patch-without-lock",
+    "owner-reference-patch-without-lock",
+    "list-merge-patch-without-lock",
+    "list-replaced-without-lock",
+    "status-read-modify-write-unguarded",
+    "spec-patch-without-lock",
+}
+_MERGE_FROM = re.compile(r"^(\w+)\.MergeFrom\((.*)\)$", re.DOTALL)
+_OWN_MERGE_FROM = re.compile(r"^((?:\w+\.)*merge_from)\((.*)\)$", re.DOTALL)
+
+
+def edits_for(finding: Finding, site: Site, sources: Mapping[str, bytes]) -> tuple[Edit, ...]:
+    """Return the edits that lock the write of a finding, or none where that is not safe."""
+    if finding.rule not in _LOCKABLE or site.lock not in (Lock.UNLOCKED, Lock.MIXED) or finding.path != site.path:
+        return ()
+    if site.error is not ErrorUse.RETURNED or any(fact.rule == "locked-base-reused" for fact in site.facts):
+        return ()  # a conflict that nobody sees would lose the write instead of the other writer's
+    start, end = site.base.span
+    path = site.base.path or site.path
+    source = sources.get(path)
+    if source is None or not end:
+        return ()
+    text = source[start:end].decode("utf-8", "replace")
+    if match := _MERGE_FROM.match(text):
+        alias, base = match.groups()
+        locked = f"{alias}.MergeFromWithOptions({base}, {alias}.MergeFromWithOptimisticLock{{}})"
+        return (Edit(path, start, end, locked),)
+    if site.language == "python" and (match := _OWN_MERGE_FROM.match(text)) and "lock=" not in match.group(2):
+        return (Edit(path, start, end, f"{match.group(1)}({match.group(2)}, lock=True)"),)
+    if site.language == "python" and site.base.snapshot and text.startswith("{") and "metadata" not in text:
+        version = f'{{"resourceVersion": {site.base.snapshot}["metadata"]["resourceVersion"]}}'
+        return (Edit(path, start, start + 1, '{"metadata": ' + version + ", "),)
+    return ()
+
+
+def apply_edits(source: bytes, edits: list[Edit]) -> bytes:
+    """Apply edits to a file, each place once.
+
+    >>> apply_edits(b"a b c", [Edit("x", 2, 3, "B"), Edit("x", 2, 3, "B")])
+    b'a B c'
+    """
+    done = source
+    for edit in sorted(set(edits), key=lambda edit: edit.start, reverse=True):
+        done = done[: edit.start] + edit.text.encode() + done[edit.end :]
+    return done

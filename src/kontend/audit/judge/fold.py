@@ -1,0 +1,72 @@
+"""One finding for one problem.
+
+A helper that patches without a lock is wrong once, at its own line, and not again at each of its callers. So findings
+at calls of a helper move to the helper's write and become places of that finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from kontend.audit.finding import Finding
+from kontend.audit.site import Location, Lock, Site
+
+_OF_THE_HELPER = {
+    "status-patch-without-lock",
+    "finalizer-patch-without-lock",
+    "owner-reference-patch-without-lock",
+    "spec-patch-without-lock",
+    "update-without-version",
+}
+
+
+def fold(findings: Iterable[Finding], sites: Iterable[Site]) -> list[Finding]:
+    """Fold findings at calls of helpers into the helper's write; drop repetitions of a rule on a line."""
+    by_place: dict[tuple[str, int], Site] = {}
+    calling: dict[tuple[str, int], Site] = {}
+    for site in sites:
+        (calling if site.via else by_place).setdefault((site.path, site.line), site)
+    kept: dict[tuple[str, int, str], Finding] = {}
+    patched: set[tuple[str, str, str, str]] = set()
+    moved: dict[tuple[str, int, str], list[Finding]] = {}
+    for finding in findings:
+        caller = calling.get((finding.path, finding.line))
+        if (
+            caller is not None
+            and finding.rule in _OF_THE_HELPER
+            and (caller.helper.path, caller.helper.line) in by_place
+        ):
+            moved.setdefault((caller.helper.path, caller.helper.line, finding.rule), []).append(finding)
+            continue
+        write = by_place.get((finding.path, finding.line))
+        if write is not None and write.lock is Lock.MERGED:  # a patch helper is called wherever a function ends
+            problem = (finding.path, finding.function, write.object, finding.rule)
+            if problem in patched:
+                continue
+            patched.add(problem)
+        kept.setdefault((finding.path, finding.line, finding.rule), finding)
+    for (path, line, rule), callers in moved.items():
+        places = tuple(Location(caller.path, caller.line, f"caller {caller.function}") for caller in callers)
+        own = kept.get((path, line, rule))
+        if own is None:
+            own = _at_helper(by_place[path, line], callers)
+        worst = max([own, *callers], key=lambda finding: finding.severity.rank)
+        said = own.message + f" {_called(callers)}"
+        kept[path, line, rule] = replace(
+            own, message=said, severity=worst.severity, related=(*own.related, *places[:50])
+        )
+    return list(kept.values())
+
+
+def _at_helper(site: Site, callers: list[Finding]) -> Finding:
+    first = callers[0]
+    return replace(
+        first, path=site.path, line=site.line, end_line=site.end_line, function=site.function, code=site.code, edits=()
+    )
+
+
+def _called(callers: list[Finding]) -> str:
+    shown = ", ".join(f"{caller.path}:{caller.line}" for caller in callers[:3])
+    more = f" and {len(callers) - 3} more" if len(callers) > 3 else ""
+    return f"Called from {shown}{more}."

@@ -1,0 +1,169 @@
+"""Verdicts about the lock: does the server refuse a writer whose read is stale?"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+
+from kontend.audit.finding import Confidence, Finding, Severity
+from kontend.audit.judge.making import base_text, call_text, field_text, list_text, make
+from kontend.audit.judge.writers import Writers
+from kontend.audit.settings.policy import Policy
+from kontend.audit.site import BaseOrigin, Lock, PatchType, Site, Target, Verb
+
+_MERGES = (PatchType.MERGE, PatchType.UNKNOWN, None)
+GO_FIX = "Use client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}) and let the conflict requeue."
+PYTHON_FIX = "Put the resourceVersion that was read into the body's metadata, and retry from a fresh read on 409."
+_REMOVED = (
+    " Entries are only taken away, from an object that is being deleted: the server refuses to add finalizers then, so "
+    "a stale list that would bring one back is refused and the next attempt reads again. Nothing is lost."
+)
+
+
+def fix_for(site: Site) -> str:
+    """Return the advice for an unlocked patch in the site's language."""
+    return GO_FIX if site.language == "go" else PYTHON_FIX
+
+
+def lock_verdict(site: Site, policy: Policy, writers: Writers) -> Finding | None:
+    """Judge whether a stale writer is refused."""
+    if site.lock is Lock.MERGED:
+        return _library_patch(site, policy)
+    if site.lock not in (Lock.UNLOCKED, Lock.MIXED):
+        return None
+    if site.via and site.language == "go" and site.base.origin is not BaseOrigin.HELPER:
+        return None  # the helper makes the patch and changes nothing: its own line is where to lock
+    if site.verb is Verb.CREATE_OR_UPDATE and site.patch_type is PatchType.MERGE:
+        return _status_patch(site, policy, writers) if site.status else _metadata_patch(site, policy)
+    if site.verb in (Verb.UPDATE, Verb.CREATE_OR_UPDATE):
+        return _update(site, policy)
+    if site.verb is not Verb.PATCH or (site.patch_type is PatchType.JSON and not site.status):
+        return None
+    if site.subresource == "status":
+        return _status_patch(site, policy, writers)
+    if site.status and len(site.targets) == 1:
+        return None
+    if site.patch_type not in _MERGES:
+        return None  # a strategic merge patch merges these lists by their keys
+    return _metadata_patch(site, policy)
+
+
+def _update(site: Site, policy: Policy) -> Finding | None:
+    rule = "status-read-modify-write-unguarded" if site.status else "update-without-version"
+    said = (
+        f"{call_text(site)} sends {site.object or 'an object'} with no resourceVersion: for kinds that allow it the "
+        "server checks nothing and replaces what is stored; custom resources are refused with 422."
+    )
+    return make(site, policy, rule, said, "Read the object and keep its resourceVersion, or use server-side apply.")
+
+
+def _library_patch(site: Site, policy: Policy) -> Finding | None:
+    """Judge a patch helper that locks conditions only: finalizers and owner references go in an unlocked patch."""
+    if not {Target.FINALIZERS, Target.OWNER_REFERENCES} & set(site.targets):
+        return None
+    return _metadata_patch(site, policy, said="the helper locks conditions only; its patch of metadata")
+
+
+def _status_patch(site: Site, policy: Policy, writers: Writers) -> Finding | None:
+    if any(fact.rule == "status-read-modify-write-unguarded" for fact in site.facts):
+        return None  # the stronger finding covers this site
+    owners = policy.owners.get(site.kind)
+    if owners and not any(fnmatch(site.path, pattern) for pattern in owners):
+        said = (
+            f"{call_text(site)} patches the status of {site.kind} without a lock; its declared owners are "
+            f"{', '.join(owners)}."
+        )
+        return make(site, policy, "status-of-another-controller", said, fix_for(site), severity=Severity.ERROR)
+    if site.patch_type is PatchType.JSON:
+        return None
+    partial = site.base.origin is BaseOrigin.BODY
+    if partial and any(fact.rule == "list-merge-patch-without-lock" for fact in site.facts):
+        return None  # the stronger finding covers this site
+    severity = policy.partial_body if partial else policy.severity("status-patch-without-lock")
+    if severity is None:
+        return None
+    return make(
+        site,
+        policy,
+        "status-patch-without-lock",
+        _known(site, writers, partial=partial),
+        fix_for(site),
+        severity=_weakened(site, policy, severity),
+        confidence=Confidence.MEDIUM if partial else None,
+        also=_also(site, writers),
+    )
+
+
+def _weakened(site: Site, policy: Policy, severity: Severity) -> Severity:
+    if severity is not Severity.ERROR or policy.name == "strict":
+        return severity
+    if site.comment:
+        return Severity.INFO  # the authors say in a comment that they mean it
+    if site.patch_type is PatchType.STRATEGIC:
+        return Severity.WARNING  # built-in kinds: lists are merged by key, scalars are still overwritten
+    if site.lock is Lock.MIXED and site.base.origin is BaseOrigin.HELPER:
+        return Severity.WARNING  # a helper that locks on request: the request cannot be seen here
+    return severity
+
+
+def _known(site: Site, writers: Writers, *, partial: bool) -> str:
+    """State what is known of an unlocked status write: its base, its fields, its other writers."""
+    lock = "unlocked on this path, though other callers lock" if site.lock is Lock.MIXED else "unlocked"
+    source = "" if partial else f" from {base_text(site)}"
+    fields = f"writes {field_text(site)}" if site.fields else "its fields are not in sight"
+    said = f"{call_text(site)}{source}: {lock}; {fields}; {writers.described(site)}."
+    if site.lists and site.patch_type is not PatchType.STRATEGIC:
+        said += f" {list_text(site)} replaced whole: an element that another writer added since the read is dropped."
+    elif not partial:
+        said += " Two reconciles that read the same version both succeed, and the later one wins."
+    if site.retry is not None and "onflict" in site.retry.wrapper:
+        said += f" The conflict retry at :{site.retry.line} never fires, because nothing is checked."
+    locking = writers.locking(site)
+    if locking:
+        first = locking[0]
+        said += f" {_count(len(locking), 'other writer')} of {site.kind} {'locks' if len(locking) == 1 else 'lock'}, "
+        said += f"for example at {first.path}:{first.line}."
+    if site.comment and not partial:
+        said += f' A comment says: "{site.comment}"'
+    return said
+
+
+def _also(site: Site, writers: Writers) -> tuple[str, ...]:
+    also = ["list-merge-patch-without-lock"] if site.lists else []
+    if site.retry is not None and "onflict" in site.retry.wrapper:
+        also.append("conflict-retry-unlocked-patch")
+    if writers.locking(site):
+        also.append("lock-used-by-some-writers")
+    if writers.others(site):
+        also.append("multi-writer-status-field")
+    if any(fact.rule == "status-of-another-controller" for fact in site.facts):
+        also.append("status-of-another-controller")
+    return tuple(also)
+
+
+def _metadata_patch(site: Site, policy: Policy, *, said: str = "") -> Finding | None:
+    for target, rule, noun in (
+        (Target.FINALIZERS, "finalizer-patch-without-lock", "metadata.finalizers"),
+        (Target.OWNER_REFERENCES, "owner-reference-patch-without-lock", "metadata.ownerReferences"),
+    ):
+        if target not in site.targets:
+            continue
+        if target is Target.OWNER_REFERENCES and site.verb is Verb.CREATE_OR_UPDATE:
+            continue  # CreateOrPatch reads first, and a reference that is there already is not sent
+        message = f"{call_text(site)}: {said}" if said else f"{call_text(site)} from {base_text(site)}"
+        message += f" replaces the whole list {noun}"
+        if target is Target.FINALIZERS and site.removal and site.deleting:
+            severity = policy.severity(rule)
+            quiet = Severity.INFO if severity is Severity.WARNING else severity
+            return make(site, policy, rule, message + "." + _REMOVED, fix_for(site), severity=quiet)
+        message += ": an entry that another controller added since the read is dropped."
+        return make(site, policy, rule, message, fix_for(site), also=("list-merge-patch-without-lock",))
+    if any(fact.rule in ("list-merge-patch-without-lock", "list-replaced-without-lock") for fact in site.facts):
+        return None
+    if site.comment or site.lock is Lock.MERGED:
+        return None
+    message = f"{call_text(site)} from {base_text(site)}: unlocked; writes {field_text(site)}."
+    return make(site, policy, "spec-patch-without-lock", message, fix_for(site))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,55 @@
+"""``kontend audit --confirm``: the explorer reproduces what the auditor found.
+
+The auditor reads code and never runs it. With ``--confirm`` the files with findings that define controllers on our
+runtime are imported and explored; a finding is confirmed when the write on its lines lost an update in some state.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from kontend.audit.finding import Finding
+from kontend.explore.artefact import save
+from kontend.explore.determinism import Nondeterminism
+from kontend.explore.outcome import Place
+from kontend.explore.scenario import BadScenario
+from kontend.explore.search import Search
+from kontend.explore.source import scenarios_in
+from kontend.kube.errors import ApiError
+from kontend.runtime.controller import BadController
+
+
+def confirm(findings: list[Finding], *, failures: Path = Path("failures")) -> list[Finding]:
+    """Mark the findings that the explorer can reproduce, each with the file that replays it."""
+    replays: dict[str, dict[Place, Path]] = {}
+    marked = []
+    for finding in findings:
+        if finding.path.endswith(".py"):
+            if finding.path not in replays:
+                replays[finding.path] = _explored(Path(finding.path), failures)
+            for (_, line), file in replays[finding.path].items():
+                if finding.line <= line <= max(finding.end_line, finding.line):
+                    finding = replace(finding, confirmed=str(file))
+                    break
+        marked.append(finding)
+    return marked
+
+
+def _explored(path: Path, failures: Path) -> dict[Place, Path]:
+    """The places in a file that can lose an update, and the counterexample for each."""
+    found: dict[Place, Path] = {}
+    if b"kontend" not in path.read_bytes():
+        return found
+    source = path.resolve()
+    try:
+        for name, scenario in scenarios_in(source).items():
+            search = Search(scenario)
+            search.run()
+            for place, violation in search.lost.items():
+                if Path(place[0]).resolve() == source:
+                    found[place] = save(failures, source, name, violation)
+    except (BadScenario, BadController, Nondeterminism, ApiError) as error:
+        sys.stderr.write(f"kontend audit: {path} was not explored: {error}\n")
+    return found
