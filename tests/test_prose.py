@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent / "src" / "kontend"
 #: Packages and modules whose prose has been reviewed.
-REVIEWED = ["__init__.py", "plans.py", "predicates.py", "testing.py", "pytest_plugin.py", "runtime"]
+REVIEWED = ["audit", "__init__.py", "plans.py", "predicates.py", "testing.py", "pytest_plugin.py", "runtime"]
 OPENINGS = ("What ", "Whatever ", "Whether ", "Who ", "Whoever ", "How ", "Which ", "Where ", "When ")
 
 

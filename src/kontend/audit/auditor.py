@@ -16,11 +16,11 @@ from kontend.audit.report import Report
 from kontend.audit.settings.baseline import read_baseline
 from kontend.audit.settings.config import Settings
 from kontend.audit.settings.policy import Policy
+from kontend.audit.settings.suppression import apply_suppressions, read_suppressions
 from kontend.audit.site import Location, Role, Site, resource_key
 from kontend.audit.sources.crds import status_subresources
 from kontend.audit.sources.files import Problem, Sources, read_sources
 from kontend.audit.sources.git import Revision
-from kontend.audit.sources.suppression import apply_suppressions, read_suppressions
 
 Progress = Callable[[str], None]
 

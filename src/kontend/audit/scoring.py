@@ -23,7 +23,7 @@ _LABEL = re.compile(r"\b(error|warning|clean)\b(?:\[([\w-]+)\])?")
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a reviewer says about a line."""
+    """A reviewer's verdict about a line."""
 
     path: str
     line: int
@@ -33,7 +33,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How an audit did against labels, for one severity."""
+    """The result of an audit against labels, for one severity."""
 
     found: tuple[Label, ...]
     missed: tuple[Label, ...]

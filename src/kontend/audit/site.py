@@ -14,7 +14,7 @@ from enum import StrEnum
 
 
 class Verb(StrEnum):
-    """How the object is written."""
+    """The verb of a write."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -46,7 +46,7 @@ class Target(StrEnum):
 
 
 class Lock(StrEnum):
-    """What makes the server refuse the write when somebody else wrote in between."""
+    """The check that makes the server refuse a write when another one came in between."""
 
     LOCKED = "locked"  # a resourceVersion (or a JSON patch `test`) travels with the patch
     UNLOCKED = "unlocked"  # nothing is checked: the last writer wins
@@ -59,7 +59,7 @@ class Lock(StrEnum):
 
 
 class BaseOrigin(StrEnum):
-    """Where the base of a patch is made."""
+    """The place where the base of a patch is made."""
 
     INLINE = "inline"
     LOCAL = "local"
@@ -74,7 +74,7 @@ class BaseOrigin(StrEnum):
 
 
 class Provenance(StrEnum):
-    """Where the written object came from."""
+    """The source of the written object."""
 
     CACHED_GET = "cached get"
     LIVE_GET = "live get"
@@ -88,7 +88,7 @@ class Provenance(StrEnum):
 
 
 class ErrorUse(StrEnum):
-    """What becomes of the error of the write."""
+    """The fate of the error of a write."""
 
     RETURNED = "returned"
     LOGGED = "logged"
@@ -97,7 +97,7 @@ class ErrorUse(StrEnum):
 
 
 class Role(StrEnum):
-    """What kind of file the site is in."""
+    """The kind of file that a site is in."""
 
     PRODUCTION = "production"
     TEST = "test"

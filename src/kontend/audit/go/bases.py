@@ -36,8 +36,8 @@ _PATCH_TYPES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """One place a patch can come from."""
+class PatchSource:
+    """A place that a patch can come from."""
 
     lock: Lock
     patch_type: PatchType
@@ -55,11 +55,11 @@ class Made:
 
     @property
     def line(self) -> int:
-        """Where it is made."""
+        """The line of the constructor."""
         return line(self.node)
 
 
-def resolve(workspace: Workspace, file: GoFile, node: Node, *, hops: int = 0, depth: int = 0) -> list[Made]:
+def resolve(workspace: Workspace, file: GoFile, node: Node, *, hops: int = 0, depth: int = 0) -> list[PatchSource]:
     """Return every place the patch in `node` can have been made."""
     stripped = syntax.strip(node)
     if stripped is None or depth > 12:
@@ -67,7 +67,7 @@ def resolve(workspace: Workspace, file: GoFile, node: Node, *, hops: int = 0, de
     if stripped.type in ("call_expression", "type_conversion_expression"):
         return _from_call(workspace, file, stripped, hops, depth)
     if stripped.type == "identifier":
-        found: list[Made] = []
+        found: list[PatchSource] = []
         reaching = definitions(workspace, file, text(stripped), stripped)
         for definition in reaching:
             found += _from_definition(workspace, definition, stripped, len(reaching) > 1, hops, depth)
@@ -75,13 +75,13 @@ def resolve(workspace: Workspace, file: GoFile, node: Node, *, hops: int = 0, de
     if stripped.type == "selector_expression":
         return _from_selector(workspace, file, stripped, hops, depth)
     if stripped.type == "composite_literal":  # a hand-made client.Patch
-        return [Made(Lock.UNKNOWN, PatchType.UNKNOWN, BaseOrigin.INLINE, file, stripped, hops=hops)]
+        return [PatchSource(Lock.UNKNOWN, PatchType.UNKNOWN, BaseOrigin.INLINE, file, stripped, hops=hops)]
     return []
 
 
 def _from_definition(
     workspace: Workspace, definition: Definition, use: Node, several: bool, hops: int, depth: int
-) -> list[Made]:
+) -> list[PatchSource]:
     if definition.how is How.PARAMETER:
         return _from_callers(workspace, definition, text(use), hops, depth)
     if definition.value is None:
@@ -95,7 +95,7 @@ def _from_definition(
     return [replace(each, origin=origin) if each.origin is BaseOrigin.INLINE else each for each in made]
 
 
-def _from_callers(workspace: Workspace, definition: Definition, name: str, hops: int, depth: int) -> list[Made]:
+def _from_callers(workspace: Workspace, definition: Definition, name: str, hops: int, depth: int) -> list[PatchSource]:
     if hops >= _HOPS:
         return []
     if definition.node.type == "func_literal":
@@ -104,7 +104,7 @@ def _from_callers(workspace: Workspace, definition: Definition, name: str, hops:
     position = function.parameter_index(name) if function is not None else None
     if function is None or position is None:
         return []
-    found: list[Made] = []
+    found: list[PatchSource] = []
     for file, call in callers(workspace, function):
         args = syntax.arguments(call)
         if position >= len(args):
@@ -114,7 +114,9 @@ def _from_callers(workspace: Workspace, definition: Definition, name: str, hops:
     return found
 
 
-def _from_literal_calls(workspace: Workspace, definition: Definition, name: str, hops: int, depth: int) -> list[Made]:
+def _from_literal_calls(
+    workspace: Workspace, definition: Definition, name: str, hops: int, depth: int
+) -> list[PatchSource]:
     """A function literal kept in a variable is called by that name in the function around it."""
     literal = definition.node
     statement = syntax.enclosing(literal, "short_var_declaration", "assignment_statement", "var_spec")
@@ -123,7 +125,7 @@ def _from_literal_calls(workspace: Workspace, definition: Definition, name: str,
         return []
     holder = next(iter(text(syntax.field(statement, "left") or syntax.field(statement, "name")).split(",")), "")
     names = [each for each, _ in _literal_parameters(literal)]
-    found: list[Made] = []
+    found: list[PatchSource] = []
     for call in syntax.nearby_calls(outer, literal):
         operand, called = syntax.callee(call)
         args = syntax.arguments(call)
@@ -139,14 +141,14 @@ def _literal_parameters(literal: Node) -> list[tuple[str, Node]]:
     return parameters(literal)
 
 
-def _from_selector(workspace: Workspace, file: GoFile, node: Node, hops: int, depth: int) -> list[Made]:
+def _from_selector(workspace: Workspace, file: GoFile, node: Node, hops: int, depth: int) -> list[PatchSource]:
     operand, name = syntax.field(node, "operand"), text(syntax.field(node, "field"))
     if name == "Apply" and operand is not None and text(operand) in file.imports:
-        return [Made(Lock.OWNED, PatchType.APPLY, BaseOrigin.INLINE, file, node, hops=hops)]
+        return [PatchSource(Lock.OWNED, PatchType.APPLY, BaseOrigin.INLINE, file, node, hops=hops)]
     if name == "Merge" and operand is not None and text(operand) in file.imports:
         # `client.Merge` sends the object as it is, with the resourceVersion it was read at
-        return [Made(Lock.LOCKED, PatchType.MERGE, BaseOrigin.INLINE, file, node, hops=hops)]
-    found: list[Made] = []
+        return [PatchSource(Lock.LOCKED, PatchType.MERGE, BaseOrigin.INLINE, file, node, hops=hops)]
+    found: list[PatchSource] = []
     for each in workspace.package(file.directory).files:
         if name.encode() not in each.source or b"MergeFrom" not in each.source:
             continue
@@ -169,21 +171,21 @@ def _field_values(file: GoFile, name: str) -> list[Node]:
     return found
 
 
-def _from_call(workspace: Workspace, file: GoFile, call: Node, hops: int, depth: int) -> list[Made]:
+def _from_call(workspace: Workspace, file: GoFile, call: Node, hops: int, depth: int) -> list[PatchSource]:
     _, name = syntax.callee(call)
     args = syntax.arguments(call)
     if name in ("MergeFrom", "MergeFromWithOptions", "StrategicMergeFrom") and args:
         kind = PatchType.STRATEGIC if name.startswith("Strategic") else PatchType.MERGE
         lock = _options_lock(workspace, file, args[1:], depth)
-        return [Made(lock, kind, BaseOrigin.INLINE, file, call, args[0], hops=hops)]
+        return [PatchSource(lock, kind, BaseOrigin.INLINE, file, call, args[0], hops=hops)]
     if name in ("RawPatch", "ConstantPatch") and len(args) == 2:
         return [from_data(workspace, file, args[1], patch_type(text(args[0])), call, hops)]
     if name == "MergeFromWithOptimisticLock" and args:
-        return [Made(Lock.LOCKED, PatchType.MERGE, BaseOrigin.INLINE, file, call, args[0], hops=hops)]
+        return [PatchSource(Lock.LOCKED, PatchType.MERGE, BaseOrigin.INLINE, file, call, args[0], hops=hops)]
     function = resolve_function(workspace, file, call)
     if function is None or function.body is None or hops >= _HOPS:
         return []
-    found: list[Made] = []
+    found: list[PatchSource] = []
     for statement in syntax.captures(function.body, "(return_statement) @r", "r"):
         if syntax.enclosing(statement, "func_literal", "function_declaration", "method_declaration") != function.node:
             continue
@@ -195,7 +197,7 @@ def _from_call(workspace: Workspace, file: GoFile, call: Node, hops: int, depth:
 
 
 def _options_lock(workspace: Workspace, file: GoFile, options: list[Node], depth: int) -> Lock:
-    """Whether the options of a base ask for the lock, following variables that hold them."""
+    """Decide whether the options of a base ask for the lock, following variables that hold them."""
     unknown = False
     for option in options:
         if _LOCK_WORD in text(option):
@@ -235,19 +237,19 @@ def patch_type(source: str) -> PatchType:
     return next((kind for word, kind in _PATCH_TYPES if word in source), PatchType.UNKNOWN)
 
 
-def from_data(workspace: Workspace, file: GoFile, data: Node, kind: PatchType, node: Node, hops: int) -> Made:
+def from_data(workspace: Workspace, file: GoFile, data: Node, kind: PatchType, node: Node, hops: int) -> PatchSource:
     """Judge raw patch bytes by how the function builds them: a diff has a base, a literal body has none."""
     if kind is PatchType.APPLY:
-        return Made(Lock.OWNED, kind, BaseOrigin.INLINE, file, node, hops=hops)
+        return PatchSource(Lock.OWNED, kind, BaseOrigin.INLINE, file, node, hops=hops)
     source, snapshot = _how_built(workspace, file, data, 0)
     if not source:
-        return Made(Lock.UNKNOWN, kind, BaseOrigin.INLINE, file, node, None, data, hops)
+        return PatchSource(Lock.UNKNOWN, kind, BaseOrigin.INLINE, file, node, None, data, hops)
     origin = BaseOrigin.INLINE if _DIFFED.search(source) else BaseOrigin.BODY
     if kind is PatchType.JSON:
         lock = Lock.LOCKED if _TEST_OP.search(source) or "/metadata/resourceVersion" in source else Lock.UNLOCKED
     else:
         lock = Lock.LOCKED if _LOCK_WORD in source or _VERSION_WORD.search(source) else Lock.UNLOCKED
-    return Made(lock, kind, origin, file, node, snapshot, data, hops)
+    return PatchSource(lock, kind, origin, file, node, snapshot, data, hops)
 
 
 def _how_built(workspace: Workspace, file: GoFile, node: Node, depth: int) -> tuple[str, Node | None]:
@@ -279,7 +281,7 @@ def _how_built(workspace: Workspace, file: GoFile, node: Node, depth: int) -> tu
     return source, snapshot
 
 
-def together(made: list[Made]) -> Lock:
+def together(made: list[PatchSource]) -> Lock:
     """Put the locks of several possible bases together."""
     locks = {each.lock for each in made}
     if not locks:

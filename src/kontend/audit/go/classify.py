@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kontend.audit.go.bases import Made, from_data, patch_type, resolve, together
+from kontend.audit.go.bases import PatchSource, from_data, patch_type, resolve, together
 from kontend.audit.go.error_handling import error_use
 from kontend.audit.go.hazards import hazards
 from kontend.audit.go.mutations import Mutation, mutations
@@ -35,7 +35,7 @@ class Classified:
 
     site: Site
     write: Write
-    made: tuple[Made, ...]
+    made: tuple[PatchSource, ...]
     changed: tuple[Mutation, ...]
 
 
@@ -115,7 +115,7 @@ def _owner_reference(workspace: Workspace, write: Write, changed: list[Mutation]
     return None
 
 
-def _made(workspace: Workspace, write: Write) -> list[Made]:
+def _made(workspace: Workspace, write: Write) -> list[PatchSource]:
     """Return where the patch is made; client-go is handed raw bytes and their type."""
     if write.patch is None:
         return []
@@ -124,7 +124,9 @@ def _made(workspace: Workspace, write: Write) -> list[Made]:
     return resolve(workspace, write.file, write.patch)
 
 
-def _lock(workspace: Workspace, write: Write, made: list[Made], source: Provenance) -> tuple[Lock, PatchType | None]:
+def _lock(
+    workspace: Workspace, write: Write, made: list[PatchSource], source: Provenance
+) -> tuple[Lock, PatchType | None]:
     if write.dialect is Dialect.LIBRARY:
         return Lock.MERGED, PatchType.MERGE
     if write.verb is Verb.PATCH:
@@ -144,7 +146,7 @@ def _lock(workspace: Workspace, write: Write, made: list[Made], source: Provenan
     return Lock.NONE, None
 
 
-def window_start(workspace: Workspace, write: Write, made: list[Made]) -> int:
+def window_start(workspace: Workspace, write: Write, made: list[PatchSource]) -> int:
     """Return the byte from which changes of the object count: after its snapshot, or after the write before this
     one."""
     outer = outermost_function(write.call)
@@ -176,7 +178,7 @@ def window_start(workspace: Workspace, write: Write, made: list[Made]) -> int:
     return start
 
 
-def _changed(workspace: Workspace, write: Write, made: list[Made]) -> list[Mutation]:
+def _changed(workspace: Workspace, write: Write, made: list[PatchSource]) -> list[Mutation]:
     outer = outermost_function(write.call)
     name = syntax.root_identifier(write.object)
     if outer is None or not name:
@@ -231,7 +233,7 @@ def _targets(write: Write, verb: Verb, changed: list[Mutation]) -> tuple[Target,
     return tuple(each for each in Target if each in parts)
 
 
-def _base(file: GoFile, made: list[Made], lock: Lock) -> Base:
+def _base(file: GoFile, made: list[PatchSource], lock: Lock) -> Base:
     if lock is Lock.MERGED:
         return Base(BaseOrigin.LIBRARY)
     if not made:
@@ -256,7 +258,7 @@ def _kind_in_chain(write: Write) -> str:
     return match.group(1) if match else ""
 
 
-def _comment(write: Write, made: list[Made]) -> str:
+def _comment(write: Write, made: list[PatchSource]) -> str:
     """Return the comment above the write or its base, when it says that the choice is meant."""
     lines = write.file.source.split(b"\n")
     for start in [line(write.call), *(each.line for each in made if each.file is write.file)]:

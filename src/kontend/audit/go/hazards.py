@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from kontend.audit.go.bases import Made
+from kontend.audit.go.bases import PatchSource
 from kontend.audit.go.error_handling import error_path
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.order import order_facts
@@ -26,7 +26,7 @@ _INDEXED = re.compile(r"/\d+(?=[\"'/`]|$)|/%d|/-\b|strconv\.Itoa")
 
 
 def hazards(
-    workspace: Workspace, write: Write, made: list[Made], changed: list[Mutation], source: Provenance, lock: Lock
+    workspace: Workspace, write: Write, made: list[PatchSource], changed: list[Mutation], source: Provenance, lock: Lock
 ) -> list[Fact]:
     """Return the facts about a write."""
     facts: list[Fact] = []
@@ -70,7 +70,7 @@ def _error_facts(write: Write) -> list[Fact]:
     return facts
 
 
-def _snapshot_position(workspace: Workspace, write: Write, made: Made, outer: Node) -> tuple[int, str] | None:
+def _snapshot_position(workspace: Workspace, write: Write, made: PatchSource, outer: Node) -> tuple[int, str] | None:
     """Return where the snapshot behind a base was taken in this function, and of which variable."""
     if made.file is not write.file or not syntax.inside(made.node, outer) or made.snapshot is None:
         return None
@@ -90,7 +90,7 @@ def _copied(node: Node) -> Node | None:
     return syntax.callee(stripped)[0] if stripped is not None and stripped.type == "call_expression" else stripped
 
 
-def _late_base(workspace: Workspace, write: Write, made: list[Made], changed: list[Mutation]) -> list[Fact]:
+def _late_base(workspace: Workspace, write: Write, made: list[PatchSource], changed: list[Mutation]) -> list[Fact]:
     """A base taken after the change: the diff does not contain it, so the change is never sent."""
     outer = outermost_function(write.call)
     name = syntax.root_identifier(write.object)
@@ -129,14 +129,14 @@ def _late_base(workspace: Workspace, write: Write, made: list[Made], changed: li
     ]
 
 
-def _restored(workspace: Workspace, write: Write, made: Made, outer: Node) -> bool:
+def _restored(workspace: Workspace, write: Write, made: PatchSource, outer: Node) -> bool:
     """Recognise `base := obj.DeepCopy(); base.Status = *old`: the old part is put back, so the diff has the change."""
     snapshot = syntax.root_identifier(made.snapshot)
     return bool(snapshot) and bool(mutations(workspace, write.file, outer, snapshot, before=write.call.start_byte))
 
 
-def _copied_between(write: Write, made: Made, name: str) -> bool:
-    """Whether the variable is pointed at a copy after the base was made: `base := MergeFrom(obj); obj =
+def _copied_between(write: Write, made: PatchSource, name: str) -> bool:
+    """Recognise a variable pointed at a copy after the base was made: `base := MergeFrom(obj); obj =
     obj.DeepCopy()`."""
     outer = outermost_function(write.call)
     if outer is None:
@@ -164,7 +164,7 @@ def _rebuilt_list(write: Write, changed: list[Mutation]) -> list[Fact]:
 
 
 def _passed_on(write: Write, outer: Node, name: str, after: int) -> bool:
-    """Whether the object is handed to other code between its snapshot and the write, which may well change it."""
+    """Decide whether the object is handed to other code between its snapshot and the write, which may change it."""
     for call in syntax.nearby_calls(outer, write.call):
         if not after < call.start_byte < write.call.start_byte or syntax.inside(write.call, call):
             continue
@@ -194,7 +194,7 @@ def _last_sync(workspace: Workspace, write: Write, outer: Node, name: str, befor
     return last
 
 
-def _reused_base(workspace: Workspace, write: Write, made: list[Made]) -> list[Fact]:
+def _reused_base(workspace: Workspace, write: Write, made: list[PatchSource]) -> list[Fact]:
     """A locked base used after another write of the same object: the server answers 409 to the controller's own
     write."""
     outer = outermost_function(write.call)
@@ -233,7 +233,7 @@ def _reused_base(workspace: Workspace, write: Write, made: list[Made]) -> list[F
 
 
 def writes_parameter(workspace: Workspace, function: GoFunction, position: int, depth: int = 0) -> bool:
-    """Whether a function certainly tries to write the object in a parameter, itself or one call down."""
+    """Decide whether a function tries to write the object in a parameter, itself or one call down."""
     if function.body is None or position >= len(function.parameters):
         return False
     name = function.parameters[position][0]
@@ -256,7 +256,7 @@ def writes_parameter(workspace: Workspace, function: GoFunction, position: int, 
     return False
 
 
-def _indexed_json_patch(workspace: Workspace, write: Write, made: list[Made], lock: Lock) -> list[Fact]:
+def _indexed_json_patch(workspace: Workspace, write: Write, made: list[PatchSource], lock: Lock) -> list[Fact]:
     """A JSON patch that removes or replaces a list element by its index, with no `test` operation in front of it."""
     data = write.patch if not made else made[0].data
     kind_text = text(write.options[0]) if write.options and not made else (made[0].text if made else "")

@@ -146,7 +146,7 @@ def _built_from_read(workspace: Workspace, file: GoFile, literal: Node, target: 
 
 
 def _object_outside(workspace: Workspace, file: GoFile, literal: Node, target: Node | None) -> bool:
-    """Whether the object that is written comes from outside the closure, so that repeats send the same version."""
+    """Decide whether the object comes from outside the closure, so that repeats send the same version."""
     stripped = syntax.strip(target)
     name = syntax.root_identifier(stripped)
     if stripped is None or not name:

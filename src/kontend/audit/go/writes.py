@@ -1,4 +1,4 @@
-"""Which calls write to the Kubernetes API, and which only look like it.
+"""Calls that write to the Kubernetes API, told from those that only look like it.
 
 Three dialects are known: controller-runtime's client (`r.Update(ctx, obj)`, `r.Status().Patch(ctx, obj, patch)`),
 client-go's typed and dynamic clients (`clients.AppsV1().Deployments(ns).UpdateStatus(ctx, obj,
@@ -194,7 +194,7 @@ _PATCHERS = re.compile(r"(cluster-api/util|fluxcd/pkg/runtime|/runtime|/util)/(\
 
 
 def library_patcher(workspace: Workspace, file: GoFile, receiver: Node | None, name: str) -> bool:
-    """Whether the receiver is Cluster API's patch helper or Flux's serial patcher, which merge conditions and lock
+    """Recognise Cluster API's patch helper and Flux's serial patcher, which merge conditions and lock
     them."""
     if name != "Patch" or receiver is None:
         return False
@@ -214,7 +214,7 @@ def library_patcher(workspace: Workspace, file: GoFile, receiver: Node | None, n
 
 
 def _own_method(workspace: Workspace, file: GoFile, receiver: Node | None, name: str) -> bool:
-    """Whether the receiver's type declares the method itself, so that the embedded client is not what is called."""
+    """Decide whether the receiver's type declares the method itself, so that no embedded client is called."""
     kind = type_of(workspace, file, receiver)
     directory = workspace.directory_of(kind.package, file.directory) if kind is not None else None
     if kind is None or directory is None:
@@ -232,7 +232,7 @@ def _applies(workspace: Workspace, file: GoFile, receiver: Node | None, argument
 
 
 def is_client(workspace: Workspace, file: GoFile, receiver: Node | None, args: list[Node]) -> bool:
-    """Whether the receiver of `Update(ctx, obj)` is an API client."""
+    """Decide whether the receiver of `Update(ctx, obj)` is an API client."""
     if receiver is None or not _looks_like_context(workspace, file, args[0]):
         return False
     kind = type_of(workspace, file, receiver)
@@ -252,7 +252,7 @@ def is_client(workspace: Workspace, file: GoFile, receiver: Node | None, args: l
 
 
 def is_client_type(workspace: Workspace, file: GoFile, kind: GoType, depth: int = 0) -> bool | None:
-    """Whether a type is a writing client; None when its package cannot be seen."""
+    """Decide whether a type is a writing client; None when its package cannot be seen."""
     if kind.package == CONTROLLER_CLIENT or kind.package.endswith("controller-runtime/pkg/client"):
         return kind.name in _WRITERS
     struct = workspace.type(kind, file.directory)

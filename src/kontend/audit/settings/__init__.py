@@ -1,1 +1,1 @@
-"""Settings: configuration files, policies and baselines."""
+"""Settings: configuration files, policies, baselines and suppression comments."""

@@ -1,1 +1,1 @@
-"""Inputs of an audit: files, earlier revisions, CRDs, and suppression comments."""
+"""Inputs of an audit: files, earlier revisions, and CRDs."""

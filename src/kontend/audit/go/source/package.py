@@ -54,7 +54,7 @@ class GoFunction:
 
     @property
     def exported(self) -> bool:
-        """Whether other packages can call it."""
+        """Other packages can call it."""
         return self.name[:1].isupper()
 
     @property

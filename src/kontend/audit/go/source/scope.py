@@ -34,7 +34,7 @@ _FUNCTIONS = ("func_literal", "function_declaration", "method_declaration")
 
 
 class How(Enum):
-    """How a definition gives its name a value."""
+    """The way a definition gives its name a value."""
 
     VALUE = "value"
     RANGE = "range"
@@ -85,7 +85,7 @@ def runs_in(node: Node) -> Node:
 
 
 def may_reach(earlier: Node, later: Node) -> bool:
-    """Whether control can flow from one node to a later one: no block between them leaves the function first."""
+    """Decide whether control can flow from one node to a later one: no block between them leaves the function."""
     if earlier.end_byte > later.start_byte:
         return False
     for parent in syntax.ancestors(earlier):

@@ -111,7 +111,7 @@ def enclosing(node: Node, *types: str) -> Node | None:
 
 
 def inside(node: Node, outer: Node) -> bool:
-    """Whether `node` lies within `outer`."""
+    """Decide whether `node` lies within `outer`."""
     return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 

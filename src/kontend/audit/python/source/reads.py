@@ -1,4 +1,4 @@
-"""What came from the server: whether an expression holds an object, a status or a list that was read.
+"""Values that came from the server: objects, statuses and lists that were read.
 
 A value that was read is as old as the read. Sent back whole it undoes whatever was written since, so this question
 decides between a body that names its own fields and one that puts old ones back.
@@ -20,8 +20,8 @@ _API_READ = re.compile(
 
 
 def is_read_status(module: Module, value: ast.AST, use: ast.AST) -> bool:
-    """Whether a value is a status that was read: `obj["status"]`, `obj.get("status", {})`, a name bound to one of
-    these."""
+    """Decide whether a value is a status that was read: `obj["status"]`, `obj.get("status", {})`, a name bound to
+    one of these."""
     inner = unwrapped(value)
     if isinstance(inner, ast.Subscript) and constant(inner.slice) == "status":
         return is_read(module, inner.value, use)
@@ -44,7 +44,7 @@ def is_read_status(module: Module, value: ast.AST, use: ast.AST) -> bool:
 
 
 def is_read(module: Module, node: ast.AST, use: ast.AST, depth: int = 0) -> bool:
-    """Whether an expression holds something that came from the server."""
+    """Decide whether an expression holds something that came from the server."""
     inner = unwrapped(node)
     if depth > 5 or inner is None:
         return False

@@ -30,7 +30,7 @@ class Suppression:
     reason: str
 
     def matches(self, finding: Finding) -> bool:
-        """Whether a finding is covered; a comment inside a call that spans lines covers it too."""
+        """Decide whether a finding is covered; a comment inside a call that spans lines covers it too."""
         if finding.path != self.path or not (
             finding.line == self.covers or finding.line <= self.line <= finding.end_line
         ):
