@@ -1,4 +1,4 @@
-"""An App is brought to a new image in three steps that survive any crash: announce it, roll it out, see it run.
+"""Brings an App to a new image in three steps that survive any crash: announce it, roll it out, observe it.
 
 kontend run examples/rollout_operator.py
 """
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kontend import AlreadyExists, Api, Controller, NotFound, Request, Result, StatusScope, sync_child
-from kontend.plans import Plan, Task, execute
-from kontend.runtime.plans.tasks import Run, TaskStatus
+from kontend.plans import Plan, Run, Task, TaskStatus, execute
 
 
 def deployment(name: str, image: str) -> dict[str, Any]:
@@ -25,7 +24,7 @@ def deployment(name: str, image: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Announce(Task):
-    """A side effect that must happen once for each rollout: the id of the task makes it so."""
+    """Announces the rollout, once: the id of the task makes the command idempotent."""
 
     image: str
 
@@ -38,7 +37,7 @@ class Announce(Task):
 
 @dataclass(frozen=True)
 class RollOut(Task):
-    """The tracked child gets the image, and the task waits until the child's own controller has seen that."""
+    """Applies the image to the tracked child, and waits until the child's own controller has observed it."""
 
     image: str
 
@@ -54,7 +53,7 @@ class RollOut(Task):
 
 @dataclass(frozen=True)
 class Observe(Task):
-    """What is written to the status here is stored in the same patch as the end of the task."""
+    """Records the image. Changes of the status are stored in the same patch as the end of the task."""
 
     image: str
 

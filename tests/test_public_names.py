@@ -108,6 +108,14 @@ def test_every_import_in_the_docs_is_of_a_public_name() -> None:
     assert count > 10
 
 
+@pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.py")), ids=lambda file: file.name)
+def test_the_examples_import_public_names_only(file: Path) -> None:
+    for statement in ast.walk(ast.parse(file.read_text())):
+        if isinstance(statement, ast.ImportFrom) and (statement.module or "").split(".")[0] == "kontend":
+            assert statement.module in PUBLIC
+            assert {alias.name for alias in statement.names} <= set(import_module(statement.module).__all__)
+
+
 def test_every_class_and_function_that_the_docs_name_is_public() -> None:
     """Names in code spans, and names that code blocks use, if the source defines a class or function of that name."""
     public = {name for module in PUBLIC for name in import_module(module).__all__}

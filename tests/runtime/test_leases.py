@@ -24,15 +24,21 @@ class World:
         self.cluster = Cluster()
         self.now = 0.0
         self.down = False
+        #: Seconds that a request is under way before the server carries it out, and the response after that.
+        self.there = self.back = 0.0
 
     def elector(self, identity: str) -> Elector:
         world = self
 
         class Line(InProcess):
             async def call(self, call: Call) -> Any:
+                world.now += world.there
                 if world.down:
                     raise ServiceUnavailable("down")
-                return self.answer(call)
+                try:
+                    return self.answer(call)
+                finally:
+                    world.now += world.back
 
         return Elector(Line(self.cluster), LeaderElection("lead"), identity, clock=lambda: self.now, sleep=self.sleep)
 
@@ -89,7 +95,26 @@ def test_the_old_leader_stops_before_the_next_may_begin() -> None:
     assert not a.leads  # and nobody else can lead before 15
 
 
-def test_somebody_who_has_just_come_does_not_trust_the_times_in_the_lease() -> None:
+@pytest.mark.parametrize(("there", "back"), [(0.0, 2.0), (2.0, 0.0), (1.5, 0.5)])
+def test_the_lease_is_valid_from_before_the_request_and_not_from_its_response(there: float, back: float) -> None:
+    """Another process may have seen the renewal as soon as the server had it, while the response was under way."""
+    world = World()
+    a = world.elector("a")
+    world.there, world.back = there, back
+    world.attempt(a)  # two requests, four seconds
+    assert world.now == 4
+    world.now = 9.9
+    assert a.leads
+    world.now = 10
+    assert not a.leads
+    assert world.attempt(a)  # from 10 on
+    world.now = 19.9
+    assert a.leads
+    world.now = 20
+    assert not a.leads
+
+
+def test_a_newcomer_does_not_trust_the_times_in_the_lease() -> None:
     world = World()
     a = world.elector("a")
     world.attempt(a)
