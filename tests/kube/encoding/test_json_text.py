@@ -259,3 +259,33 @@ def test_canonical_text_reads_back_and_stays_the_same(value: Any) -> None:
     text = canonical(value)
     assert parse_json(text)[0] == value
     assert canonical(parse_json(text)[0]) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'x: &a "' + "z" * 500_000 + '"\ny: [' + ",".join(["*a"] * 2000) + "]",
+        "a0: &a0 [1,2,3,4,5,6,7,8,9]\n"
+        + "\n".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)),
+        "m: &m {" + ", ".join(f"k{n}: 1" for n in range(500)) + "}\nl: [" + ",".join(["{<<: *m}"] * 50_000) + "]",
+    ],
+)
+def test_aliases_that_blow_up_a_document_are_refused(text: str) -> None:
+    """Before the memory is full."""
+    with pytest.raises(MalformedYAML) as refused:
+        parse_yaml(text.encode())
+    assert str(refused.value) == "yaml: document contains excessive aliasing"
+
+
+def test_aliases_may_be_used_as_people_use_them() -> None:
+    """Also many of them, and documents with many nodes and none of them."""
+    base = "base: &base {a: 1, b: [1, 2]}\nuses:\n"
+    value, _ = parse_yaml((base + "- *base\n" * 90 + "- {<<: *base, c: 2}\n").encode())
+    assert value["uses"] == [{"a": 1, "b": [1, 2]}] * 90 + [{"a": 1, "b": [1, 2], "c": 2}]
+    assert len(parse_yaml(b"[" + b"1," * 50_000 + b"1]")[0]) == 50_001
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "-" + "9" * 5000, "0x" + "f" * 5000, "0b" + "1" * 5000, "0" + "7" * 5000])
+def test_an_integer_that_no_float_can_hold_is_text(text: str) -> None:
+    """As the server's YAML library reads it."""
+    assert parse_yaml(text.encode())[0] == text

@@ -21,7 +21,13 @@ from kontend.kube.field_errors import go_float, go_quote
 _PLAIN: Final = "!plain"
 _MERGE: Final = "<<"
 _TAG: Final = "tag:yaml.org,2002:"
-_MAX_NODES: Final = 1_000_000
+#: The most bytes that aliases may add to a document. The server has no such limit.
+_MAX_ALIASED: Final = 8 << 20
+_NODE_SIZE: Final = 8
+#: More digits than any 64-bit integer has in base 2.
+_LONGEST_INTEGER: Final = 80
+#: The server's limits: the share of nodes that may come from aliases falls from 0.99 to 0.1 as a document grows.
+_RATIO_LOW, _RATIO_HIGH = 400_000, 4_000_000
 _ALIAS: Final = re.compile(r"\*([0-9A-Za-z_-]+)")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _INTEGER: Final = re.compile(
@@ -122,15 +128,38 @@ def _place(error: yaml.MarkedYAMLError) -> str:
 class _Reader:
     def __init__(self) -> None:
         self.duplicates: list[str] = []
-        self.count = 0
         self.open: set[int] = set()
+        self.seen: set[int] = set()
+        self.count = 0
+        self.aliased = 0
+        self.aliased_bytes = 0
+        self.alias_depth = 0
 
     def value(self, node: Any, depth: int) -> Any:
         if node is None:
             return None
+        again = id(node) in self.seen
+        self.seen.add(id(node))
+        self.alias_depth += again
+        self.measure(node)
+        value = self.plain_value(node, depth)
+        self.alias_depth -= again
+        return value
+
+    def measure(self, node: Any) -> None:
+        """Count a node, and refuse a document that aliases blow up."""
         self.count += 1
-        if self.count > _MAX_NODES:
+        if not self.alias_depth:
+            return
+        self.aliased += 1
+        self.aliased_bytes += _NODE_SIZE + (len(node.value) if isinstance(node.value, str) else 0)
+        excess = (self.count - _RATIO_LOW) / (_RATIO_HIGH - _RATIO_LOW)
+        allowed = 0.99 - 0.89 * min(max(excess, 0.0), 1.0)
+        many = self.aliased > 100 and self.count > 1000 and self.aliased / self.count > allowed
+        if many or self.aliased_bytes > _MAX_ALIASED:
             raise MalformedYAML("yaml: document contains excessive aliasing")
+
+    def plain_value(self, node: Any, depth: int) -> Any:
         if depth > MAX_DEPTH:
             raise MalformedYAML("yaml: exceeded max depth")
         if isinstance(node, yaml.ScalarNode):
@@ -161,6 +190,7 @@ class _Reader:
                 self.merge(value_node, into, depth)
                 continue
             key, shown = _key(key_node)
+            self.measure(key_node)
             value = self.value(value_node, depth)
             if key in into:
                 self.duplicates.append(f"line {value_node.start_mark.line + 1}: key {shown} already set in map")
@@ -231,7 +261,7 @@ def _plain(text: str) -> Any:
         return text
     digits = text.replace("_", "") if first != "." else text
     match = _INTEGER.match(digits)
-    if match:
+    if match and len(digits) < _LONGEST_INTEGER:
         base = next(
             (size, match[name]) for name, size in (("hex", 16), ("bin", 2), ("oct", 8), ("dec", 10)) if match[name]
         )
