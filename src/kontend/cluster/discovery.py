@@ -10,6 +10,7 @@ from kontend.cluster.request import ApiRequest, not_allowed
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.response import ApiResponse
 from kontend.kube.errors import NotFound
+from kontend.kube.golang.strconv import whole_number
 from kontend.kube.meta.names import api_version
 
 VERSION = {
@@ -83,8 +84,8 @@ def _version_order(version: str) -> tuple[int, int, str]:
     for rank, stage in ((2, "beta"), (1, "alpha")):
         number, found, rest = digits.partition(stage)
         if found and number.isdigit():
-            return rank, int(number) * 1000 + int(rest or 0), version
-    return (3, int(digits) * 1000, version) if version[:1] == "v" and digits.isdigit() else (0, 0, version)
+            return rank, whole_number(number) * 1000 + whole_number(rest or "0"), version
+    return (3, whole_number(digits) * 1000, version) if version[:1] == "v" and digits.isdigit() else (0, 0, version)
 
 
 def _group_entry(group: str, versions: Iterable[str]) -> dict[str, Any]:

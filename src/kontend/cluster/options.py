@@ -15,6 +15,7 @@ from kontend.kube.errors import BadRequest, invalid
 from kontend.kube.field_errors import FieldError, go_quote, not_supported, required
 from kontend.kube.field_errors import forbidden as forbidden_field
 from kontend.kube.field_errors import invalid as invalid_field
+from kontend.kube.golang.strconv import whole_number
 from kontend.kube.meta.object_meta import validate_field_manager
 
 Query = Mapping[str, tuple[str, ...]]
@@ -285,7 +286,7 @@ def _int(query: Query, name: str) -> int | None:
     digits = text[1:] if text[0] in "+-" else text
     if not (digits.isascii() and digits.isdigit()):
         raise BadRequest(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax")
-    value = int(text)
+    value = whole_number(text)
     if not -(2**63) <= value < 2**63:
         raise BadRequest(f"strconv.ParseInt: parsing {go_quote(text)}: value out of range")
     return value

@@ -14,6 +14,8 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final, Literal
 
+from kontend.kube.golang.strconv import whole_number
+
 Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 
 _PATTERN: Final = r"^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
@@ -97,10 +99,10 @@ def parse(text: str) -> Quantity:
     exponent = _DECIMAL.get(suffix)
     form: Format = "DecimalSI"
     if exponent is None:
-        if suffix[0] not in "eE" or not _EXPONENT.fullmatch(suffix[1:]) or abs(int(suffix[1:])) >= 2**63:
+        if suffix[0] not in "eE" or not _EXPONENT.fullmatch(suffix[1:]) or abs(whole_number(suffix[1:])) >= 2**63:
             raise QuantityError("unable to parse quantity's suffix")
         # The server keeps an exponent in 32 bits.
-        exponent, form = (int(suffix[1:]) + 2**31) % 2**32 - 2**31, "DecimalExponent"
+        exponent, form = (whole_number(suffix[1:]) + 2**31) % 2**32 - 2**31, "DecimalExponent"
     shifted, scale = digits + fraction, exponent - len(fraction)
     amount = Decimal(f"{sign}{shifted}E{scale}")
     if len(shifted) <= 18 and scale >= -9:

@@ -24,6 +24,7 @@ from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import State
 from kontend.cluster.users import ADMIN
 from kontend.kube.errors import ApiError, Forbidden, NotAcceptable, internal_error
+from kontend.kube.golang.strconv import whole_number
 from kontend.serve import pages
 from kontend.serve.authentication import Authenticator, Credentials, impersonated
 from kontend.serve.connection import Connection
@@ -356,10 +357,8 @@ class Server:
 
     def _wait(self, exchange: Exchange) -> bool:
         """Wait for the version that a read wants, if it wants one that is not there yet."""
-        try:
-            wanted = int(exchange.request.first("resourceVersion"))
-        except ValueError:
-            return False
+        # The answer was that this version is not there yet, so it is a number.
+        wanted = whole_number(exchange.request.first("resourceVersion"))
         if wanted <= self._commits.durable.resource_version:
             return False
         timer = asyncio.get_running_loop().call_later(FRESHNESS_WAIT, self._give_up, exchange)

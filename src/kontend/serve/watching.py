@@ -21,6 +21,7 @@ from kontend.cluster.request import ApiRequest
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import Change, State
+from kontend.kube.golang.strconv import whole_number
 from kontend.serve.exchange import Exchange
 from kontend.serve.media import JSON_TYPE, LAST_CHUNK, chunk, encode
 
@@ -355,8 +356,5 @@ def _frame(event: dict[str, Any]) -> bytes:
 
 
 def _duration(request: ApiRequest) -> float:
-    try:
-        seconds = int(request.first("timeoutSeconds"))
-    except ValueError:
-        seconds = 0
+    seconds = whole_number(request.first("timeoutSeconds"))  # checked when the watch began
     return float(seconds) if seconds else SHORTEST_WATCH * (1 + random.random())

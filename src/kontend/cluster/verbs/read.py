@@ -20,6 +20,7 @@ from kontend.cluster.storage import read_back
 from kontend.kube.encoding.json_text import MalformedJSON, parse_json
 from kontend.kube.errors import ApiError, BadRequest, Gone, Timeout, not_found, timeout
 from kontend.kube.field_errors import go_quote
+from kontend.kube.golang.strconv import whole_number
 from kontend.kube.meta.field_selectors import FieldSelector, parse_field_selector
 from kontend.kube.meta.names import Key
 from kontend.kube.meta.selectors import LabelSelector, parse_selector
@@ -150,15 +151,16 @@ def parse_version(text: str, error: type[ApiError]) -> int:
     """A resourceVersion as a number; empty is 0."""
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit()) or int(text) >= 2**64:
-        problem = "value out of range" if text.isdigit() else "invalid syntax"
+    digits = text.isascii() and text.isdigit()
+    if not digits or whole_number(text) >= 2**64:
+        problem = "value out of range" if digits else "invalid syntax"
         why = (
             f"resourceVersion: Invalid value: {go_quote(text)}: strconv.ParseUint: parsing {go_quote(text)}: {problem}"
         )
         if error is BadRequest:
             raise BadRequest(f"invalid resource version: {why}")
         raise ApiError(why, code=500)
-    return int(text)
+    return whole_number(text)
 
 
 def _moment(state: State, options: ListOptions) -> int:

@@ -31,6 +31,7 @@ from kontend.kube.apply.managed_fields import ManagedFields
 from kontend.kube.errors import ApiError, Conflict, conflict, invalid, not_found
 from kontend.kube.field_errors import go_quote
 from kontend.kube.field_errors import invalid as invalid_field
+from kontend.kube.golang.strconv import whole_number
 from kontend.kube.meta.name_rules import path_segment
 from kontend.kube.meta.names import kind_of
 from kontend.kube.meta.object_meta import (
@@ -115,9 +116,9 @@ def _check_resource_version(target: Target, obj: dict[str, Any], old: Version) -
         return
     if not (wanted.isascii() and wanted.isdigit()):
         raise ApiError(f"strconv.ParseUint: parsing {go_quote(wanted)}: invalid syntax", code=500)
-    if int(wanted) >= 2**64:
+    if whole_number(wanted) >= 2**64:
         raise ApiError(f"strconv.ParseUint: parsing {go_quote(wanted)}: value out of range", code=500)
-    if int(wanted) != old.resource_version:
+    if whole_number(wanted) != old.resource_version:
         raise conflict(resource.group, resource.plural, target.name)
 
 

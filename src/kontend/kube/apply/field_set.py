@@ -13,6 +13,7 @@ share whatever they can between their arguments and their results.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -21,6 +22,7 @@ from weakref import WeakValueDictionary
 import orjson
 
 from kontend.kube.field_errors import go_float, go_json, go_quote
+from kontend.kube.golang.strconv import whole_number
 
 #: A set of paths. The values are trees again.
 Tree: TypeAlias = dict[str, Any]
@@ -29,6 +31,8 @@ SELF: Final = "."
 #: The tree of a member with nothing below it. Shared, so never to be changed.
 LEAF: Final[Tree] = {}
 EMPTY: Final[Tree] = {}
+
+_INDEX: Final = re.compile(r"[-+]?[0-9]+")
 
 
 class MalformedFields(ValueError):
@@ -289,10 +293,12 @@ def parse_element(text: str) -> str | None:
     if kind == "f":
         return text
     if kind == "i":
-        try:
-            return f"i:{int(rest)}"
-        except ValueError:
-            raise MalformedFields(f"strconv.Atoi: parsing {go_quote(rest)}: invalid syntax") from None
+        if not _INDEX.fullmatch(rest):
+            raise MalformedFields(f"strconv.Atoi: parsing {go_quote(rest)}: invalid syntax")
+        index = whole_number(rest)
+        if not -(2**63) <= index < 2**63:
+            raise MalformedFields(f"strconv.Atoi: parsing {go_quote(rest)}: value out of range")
+        return f"i:{index}"
     if kind not in "kv":
         return None
     try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kontend.kube.field_errors import go_quote
+from kontend.kube.golang.strconv import whole_number
 from kontend.kube.golang.time import parse_duration
 
 
@@ -143,7 +144,7 @@ def _number(text: str) -> int:
     if not _INTEGER.fullmatch(text):
         why = f"strconv.Atoi: parsing {go_quote(text)}: invalid syntax"
         raise ScheduleError(f"failed to parse int from {text}: {why}")
-    number = int(text)
+    number = whole_number(text)
     if not -(2**63) <= number < 2**63:
         why = f"strconv.Atoi: parsing {go_quote(text)}: value out of range"
         raise ScheduleError(f"failed to parse int from {text}: {why}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final, Literal
 
-from kontend.kube.builtin.validation.amounts import amount
+from kontend.kube.builtin.validation.amounts import amount, total
 
 QualityOfService = Literal["BestEffort", "Burstable", "Guaranteed"]
 _COUNTED: Final = ("cpu", "memory")
@@ -44,6 +44,6 @@ def _add_up(totals: dict[str, Decimal], amounts: Mapping[str, Any] | None) -> in
     for name in _COUNTED:
         given = amount(amounts[name]) if amounts and name in amounts else None
         if given is not None and given > 0:
-            totals[name] = totals.get(name, Decimal(0)) + given
+            totals[name] = total(totals.get(name, Decimal(0)), given)
             found += 1
     return found

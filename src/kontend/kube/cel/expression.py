@@ -10,17 +10,22 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from kontend.kube.cel import types
 from kontend.kube.cel.checker import Environment, check
+from kontend.kube.cel.issues import CompileError
 from kontend.kube.cel.operations import Run
 from kontend.kube.cel.program import Compiler
+from kontend.kube.cel.recursion import headroom
 from kontend.kube.cel.schema_types import Declaration, converter
 from kontend.kube.cel.syntax.ast import Node
 from kontend.kube.cel.syntax.parser import parse
 from kontend.kube.cel.types import Type
 from kontend.kube.cel.values import EvalError, NoOverload, Optional
+
+#: The length from which an expression may be deep.
+_MAYBE_DEEP: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,9 @@ class Expression:
     def evaluate(self, value: Any, old: Any = None) -> Any:
         """The result; an ``EvalError`` when there is none."""
         try:
+            if len(self.source) > _MAYBE_DEEP:
+                with headroom():
+                    return self.run([value, old] + [None] * (self.size - 2))
             return self.run([value, old] + [None] * (self.size - 2))
         except EvalError:
             raise
@@ -64,6 +72,14 @@ class Expression:
 
 def compile_expression(source: str, declaration: Declaration, *, optional_old: bool = False) -> Expression:
     """Compiles a rule; raises a ``CompileError`` with its mistakes."""
+    try:
+        with headroom():
+            return _compile(source, declaration, optional_old)
+    except RecursionError:
+        raise CompileError("ERROR: <input>:-1:0: max recursion depth exceeded") from None
+
+
+def _compile(source: str, declaration: Declaration, optional_old: bool) -> Expression:
     tree = parse(source)
     old_type = types.optional_of(declaration.type) if optional_old else declaration.type
     structs = declaration.structs

@@ -25,9 +25,15 @@ class Issues:
 
     def add(self, at: int, message: str) -> None:
         """Notes a mistake."""
+        if len(self.found) > _MOST:
+            return
         before = self.source[:at]
         line = before.count("\n") + 1
         self.found.append((line, at - (before.rfind("\n") + 1), message))
+
+    def add_limit(self, message: str) -> None:
+        """Notes that the expression as a whole exceeds a limit."""
+        self.found.append((-1, -1, message))
 
     def raise_any(self) -> None:
         """Raises what was found, if anything."""
@@ -44,6 +50,8 @@ class Issues:
 
     def _show(self, line: int, column: int, message: str) -> str:
         # An empty expression has no place: the server shows column zero and no text.
+        if line < 0:
+            return f"ERROR: <input>:-1:0: {message}"
         if not self.source:
             return f"ERROR: <input>:1:0: {message}"
         text = f"ERROR: <input>:{line}:{column + 1}: {message}"

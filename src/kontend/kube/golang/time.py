@@ -11,6 +11,8 @@ from calendar import monthrange
 from datetime import date
 from typing import Final
 
+from kontend.kube.golang.strconv import whole_number
+
 SECOND: Final = 1_000_000_000
 MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
@@ -50,8 +52,9 @@ def parse_duration(text: str) -> int:
         unit = _UNITS.get(found[3])
         if unit is None:
             raise ValueError(f'time: unknown unit "{found[3]}" in duration {quoted}')
-        total += int(found[1] or "0") * unit
-        fraction = (found[2] or "")[1:]
+        total += whole_number(found[1] or "0") * unit
+        # Go reads no more of a fraction than counts.
+        fraction = (found[2] or "")[1:19]
         if fraction:
             total += int(fraction) * unit // 10 ** len(fraction)
         at = found.end()

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from kontend.kube.errors import BadRequest
 from kontend.kube.field_errors import FieldError, aggregate, go_quote, invalid
+from kontend.kube.golang.strconv import whole_number
 from kontend.kube.meta.name_rules import label_value, qualified_name
 
 IN: Final = "in"
@@ -107,7 +108,7 @@ NOTHING: Final = LabelSelector(nothing=True)
 def _int64(text: str | None) -> int | None:
     if text is None or not _INTEGER.match(text):
         return None
-    number = int(text)
+    number = whole_number(text)
     return number if -(2**63) <= number < 2**63 else None
 
 

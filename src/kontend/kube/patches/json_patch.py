@@ -21,6 +21,7 @@ from kontend.kube.encoding.json_syntax import MalformedJSON, go_kind, read
 from kontend.kube.encoding.json_text import parse_json
 from kontend.kube.errors import BadRequest, RequestEntityTooLarge, rejected
 from kontend.kube.field_errors import go_json, go_quote
+from kontend.kube.golang.strconv import whole_number
 from kontend.kube.schema.tree import MISSING
 
 MAX_OPERATIONS: Final = 10_000
@@ -162,7 +163,7 @@ def _index(text: str, size: int) -> int:
     """The position that a reference token names in a list of ``size`` items."""
     if not _INDEX.match(text):
         raise _DoesNotApply(f"{text!r} is not an index")
-    index = int(text)
+    index = whole_number(text)
     if index < 0:
         index += size
     if not 0 <= index < size:

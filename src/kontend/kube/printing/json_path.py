@@ -11,11 +11,15 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from kontend.kube.golang.strconv import whole_number
+
 _NAME: Final = re.compile(r"(?:\\.|[^\s.\[\]\\(){}'\"?@,:=!<>])+")
 _QUOTED: Final = re.compile(r"\['((?:\\.|[^'\\])*)'\]|\[\"((?:\\.|[^\"\\])*)\"\]")
 _SLICE: Final = re.compile(r"\[(-?[0-9]*)(?:(:)(-?[0-9]*))?(?:(:)(-?[0-9]*))?\]")
 _FILTER: Final = re.compile(r"\[\?\((.*?)\)\]", re.DOTALL)
-_COMPARISON: Final = re.compile(r"\s*(.+?)\s*(==|!=|<=|>=|<|>)\s*(.+?)\s*\Z", re.DOTALL)
+_COMPARISON: Final = re.compile(r"(.+?)(==|!=|<=|>=|<|>)(.+)", re.DOTALL)
+#: Longer whole numbers are read as floats.
+_LONGEST_NUMBER: Final = 20
 
 
 class BadPath(ValueError):
@@ -103,10 +107,10 @@ def _items(match: re.Match[str]) -> Callable[[Any], Iterable[Any]]:
         if not isinstance(value, list):
             return ()
         if not colon:
-            index = int(first)
+            index = whole_number(first)
             return (value[index],) if -len(value) <= index < len(value) else ()
-        stride = int(step) if step and int(step) > 0 else 1
-        return value[int(first) if first else None : int(last) if last else None : stride]
+        stride = whole_number(step) if step and whole_number(step) > 0 else 1
+        return value[whole_number(first) if first else None : whole_number(last) if last else None : stride]
 
     return take
 
@@ -116,7 +120,7 @@ def _filter(text: str) -> Callable[[Any], Iterable[Any]]:
     if match is None:
         wanted = parse(text.strip())
         return lambda value: [each for each in _values(value) if _walk(wanted, each)]
-    left, operator, right = _operand(match[1]), match[2], _operand(match[3])
+    left, operator, right = _operand(match[1].strip()), match[2], _operand(match[3].strip())
 
     def take(value: Any) -> Iterable[Any]:
         return [each for each in _values(value) if _holds(left(each), operator, right(each))]
@@ -140,7 +144,7 @@ def _operand(text: str) -> Callable[[Any], list[Any]]:
     if text in ("true", "false"):
         return lambda _: [text == "true"]
     try:
-        number = float(text) if "." in text else int(text)
+        number = float(text) if "." in text or len(text) > _LONGEST_NUMBER else int(text)
     except ValueError:
         raise BadPath(f"cannot compare with {text!r}") from None
     return lambda _: [number]

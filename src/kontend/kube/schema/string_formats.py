@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Final
 
+from kontend.kube.golang.strconv import whole_number
 from kontend.kube.golang.time import DAY, HOUR, MINUTE, SECOND, is_date, parse_duration
 from kontend.kube.golang.url import UrlError, parse_request_uri
 
@@ -49,7 +50,7 @@ def parse_lenient_duration(text: str) -> int:
             for multiplier, names in _DURATION_UNITS:
                 for name in names:
                     if unit == name or (name is names[-1] and unit.startswith(name)):
-                        total, found = total + int(amount) * multiplier, True
+                        total, found = total + whole_number(amount) * multiplier, True
         if not found:
             raise ValueError(f"unable to parse {text} as duration") from None
         return total
@@ -97,7 +98,7 @@ def is_cidr(text: str) -> bool:
     parsed = _parse_ip_sloppy(address)
     if not slash or parsed is None or not prefix.isdecimal() or not prefix.isascii():
         return False
-    return int(prefix) <= (32 if ":" not in address else 128)
+    return whole_number(prefix) <= (32 if ":" not in address else 128)
 
 
 def _parse_ip_sloppy(text: str, *, strict: bool = False) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

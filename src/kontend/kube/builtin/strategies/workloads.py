@@ -9,6 +9,7 @@ from kontend.kube.builtin.pod_conversion import convert_template
 from kontend.kube.builtin.validation.pods.pod_template import validate_pod_template_object
 from kontend.kube.builtin.validation.workloads import controllers, replication
 from kontend.kube.field_errors import FieldError
+from kontend.kube.golang.strconv import whole_number
 from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_label
 from kontend.kube.strategy import Strategy, WithSpecAndStatus, metadata_of, take_over
@@ -191,7 +192,7 @@ class DaemonSets(_WithTemplate):
 def _template_generation(daemon_set: Mapping[str, Any]) -> int:
     annotations = (daemon_set.get("metadata") or {}).get("annotations") or {}
     text = annotations.get(TEMPLATE_GENERATION, "0")
-    return int(text) if text.lstrip("+-").isdecimal() else 0
+    return whole_number(text) if text.isascii() and text.lstrip("+-").isdecimal() else 0
 
 
 def _set_template_generation(daemon_set: Json, generation: int) -> None:

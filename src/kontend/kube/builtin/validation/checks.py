@@ -8,6 +8,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any, Final
 
 from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
+from kontend.kube.golang.strconv import whole_number
 from kontend.kube.json_types import Json
 from kontend.kube.meta import name_rules
 from kontend.kube.meta.name_rules import dns1123_label, dns1123_subdomain, label_value, qualified_name
@@ -175,10 +176,10 @@ def parse_cidr(text: str) -> IPv4Network | IPv6Network | None:
     """A range of addresses."""
     address, slash, bits = text.partition("/")
     parsed = parse_ip(address)
-    if parsed is None or not slash or not bits.isdecimal():
+    if parsed is None or not slash or not (bits.isascii() and bits.isdecimal()):
         return None
     try:
-        return ip_network(f"{parsed}/{int(bits)}", strict=False)
+        return ip_network(f"{parsed}/{whole_number(bits)}", strict=False)
     except ValueError:
         return None
 

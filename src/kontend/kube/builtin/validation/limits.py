@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kontend.kube.builtin.validation.amounts import amount
+from kontend.kube.builtin.validation.amounts import amount, quotient
 from kontend.kube.builtin.validation.checks import IMMUTABLE, bad
 from kontend.kube.builtin.validation.resources import (
     any_resource_name,
@@ -223,7 +223,7 @@ def _bounds(given: Mapping[str, Any], name: str, path: str) -> list[FieldError]:
     if ratio is not None and amount(ratio) < 1:
         wrong("maxLimitRequestRatio", "maxLimitRequestRatio", f"ratio {ratio} is less than 1")
     if ratio is not None and least is not None and most is not None and amount(least):
-        limit = float(amount(most) / amount(least))
+        limit = quotient(amount(most), amount(least))
         if float(amount(ratio)) > limit:
             why = f"ratio {ratio} is greater than max/min = {limit:f}"
             wrong("maxLimitRequestRatio", "maxLimitRequestRatio", why)

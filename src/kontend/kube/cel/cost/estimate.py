@@ -12,6 +12,7 @@ from typing import NamedTuple
 from kontend.kube.cel.cost.functions import COSTS
 from kontend.kube.cel.cost.range import LIST, MAP, MOST, NOTHING, ONE, TEXT, UNKNOWN, Range
 from kontend.kube.cel.expression import Expression
+from kontend.kube.cel.recursion import headroom
 from kontend.kube.cel.schema_types import Declaration
 from kontend.kube.cel.syntax.ast import Call, Comprehension, Ident, ListLiteral, Literal, MapLiteral, Node, Select
 from kontend.kube.cel.types import Type
@@ -32,7 +33,8 @@ class _Variable(NamedTuple):
 
 def expression_cost(expression: Expression, declaration: Declaration) -> int:
     """The most that one evaluation may cost."""
-    return Estimate(declaration).cost(expression.tree).most
+    with headroom():
+        return Estimate(declaration).cost(expression.tree).most
 
 
 def _is_scalar(kind: Type) -> bool:

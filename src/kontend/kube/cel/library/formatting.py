@@ -11,11 +11,14 @@ from kontend.kube.cel.library.conversions import to_double, to_string
 from kontend.kube.cel.library.functions import show
 from kontend.kube.cel.values import Duration, EvalError, NoOverload, Timestamp, TypeValue, UInt, type_name
 from kontend.kube.field_errors import go_quote
+from kontend.kube.golang.strconv import whole_number
 
 _ESCAPES = {
     "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\",
     '"': '\\"',
 }  # fmt: skip
+#: Digits after the point; Go has no limit, and fills the memory.
+_MAX_PRECISION: Final = 1000
 _CLAUSE = re.compile(r"%(?:\.([0-9]+))?(.?)", re.DOTALL)
 
 
@@ -68,7 +71,10 @@ def clauses(template: str, count: int) -> Iterator[str | tuple[str, int | None]]
         assert found is not None
         if found[2].lower() not in CLAUSES or (found[2].isupper() and found[2] != "X"):
             raise EvalError(f'could not parse formatting clause: unrecognized formatting clause "{found[2]}"')
-        yield found[2], int(found[1]) if found[1] else None
+        precision = whole_number(found[1]) if found[1] else None
+        if precision is not None and precision > _MAX_PRECISION:
+            raise EvalError(f"could not parse formatting clause: precision {found[1][:20]} is too large")
+        yield found[2], precision
         at = found.end()
 
 

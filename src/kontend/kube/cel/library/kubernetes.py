@@ -11,6 +11,7 @@ from kontend.kube.cel.library.functions import FUNCTIONS, compare, register
 from kontend.kube.cel.library.network import need
 from kontend.kube.cel.values import NONE, EvalError, NoOverload, Optional
 from kontend.kube.field_errors import go_quote
+from kontend.kube.golang.strconv import whole_number
 from kontend.kube.golang.url import UrlError, parse_request_uri
 from kontend.kube.meta import name_rules
 from kontend.kube.quantity import Quantity, QuantityError
@@ -45,10 +46,17 @@ def _semver(text: str) -> Semver:
         if part.isdigit():
             if len(part) > 1 and part.startswith("0"):
                 raise EvalError(f"Numeric PreRelease version must not contain leading zeroes {go_quote(part)}")
-            parts.append((0, int(part), ""))
+            parts.append((0, _semver_number(part), ""))
         elif part:
             parts.append((1, 0, part))
-    return Semver((int(found[1]), int(found[2]), int(found[3])), tuple(parts))
+    return Semver((_semver_number(found[1]), _semver_number(found[2]), _semver_number(found[3])), tuple(parts))
+
+
+def _semver_number(text: str) -> int:
+    number = whole_number(text)
+    if number >= 2**64:
+        raise EvalError(f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
+    return number
 
 
 def _semver_complaint(text: str) -> str:
@@ -152,7 +160,7 @@ FUNCTIONS["isLessThan"] = lambda left, right: compare_to(left, right) == -1
 def _whole(value: Any) -> int | None:
     need(QuantityValue, value)
     amount = value.quantity.amount
-    return int(amount) if amount == amount.to_integral_value() and abs(amount) < 2**63 else None
+    return int(amount) if amount.copy_abs() < 2**63 and amount == amount.to_integral_value() else None
 
 
 @register("asInteger")

@@ -12,6 +12,7 @@ from urllib.parse import unquote_plus
 from kontend.kube.cel.library.functions import FUNCTIONS, register
 from kontend.kube.cel.values import EvalError, NoOverload
 from kontend.kube.field_errors import go_quote
+from kontend.kube.golang.strconv import whole_number
 from kontend.kube.golang.url import Url, UrlError, parse_request_uri
 
 
@@ -160,7 +161,7 @@ def _address_complaint(text: str) -> str:
         if part and not (part.isascii() and part.isdigit()):
             bad = next(char for char in part if not ("0" <= char <= "9"))
             return f"unexpected character (at {go_quote(text[text.index(bad) :])})"
-        if part and int(part) > 255:
+        if part and whole_number(part) > 255:
             return "IPv4 field has value >255"
         if len(part) > 1 and part.startswith("0"):
             return "IPv4 field has octet with leading zero"
@@ -236,11 +237,11 @@ def _parse_cidr(text: str) -> CidrValue:
         raise EvalError(f"{prefix}netip.ParsePrefix({go_quote(text)}): {why}") from None
     if not re.fullmatch("0|[1-9][0-9]*", bits):
         raise EvalError(f"{prefix}netip.ParsePrefix({go_quote(text)}): bad bits after slash: {go_quote(bits)}")
-    if int(bits) > parsed.max_prefixlen:
+    if whole_number(bits) > parsed.max_prefixlen:
         raise EvalError(f"{prefix}netip.ParsePrefix({go_quote(text)}): prefix length out of range")
     if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
         raise EvalError(f"IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
-    return CidrValue(parsed, int(bits))
+    return CidrValue(parsed, whole_number(bits))
 
 
 @register("cidr")

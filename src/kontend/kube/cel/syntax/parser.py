@@ -15,6 +15,7 @@ from kontend.kube.cel.syntax.ast import Call, Entry, Ident, ListLiteral, Literal
 from kontend.kube.cel.syntax.lexer import TOKEN_ORDER, Token, escape_space, tokenize, unquote
 from kontend.kube.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT
 from kontend.kube.cel.values import UInt
+from kontend.kube.golang.strconv import whole_number
 
 _START: Final = frozenset(
     {"[", "{", "(", ".", "-", "!", "true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES",
@@ -30,7 +31,9 @@ _RESERVED: Final = frozenset(
 )  # fmt: skip
 _RELATIONS: Final = frozenset({"<", "<=", ">=", ">", "==", "!=", "in"})
 _CALC: Final = ({"+", "-"}, {"*", "/", "%"})
+#: The server's limits: how deep the grammar recurses, how high the tree grows, how long the text is.
 _DEEPEST: Final = 250
+_LONGEST: Final = 100_000
 
 
 class _Stop(Exception):
@@ -40,6 +43,9 @@ class _Stop(Exception):
 def parse(source: str) -> Node:
     """The tree of an expression; raises a ``CompileError`` with all mistakes."""
     issues = Issues(source)
+    if len(source) > _LONGEST:
+        issues.add_limit(f"expression code point size exceeds limit: size: {len(source)}, limit {_LONGEST}")
+        issues.raise_any()
     parser = _Parser(source, issues)
     tree: Node | None = None
     try:
@@ -47,7 +53,7 @@ def parse(source: str) -> Node:
     except _Stop:
         pass
     except RecursionError:
-        issues.add(0, f"expression recursion limit exceeded: {_DEEPEST}")
+        issues.add_limit(f"expression recursion limit exceeded: {_DEEPEST}")
     issues.raise_any()
     assert tree is not None
     return tree
@@ -67,6 +73,8 @@ class _Parser:
         self.tokens = tokenize(source, issues)
         self.index = 0
         self.depth = 0
+        #: The height of the expression that was read last: operators, selections, calls of methods and indices count.
+        self.height = 0
 
     # Tokens.
 
@@ -114,6 +122,14 @@ class _Parser:
         else:
             self._stop(f"mismatched input {self.token.shown} expecting '{kind}'")
 
+    def _grow(self, *heights: int) -> int:
+        """The height of an operator above its operands."""
+        height = 1 + max(heights)
+        if height > _DEEPEST:
+            self.issues.add_limit("max recursion depth exceeded")
+            raise _Stop
+        return height
+
     # Grammar, from the outside in.
 
     def start(self) -> Node:
@@ -124,32 +140,37 @@ class _Parser:
     def _expr(self) -> Node:
         self.depth += 1
         if self.depth > _DEEPEST:
-            self.issues.add(0, f"expression recursion limit exceeded: {_DEEPEST}")
+            self.issues.add_limit(f"expression recursion limit exceeded: {_DEEPEST}")
             raise _Stop
         condition = self._logic("||")
         if self.token.kind == "?":
-            at = self._next().at
+            at, height = self._next().at, self.height
             yes = self._logic("||")
+            height = max(height, self.height)
             self._match(":", _START)
             condition = Call("_?_:_", [condition, yes, self._expr()], at=at)
+            self.height = self._grow(height, self.height)
         self.depth -= 1
         return condition
 
     def _logic(self, operator: str) -> Node:
         first = self._logic("&&") if operator == "||" else self._relation()
-        terms = [first]
+        terms, height = [first], self.height
         at = self.token.at
         while self.token.kind == operator:
             self._next()
             terms.append(self._logic("&&") if operator == "||" else self._relation())
+            height = max(height, self.height)
+        self.height = height
         return Call(f"_{operator}_", terms, at=at) if len(terms) > 1 else first
 
     def _relation(self) -> Node:
         left = self._calc(0)
         while self.token.kind in _RELATIONS:
             operator = self._next()
-            name = "@in" if operator.kind == "in" else f"_{operator.kind}_"
+            name, height = "@in" if operator.kind == "in" else f"_{operator.kind}_", self.height
             left = Call(name, [left, self._calc(0)], at=operator.at)
+            self.height = self._grow(height, self.height)
         return left
 
     def _calc(self, level: int) -> Node:
@@ -157,8 +178,9 @@ class _Parser:
             return self._unary()
         left = self._calc(level + 1)
         while self.token.kind in _CALC[level]:
-            operator = self._next()
+            operator, height = self._next(), self.height
             left = Call(f"_{operator.kind}_", [left, self._calc(level + 1)], at=operator.at)
+            self.height = self._grow(height, self.height)
         return left
 
     def _unary(self) -> Node:
@@ -200,11 +222,14 @@ class _Parser:
         return escape_space(out)
 
     def _member(self) -> Node:
+        self.height = 0
         node = self._primary()
         while True:
-            token = self.token
+            token, height = self.token, self.height
             if token.kind == ".":
+                self.height = 0
                 node = self._dot(node)
+                self.height = self._grow(height, self.height)
             elif token.kind == "[":
                 self._next()
                 optional = self.token.kind == "?"
@@ -216,6 +241,7 @@ class _Parser:
                     if optional:
                         self._next()
                 index = self._expr()
+                self.height = self._grow(height, self.height)
                 self._match("]")
                 node = Call("_[?_]" if optional else "_[_]", [node, index], at=token.at)
             elif token.kind == "{" and _qualified(node):
@@ -250,9 +276,12 @@ class _Parser:
         args: list[Node] = []
         if self.token.kind != ")":
             args.append(self._expr())
+            height = self.height
             while self.token.kind == ",":
                 self._next()
                 args.append(self._expr())
+                height = max(height, self.height)
+            self.height = height
         self._match(")")
         return args
 
@@ -297,15 +326,18 @@ class _Parser:
         self._want(_START | {"]", ",", "?"})
         elements: list[Node] = []
         optional: set[int] = set()
+        height = 0
         if self.token.kind not in ("]", ","):
             while True:
                 if self.token.kind == "?":
                     self._next()
                     optional.add(len(elements))
                 elements.append(self._expr())
+                height = max(height, self.height)
                 if self.token.kind != "," or self._ahead() not in _START | {"?"}:
                     break
                 self._next()
+        self.height = height
         self._close("]")
         return ListLiteral(elements, frozenset(optional), at=at)
 
@@ -320,18 +352,22 @@ class _Parser:
         at = self._next().at
         self._want(_START | {"}", ",", "?"})
         entries: list[Entry] = []
+        height = 0
         if self.token.kind not in ("}", ","):
             while True:
                 optional = self.token.kind == "?"
                 if optional:
                     self._next()
                 key = self._expr()
+                height = max(height, self.height)
                 colon = self.token.at
                 self._match(":", _START)
                 entries.append(Entry(colon, key, self._expr(), optional))
+                height = max(height, self.height)
                 if self.token.kind != "," or self._ahead() not in _START | {"?"}:
                     break
                 self._next()
+        self.height = height
         self._close("}")
         return MapLiteral(entries, at=at)
 
@@ -377,7 +413,10 @@ class _Parser:
                 self.issues.add(at, "invalid double literal")
             return Literal(value=number, type=DOUBLE, at=at)
         digits = text.rstrip("uU") if kind == "NUM_UINT" else text
-        value = int(sign + digits, 16 if digits.startswith("0x") else 10)
+        if digits.startswith("0x"):
+            value = int(sign + digits, 16)
+        else:
+            value = whole_number(sign + digits)
         if kind == "NUM_UINT":
             if value >= 2**64:
                 self.issues.add(at, "invalid uint literal")

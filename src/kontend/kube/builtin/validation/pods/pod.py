@@ -36,6 +36,7 @@ from kontend.kube.field_errors import (
     required,
     too_long,
 )
+from kontend.kube.golang.strconv import whole_number
 from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_subdomain, dns1123_subdomain_with_underscore
 
@@ -82,7 +83,9 @@ def pod_annotations(annotations: Mapping[str, str], spec: Mapping[str, Any], pat
         why = "must set spec.nodeName if mirror pod annotation is set"
         errors.append(invalid(f"{path}[{MIRROR_POD}]", annotations[MIRROR_POD], why))
     cost = annotations.get(DELETION_COST)
-    if cost is not None and not (_DELETION_COST.fullmatch(cost) and -_MAX_INT32 - 1 <= int(cost) <= _MAX_INT32):
+    if cost is not None and not (
+        _DELETION_COST.fullmatch(cost) and -_MAX_INT32 - 1 <= whole_number(cost) <= _MAX_INT32
+    ):
         errors.append(invalid(f"{path}[{DELETION_COST}]", cost, "must be a 32bit integer"))
     return errors
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kontend.kube.builtin.internal_form import difference, shown_as
-from kontend.kube.builtin.validation.amounts import amount
+from kontend.kube.builtin.validation.amounts import amount, int64_value
 from kontend.kube.builtin.validation.checks import (
     NOT_POSITIVE,
     dns_label,
@@ -75,7 +75,7 @@ def _capacity(spec: Json) -> list[FieldError]:
     for name, value in capacity.items():
         path = f"spec.capacity[{name}]"
         if amount(value) < 0:
-            errors.append(invalid(path, int(amount(value)), "must be a valid resource quantity"))
+            errors.append(invalid(path, int64_value(amount(value)), "must be a valid resource quantity"))
         if amount(value) <= 0:
             errors.append(invalid(path, str(value), NOT_POSITIVE))
     return errors

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kontend.kube.builtin.internal_form import difference
-from kontend.kube.builtin.validation.amounts import amount
+from kontend.kube.builtin.validation.amounts import amount, int64_value
 from kontend.kube.builtin.validation.checks import (
     NOT_POSITIVE,
     bad,
@@ -159,5 +159,5 @@ def validate_claim_status_update(new: Json, old: Json) -> list[FieldError]:  # n
     for name, value in (path_of(new, "status", "capacity") or {}).items():
         if amount(value) < 0:
             path = f"status.capacity[{name}]"
-            errors.append(invalid(path, int(amount(value)), "must be a valid resource quantity"))
+            errors.append(invalid(path, int64_value(amount(value)), "must be a valid resource quantity"))
     return errors

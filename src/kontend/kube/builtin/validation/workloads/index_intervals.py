@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from kontend.kube.field_errors import go_quote
+from kontend.kube.golang.strconv import whole_number
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 
@@ -77,7 +78,7 @@ def _interval(text: str, completions: int) -> tuple[int, int]:
 def _index(text: str, completions: int) -> int:
     if not _NUMBER.fullmatch(text):
         raise IntervalError(f"cannot convert string to integer for index: {go_quote(text)}")
-    index = int(text)
+    index = whole_number(text)
     if index >= completions:
         raise IntervalError(f"too large index: {go_quote(text)}")
     return index
