@@ -46,7 +46,7 @@ def follow_definitions(state: State) -> State:
     registered = state.objects(_API_SERVICES)
     if not len(registered):
         return state
-    served = {f"{each.version}.{each.group}": each for each in state.registry.custom}
+    served = {f"{custom.version}.{custom.group}": custom for custom in state.registry.custom}
     for key, version in registered.items():
         labels = version.content()["metadata"].get("labels") or {}
         if labels.get(_MANAGED) == "true" and key.name not in served:

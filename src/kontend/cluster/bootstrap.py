@@ -161,7 +161,7 @@ def _role(kind: str, key: str, value: Any) -> Object:
     entry: Mapping[str, Any] = {"rules": value} if isinstance(value, list) else value
     role: Object = {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": _default_metadata(key)}
     role["metadata"]["labels"].update(dict.fromkeys(entry.get("labels") or (), "true"))
-    role["rules"] = [_rule(each) for each in entry["rules"]] or None
+    role["rules"] = [_rule(rule) for rule in entry["rules"]] or None
     if "aggregates" in entry:
         selectors = [{"matchLabels": {label: "true"}} for label in entry["aggregates"]]
         role["aggregationRule"] = {"clusterRoleSelectors": selectors}
@@ -210,7 +210,7 @@ def _default_metadata(key: str) -> Object:
 
 def _api_services(state: State) -> Iterator[Object]:
     priorities = _table()["apiServices"]
-    served = {(each.group, each.version) for each in state.registry.resources() if each.custom is None}
+    served = {(resource.group, resource.version) for resource in state.registry.resources() if resource.custom is None}
     for group, version in sorted(served):
         name = f"{version}.{group}"
         if name in priorities:

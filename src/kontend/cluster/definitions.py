@@ -49,7 +49,7 @@ def _registry(state: State) -> Registry:
     resources: list[Resource] = []
     definitions = [version.content() for version in state.objects(DEFINITIONS).values()]
     # Uids are handed out in order, so this is the order in which they were created.
-    for definition in sorted(definitions, key=lambda each: str(each["metadata"]["uid"])):
+    for definition in sorted(definitions, key=lambda entry: str(entry["metadata"]["uid"])):
         if _is_established(definition):
             resources += _resources_of(definition)
     return Registry(resources)
@@ -58,7 +58,7 @@ def _registry(state: State) -> Registry:
 def _is_established(definition: dict[str, Any]) -> bool:
     """Reports whether a definition's names were accepted; one with names of another is stored, but not served."""
     conditions = (definition.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
+    return any(condition.get("type") == "Established" and condition.get("status") == "True" for condition in conditions)
 
 
 _cache: dict[bytes, list[Resource]] = {}
@@ -84,8 +84,8 @@ def _settle(state: State, change: Change) -> State:
         return state
     target = _target(state, change.key)
     live, definition = version.versioned(), version.versioned()
-    others = [each.content() for key, each in state.objects(DEFINITIONS).items() if key != change.key]
-    taken = [each for each in others if each["spec"]["group"] == definition["spec"]["group"]]
+    others = [pair.content() for key, pair in state.objects(DEFINITIONS).items() if key != change.key]
+    taken = [other for other in others if other["spec"]["group"] == definition["spec"]["group"]]
     definition["status"] = crd_status(definition, now=rfc3339(state.now), taken=taken)
     managed = owners_after_update(state, target, live, definition, version.managed)
     body = encoded(target.resource, definition)
@@ -119,7 +119,7 @@ def _finish_deletions(state: State) -> State:
         state = _delete_objects(state, definition)
         if len(state.objects(_objects_key(definition))):
             continue
-        left = [each for each in metadata["finalizers"] if each != CLEANUP]
+        left = [finalizer for finalizer in metadata["finalizers"] if finalizer != CLEANUP]
         if left:
             metadata["finalizers"] = left
             state, _ = state.write(DEFINITIONS, key, encoded(_target(state, key).resource, definition), version.managed)
@@ -136,13 +136,13 @@ def _objects_key(definition: dict[str, Any]) -> str:
 
 def _delete_objects(state: State, definition: dict[str, Any]) -> State:
     key = _objects_key(definition)
-    resource = next((each for each in state.registry.custom if each.key == key), None)
+    resource = next((custom for custom in state.registry.custom if custom.key == key), None)
     if resource is None:
         return state
-    for each, version in sorted(state.objects(key).items()):
+    for pair, version in sorted(state.objects(key).items()):
         if version.content()["metadata"].get("deletionTimestamp"):
             continue
-        target = Target(state.registry, resource, "delete", each.namespace, each.name)
+        target = Target(state.registry, resource, "delete", pair.namespace, pair.name)
         try:
             state, _, _ = delete(state, target, DeleteOptions())
         except ApiError:  # an admission hook holds it: then the definition waits for it, as for a finalizer

@@ -75,7 +75,7 @@ def _by_group(registry: Registry) -> dict[str, dict[str, list[Resource]]]:
 
 def _versions(group: str, versions: Iterable[str]) -> list[dict[str, str]]:
     ordered = sorted(versions, key=_version_order, reverse=True)
-    return [{"groupVersion": api_version(group, each), "version": each} for each in ordered]
+    return [{"groupVersion": api_version(group, version), "version": version} for version in ordered]
 
 
 def _version_order(version: str) -> tuple[int, int, str]:
@@ -109,7 +109,7 @@ def _resource_list(registry: Registry, group: str, version: str) -> ApiResponse 
     versions = _by_group(registry).get(group, {})
     resources = versions.get(version)
     if not resources:
-        if any(registry.is_builtin(group, each) for each in versions):
+        if any(registry.is_builtin(group, listed) for listed in versions):
             return ApiResponse.of_error(NotFound("the server could not find the requested resource", details={}))
         return None
     entries: list[dict[str, Any]] = []
@@ -138,7 +138,7 @@ def _resource_list(registry: Registry, group: str, version: str) -> ApiResponse 
 
 def _in_order(resources: Iterable[Resource]) -> list[Resource]:
     """Built-in resources by name, custom ones in the order of their definitions."""
-    return sorted(resources, key=lambda each: "" if each.custom is not None else each.plural)
+    return sorted(resources, key=lambda resource: "" if resource.custom is not None else resource.plural)
 
 
 def _entry(resource: Resource) -> dict[str, Any]:
@@ -165,14 +165,14 @@ def _aggregated(registry: Registry, *, core: bool) -> ApiResponse:
             continue
         entries = [
             {
-                "version": each["version"],
+                "version": version["version"],
                 "freshness": "Current",
                 "resources": [
                     _aggregated_entry(one)
-                    for one in sorted(versions[each["version"]], key=lambda resource: resource.plural)
+                    for one in sorted(versions[version["version"]], key=lambda resource: resource.plural)
                 ],
             }
-            for each in _versions(group, versions)
+            for version in _versions(group, versions)
         ]
         metadata = {"name": group} if group else {}
         items.append({"metadata": metadata, "versions": entries})

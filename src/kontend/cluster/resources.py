@@ -168,7 +168,7 @@ class Registry:
 
     def is_builtin_group(self, group: str) -> bool:
         """Reports whether Kubernetes itself serves this group."""
-        return any(group == each for each, _ in _builtin_groups())
+        return any(group == builtin for builtin, _ in _builtin_groups())
 
     def of_kind(self, kind: GroupVersionKind) -> Resource | None:
         """The resource that objects of a kind are served as."""
@@ -183,10 +183,10 @@ class Registry:
     def replicas_at(self, resource: Resource) -> dict[str, tuple[str, ...] | None]:
         """Returns the path of the replicas in each served version of a custom resource."""
         paths: dict[str, tuple[str, ...] | None] = {}
-        for each in self.custom:
-            if each.key == resource.key and each.custom is not None:
-                path = (each.custom.scale or {}).get("specReplicasPath", "")
-                paths[each.api_version] = tuple(path.removeprefix(".").split(".")) if path else None
+        for custom in self.custom:
+            if custom.key == resource.key and custom.custom is not None:
+                path = (custom.custom.scale or {}).get("specReplicasPath", "")
+                paths[custom.api_version] = tuple(path.removeprefix(".").split(".")) if path else None
         return paths
 
     def resources(self) -> list[Resource]:
@@ -219,15 +219,18 @@ def builtin_resources() -> tuple[Resource, ...]:
 
 @cache
 def _builtin_groups() -> frozenset[tuple[str, str]]:
-    return frozenset((each.group, each.version) for each in builtin_resources())
+    return frozenset((resource.group, resource.version) for resource in builtin_resources())
 
 
 def _builtin_by_path() -> Iterable[tuple[tuple[str, str, str], Resource]]:
-    return (((each.group, each.version, each.plural), each) for each in builtin_resources())
+    return (((resource.group, resource.version, resource.plural), resource) for resource in builtin_resources())
 
 
 def _builtin_by_kind() -> Iterable[tuple[GroupVersionKind, Resource]]:
-    return ((GroupVersionKind(each.group, each.version, each.kind), each) for each in builtin_resources())
+    return (
+        (GroupVersionKind(resource.group, resource.version, resource.kind), resource)
+        for resource in builtin_resources()
+    )
 
 
 def custom_resources(definition: Mapping[str, Any]) -> list[Resource]:

@@ -221,7 +221,7 @@ class State:
 
     def changes_of(self, resource: str, key: Key) -> Iterator[Change]:
         """The changes of one object, newest first."""
-        return (each for each in self._backwards() if each.resource == resource and each.key == key)
+        return (change for change in self._backwards() if change.resource == resource and change.key == key)
 
     def objects_at(self, resource: str, resource_version: int) -> Objects:
         """All objects of one resource as they were at ``resource_version`` (which must be within the history)."""

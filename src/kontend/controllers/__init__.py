@@ -79,4 +79,4 @@ def by_name(definitions: Iterable[Mapping[str, Any]] = ()) -> dict[str, Controll
     'Deployment.apps/v1'
     """
     every = [*controllers(custom=list(custom_kinds(definitions))), *pod_controllers()]
-    return {each.name: each for each in every}
+    return {controller.name: controller for controller in every}

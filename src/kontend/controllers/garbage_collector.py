@@ -158,7 +158,7 @@ class GarbageCollector(OfEveryKind):
             if gone:
                 await _remove_owners(api, obj, gone)
         elif owners.waiting and (dependents := await self._dependents(api, obj)):
-            if any(is_deleting(each) and FOREGROUND in finalizers_of(each) for each in dependents):
+            if any(is_deleting(dependent) and FOREGROUND in finalizers_of(dependent) for dependent in dependents):
                 await _unblock_owners(api, obj)  # a cycle: two objects would wait for each other forever
             await _delete(api, obj, "Foreground")
         else:
@@ -194,7 +194,7 @@ class GarbageCollector(OfEveryKind):
         return found
 
     async def _delete_dependents_first(self, api: Api, owner: Object) -> None:
-        blocking = [each for each in await self._dependents(api, owner) if _blocks(each, owner)]
+        blocking = [child for child in await self._dependents(api, owner) if _blocks(child, owner)]
         if not blocking:
             await _remove_finalizer(api, owner, FOREGROUND)
         for dependent in blocking:
@@ -259,7 +259,7 @@ async def _patch_owners(api: Api, obj: Object, patches: list[dict[str, Any]], wh
 
 async def _remove_finalizer(api: Api, obj: Object, finalizer: str) -> None:
     metadata = obj["metadata"]
-    left = [each for each in finalizers_of(obj) if each != finalizer]
+    left = [name for name in finalizers_of(obj) if name != finalizer]
     try:
         await api.patch(
             obj,

@@ -113,7 +113,7 @@ class Namespaces(OfEveryKind):
                 return Result(requeue=True)
             if remaining.estimate:
                 return Result(requeue_after=remaining.estimate // 2 + 1)
-            left = sorted({each for each in namespace["spec"]["finalizers"] if each != _FINALIZER})
+            left = sorted({finalizer for finalizer in namespace["spec"]["finalizers"] if finalizer != _FINALIZER})
             namespace["spec"]["finalizers"] = left
             await api.update(namespace, subresource="finalize")
         except NotFound:
@@ -187,7 +187,7 @@ def _set_conditions(namespace: Object, bad: Mapping[str, tuple[str, str]], now: 
     for kind, good in _GOOD.items():
         reason, message = bad.get(kind, good)
         new = {"type": kind, "status": "True" if kind in bad else "False", "reason": reason, "message": message}
-        old = next((each for each in conditions if each["type"] == kind), None)
+        old = next((condition for condition in conditions if condition["type"] == kind), None)
         if old is None:
             conditions.append({**new, "lastTransitionTime": now})
             changed = True

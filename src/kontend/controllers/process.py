@@ -139,7 +139,7 @@ class ControllerProcess(InProcessManager):
             stored = each.custom is not None and each.version == each.custom.storage_version
             if stored or each.key not in chosen:
                 chosen[each.key] = each
-        custom = frozenset(str(GroupVersionKind(each.group, each.version, each.kind)) for each in chosen.values())
+        custom = frozenset(str(GroupVersionKind(crd.group, crd.version, crd.kind)) for crd in chosen.values())
         for kind in sorted(self._custom - custom):
             self.feed.forget(kind)
         for kind in sorted(custom - self._custom):

@@ -153,15 +153,15 @@ class Timeout(ApiError):
 
 
 _BY_REASON: dict[str, type[ApiError]] = {
-    each.reason: each
-    for each in (
+    error.reason: error
+    for error in (
         BadRequest, Unauthorized, Forbidden, NotFound, MethodNotAllowed, NotAcceptable, Conflict, AlreadyExists, Gone,
         RequestEntityTooLarge, UnsupportedMediaType, Invalid, TooManyRequests, InternalError, ServiceUnavailable,
         Timeout,
     )
 }  # fmt: skip
 _BY_REASON["Gone"] = Gone
-_BY_CODE: dict[int, type[ApiError]] = {each.code: each for each in _BY_REASON.values() if each is not AlreadyExists}
+_BY_CODE: dict[int, type[ApiError]] = {error.code: error for error in _BY_REASON.values() if error is not AlreadyExists}
 
 
 def from_status(status: Mapping[str, Any]) -> ApiError:

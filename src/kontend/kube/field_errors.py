@@ -134,8 +134,8 @@ def _whole_numbers(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return int(value)
     if isinstance(value, dict):
-        return {key: _whole_numbers(each) for key, each in value.items()}
-    return [_whole_numbers(each) for each in value] if isinstance(value, list) else value
+        return {key: _whole_numbers(child) for key, child in value.items()}
+    return [_whole_numbers(item) for item in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ def allows(rule: Rule, asked: Attributes) -> bool:
     if "*" not in verbs and asked.verb not in verbs:
         return False
     if asked.path:
-        return any(_path_matches(each, asked.path) for each in rule.get("nonResourceURLs") or ())
+        return any(_path_matches(url, asked.path) for url in rule.get("nonResourceURLs") or ())
     groups = rule.get("apiGroups") or ()
     if "*" not in groups and asked.group not in groups:
         return False
@@ -40,7 +40,7 @@ def _has_resource(resources: Sequence[str], wanted: str) -> bool:
 
 def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     """The single permissions in ``wanted`` that no rule of ``held`` covers."""
-    return [each for rule in wanted for each in _single(rule) if not any(_covers(owner, each) for owner in held)]
+    return [single for rule in wanted for single in _single(rule) if not any(_covers(owner, single) for owner in held)]
 
 
 def _single(rule: Rule) -> Iterator[Rule]:
@@ -66,7 +66,7 @@ def _covers(owner: Rule, permission: Rule) -> bool:
         return False
     if "nonResourceURLs" in permission:
         path = permission["nonResourceURLs"][0]
-        return any(_path_matches(each, path) for each in owner.get("nonResourceURLs") or ())
+        return any(_path_matches(url, path) for url in owner.get("nonResourceURLs") or ())
     groups = owner.get("apiGroups") or ()
     if "*" not in groups and permission["apiGroups"][0] not in groups:
         return False

@@ -121,7 +121,7 @@ def authenticate(state: State, token: str, audiences: Sequence[str] = ()) -> tup
     claims = _decode(state.settings, token)
     wanted = list(audiences) or [state.settings.issuer]
     allowed = claims.get("aud") or []
-    common = [each for each in wanted if each in allowed]
+    common = [audience for audience in wanted if audience in allowed]
     if not common:
         raise BadServiceToken(
             f"token audiences {_quoted(allowed)} is invalid for the target audiences {_quoted(wanted)}"
@@ -153,7 +153,7 @@ def _check_exists(state: State, plural: str, namespace: str, wanted: Mapping[str
 
 
 def _quoted(audiences: Sequence[str]) -> str:
-    return "[" + " ".join(go_quote(str(each)) for each in audiences) + "]"
+    return "[" + " ".join(go_quote(str(audience)) for audience in audiences) + "]"
 
 
 def _encode(signer: Signer | None, claims: Mapping[str, Any]) -> str:

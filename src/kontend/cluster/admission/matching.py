@@ -39,7 +39,9 @@ def _matching(rules: Iterable[Mapping[str, Any]], operation: Operation, *, equiv
     if any(_rule_matches(rule, operation, own) for rule in rules):
         return own
     if equivalent:
-        others = [each for each in operation.state.registry.resources() if each.key == own.key and each is not own]
+        others = [
+            served for served in operation.state.registry.resources() if served.key == own.key and served is not own
+        ]
         for resource in others:
             if any(_rule_matches(rule, operation, resource) for rule in rules):
                 return resource
@@ -59,7 +61,9 @@ def _rule_matches(rule: Mapping[str, Any], operation: Operation, resource: Resou
     names = rule.get("resourceNames")
     if names and operation.object_name not in names:
         return False
-    return any(_resource_matches(each, resource.plural, operation.target.subresource) for each in rule["resources"])
+    return any(
+        _resource_matches(pattern, resource.plural, operation.target.subresource) for pattern in rule["resources"]
+    )
 
 
 def _resource_matches(pattern: str, plural: str, subresource: str) -> bool:
@@ -77,7 +81,7 @@ def _namespace_matches(selector: Mapping[str, Any] | None, operation: Operation)
     target = operation.target
     if target.resource.key == "namespaces":
         labels = operation.labels()
-        return any(selector_from_json(selector).matches(each) for each in labels[:1])
+        return any(selector_from_json(selector).matches(label) for label in labels[:1])
     if not target.resource.namespaced:
         return True
     namespace = operation.namespace_object

@@ -157,9 +157,9 @@ def _finalizers(target: Target, metadata: dict[str, Any], options: DeleteOptions
     elif options.propagation_policy is not None:
         wanted = {"Orphan": _ORPHAN, "Foreground": _FOREGROUND}.get(options.propagation_policy)
     else:
-        inherited = [each for each in current if each in (_ORPHAN, _FOREGROUND)]
+        inherited = [finalizer for finalizer in current if finalizer in (_ORPHAN, _FOREGROUND)]
         wanted = inherited[0] if inherited else (_ORPHAN if default == "orphan" else None)
-    kept = [each for each in current if each not in (_ORPHAN, _FOREGROUND)]
+    kept = [finalizer for finalizer in current if finalizer not in (_ORPHAN, _FOREGROUND)]
     return [*kept, wanted] if wanted else kept
 
 

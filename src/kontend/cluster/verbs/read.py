@@ -50,7 +50,7 @@ def list_objects(state: State, target: Target, options: ListOptions) -> dict[str
     predicate = filter_of(target, options)
     versions = _sorted(state, target, at)
     if start:
-        versions = [each for each in versions if each[0] >= start]
+        versions = [pair for pair in versions if pair[0] >= start]
     items: list[dict[str, Any]] = []
     more, remaining = "", 0
     limit = options.limit if options.resource_version != "0" else 0

@@ -52,7 +52,7 @@ def aggregated_rules(role: Mapping[str, Any], roles: list[Object]) -> list[dict[
     """The rules of all selected roles in the order of their names, each rule once."""
     rules: list[dict[str, Any]] = []
     for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
-        for other in sorted(roles, key=lambda each: str(each["metadata"]["name"])):
+        for other in sorted(roles, key=lambda cluster_role: str(cluster_role["metadata"]["name"])):
             metadata = other["metadata"]
             if metadata["name"] == role["metadata"]["name"]:
                 continue

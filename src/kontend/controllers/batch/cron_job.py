@@ -115,7 +115,7 @@ class CronJobs(BuiltIn):
         spec, status = cron_job["spec"], cron_job["status"]
         active = status.get("active") or ()
         name = job_name(cron_job, due)
-        if any(each.get("name") == name for each in active) or status.get("lastScheduleTime") == rfc3339(due):
+        if any(reference.get("name") == name for reference in active) or status.get("lastScheduleTime") == rfc3339(due):
             return False
         return not (spec.get("concurrencyPolicy") == "Forbid" and active)
 
@@ -129,7 +129,7 @@ class CronJobs(BuiltIn):
                 return
         status = cron_job["status"]
         active = status.setdefault("active", [])
-        if all(each.get("uid") != uid_of(job) for each in active):
+        if all(reference.get("uid") != uid_of(job) for reference in active):
             active.append(
                 {
                     "kind": "Job",
@@ -197,4 +197,4 @@ def _latest_due(cron_job: Object, schedule: Schedule, now: int) -> int | None:
 
 
 def _drop_active(status: dict[str, Any], uid: str) -> None:
-    status["active"] = [each for each in status.get("active") or () if each.get("uid") != uid]
+    status["active"] = [reference for reference in status.get("active") or () if reference.get("uid") != uid]

@@ -83,7 +83,7 @@ def is_past_restart_limit(job: Object, pods: Iterable[Object]) -> bool:
         if phase_of(pod) in ("Running", "Pending"):
             status = pod.get("status") or {}
             statuses = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
-            restarts += sum(each.get("restartCount", 0) for each in statuses)
+            restarts += sum(container.get("restartCount", 0) for container in statuses)
     limit: int = job["spec"].get("backoffLimit", 6)
     return restarts > 0 if limit == 0 else restarts >= limit
 

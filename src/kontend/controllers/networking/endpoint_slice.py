@@ -72,7 +72,7 @@ class EndpointSlices(BuiltIn):
         pods = await pods_behind(api, PODS, service)
         nodes = {node["metadata"]["name"]: node for node in await api.list(NODES)} if pods else {}
         for family in service["spec"].get("ipFamilies") or ["IPv4"]:
-            mine = [each for each in existing if each.get("addressType") == family]
+            mine = [known_slice for known_slice in existing if known_slice.get("addressType") == family]
             await self._write(api, service, family, mine, _desired(service, pods, nodes, family))
         for stray in existing:
             if stray.get("addressType") not in (service["spec"].get("ipFamilies") or ["IPv4"]):
@@ -88,13 +88,17 @@ class EndpointSlices(BuiltIn):
         desired: dict[bytes, tuple[Ports, list[Endpoint]]],
     ) -> None:
         """Fills existing slices, makes new ones, and deletes what is not needed."""
-        owned = [each for each in existing if any(o.get("uid") == uid_of(service) for o in owner_references(each))]
-        stray = [each for each in existing if each not in owned]
+        owned = [
+            known_slice
+            for known_slice in existing
+            if any(o.get("uid") == uid_of(service) for o in owner_references(known_slice))
+        ]
+        stray = [known_slice for known_slice in existing if known_slice not in owned]
         labels = _labels(service)
         kept = False
         for key, (ports, endpoints) in desired.items():
-            same_ports = [each for each in owned if _port_key(each.get("ports") or []) == key]
-            owned = [each for each in owned if each not in same_ports]
+            same_ports = [known_slice for known_slice in owned if _port_key(known_slice.get("ports") or []) == key]
+            owned = [known_slice for known_slice in owned if known_slice not in same_ports]
             filled = _fill(same_ports, endpoints)
             for slice_, content in filled:
                 if not content:
@@ -113,7 +117,14 @@ class EndpointSlices(BuiltIn):
         stray += owned
         if not kept:
             # A service without endpoints has one empty slice, so that clients can tell it from an unknown service.
-            empty = next((each for each in stray if not each.get("endpoints") and not each.get("ports")), None)
+            empty = next(
+                (
+                    known_slice
+                    for known_slice in stray
+                    if not known_slice.get("endpoints") and not known_slice.get("ports")
+                ),
+                None,
+            )
             if empty is None:
                 await _create(api, _new_slice(service, family, [], [], labels))
             else:
@@ -179,12 +190,12 @@ def _who(endpoint: Endpoint) -> str:
 
 def _fill(slices: list[Object], endpoints: list[Endpoint]) -> list[tuple[Object, list[Endpoint]]]:
     """The content of existing slices: endpoints stay where they are, new ones go where there is room."""
-    wanted = {_who(each): each for each in endpoints}
+    wanted = {_who(endpoint): endpoint for endpoint in endpoints}
     filled = []
     for slice_ in slices:
-        here = [wanted.pop(_who(each)) for each in slice_.get("endpoints") or () if _who(each) in wanted]
+        here = [wanted.pop(_who(endpoint)) for endpoint in slice_.get("endpoints") or () if _who(endpoint) in wanted]
         filled.append((slice_, here))
-    for _, here in sorted(filled, key=lambda each: -len(each[1])):
+    for _, here in sorted(filled, key=lambda known_slice: -len(known_slice[1])):
         while wanted and len(here) < _MOST:
             here.append(wanted.pop(next(iter(wanted))))
     return filled
@@ -192,7 +203,7 @@ def _fill(slices: list[Object], endpoints: list[Endpoint]) -> list[tuple[Object,
 
 def _left_over(filled: list[tuple[Object, list[Endpoint]]], endpoints: list[Endpoint]) -> list[Endpoint]:
     placed = {_who(each) for _, here in filled for each in here}
-    return [each for each in endpoints if _who(each) not in placed]
+    return [endpoint for endpoint in endpoints if _who(endpoint) not in placed]
 
 
 def _labels(service: Object) -> dict[str, str]:

@@ -93,7 +93,7 @@ class Endpoints(BuiltIn):
     async def _write(self, api: Api, endpoints: Object, *, create: bool) -> None:
         annotations = endpoints["metadata"].setdefault("annotations", {})
         annotations.pop(_OVER, None)
-        if sum(len(each.get("addresses", ())) for each in endpoints["subsets"]) > _MOST:
+        if sum(len(subset.get("addresses", ())) for subset in endpoints["subsets"]) > _MOST:
             annotations[_OVER] = "truncated"
             _truncate(endpoints["subsets"])
         if not annotations:
@@ -156,7 +156,7 @@ def repacked(subsets: list[dict[str, Any]]) -> list[dict[str, Any]]:
         shown[group] = sorted(found.values(), key=lambda port: (port.get("name", ""), port["port"], port["protocol"]))
     packed = []
     for group in sorted(groups):
-        subset = {where: sorted(each, key=_by_address) for where, each in sorted(groups[group].items())}
+        subset = {where: sorted(item, key=_by_address) for where, item in sorted(groups[group].items())}
         packed.append({**subset, **({"ports": shown[group]} if group else {})})
     return packed
 

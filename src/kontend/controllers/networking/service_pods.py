@@ -36,7 +36,7 @@ async def pods_behind(api: Api, pods: str, service: Object) -> list[Object]:
 def addresses_of(pod: Mapping[str, Any]) -> list[str]:
     """The addresses of a pod."""
     status = pod.get("status") or {}
-    many = [each["ip"] for each in status.get("podIPs") or () if each.get("ip")]
+    many = [address["ip"] for address in status.get("podIPs") or () if address.get("ip")]
     return many or [status["podIP"]] if many or status.get("podIP") else []
 
 
@@ -62,7 +62,7 @@ def port_of(pod: Mapping[str, Any], service_port: Mapping[str, Any]) -> int | No
     if isinstance(target, int):
         return target
     spec = pod.get("spec") or {}
-    aside = [each for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"]
+    aside = [sidecar for sidecar in spec.get("initContainers") or () if sidecar.get("restartPolicy") == "Always"]
     for container in (*spec["containers"], *aside):
         for port in container.get("ports") or ():
             same = (port.get("protocol") or "TCP") == (service_port.get("protocol") or "TCP")

@@ -123,7 +123,7 @@ class PodLifecycle(BuiltIn):
             node = await api.get(NODES, Key("", pod["spec"]["nodeName"]))
         except NotFound:
             return  # no node runs it
-        host = next((each["address"] for each in (node.get("status") or {}).get("addresses") or ()), "")
+        host = next((address["address"] for address in (node.get("status") or {}).get("addresses") or ()), "")
         await api.status.patch(pod, strategic_merge_patch({"status": _running(pod, host, api.now())}))
 
     async def _stop(self, api: Api, pod: Object) -> None:
@@ -134,7 +134,9 @@ class PodLifecycle(BuiltIn):
             status = {
                 "phase": "Failed",
                 "conditions": [_condition("Ready", "False", now), _condition("ContainersReady", "False", now)],
-                "containerStatuses": [_container(each, {"terminated": ended}) for each in pod["spec"]["containers"]],
+                "containerStatuses": [
+                    _container(container, {"terminated": ended}) for container in pod["spec"]["containers"]
+                ],
             }
             await api.status.patch(pod, strategic_merge_patch({"status": status}))
         try:
@@ -180,7 +182,9 @@ def _running(pod: Object, host: str, now: str) -> dict[str, Any]:
         "podIP": address,
         "podIPs": [{"ip": address}],
         "startTime": now,
-        "containerStatuses": [_container(each, {"running": {"startedAt": now}}) for each in spec["containers"]],
+        "containerStatuses": [
+            _container(container, {"running": {"startedAt": now}}) for container in spec["containers"]
+        ],
     }
     if host:
         status["hostIP"] = host
@@ -191,7 +195,11 @@ def _running(pod: Object, host: str, now: str) -> dict[str, Any]:
 def _gates_open(pod: Object) -> bool:
     """Reports whether all readiness gates of a pod are open."""
     gates = {gate["conditionType"] for gate in pod["spec"].get("readinessGates") or ()}
-    met = {each["type"] for each in (pod.get("status") or {}).get("conditions") or () if each["status"] == "True"}
+    met = {
+        condition["type"]
+        for condition in (pod.get("status") or {}).get("conditions") or ()
+        if condition["status"] == "True"
+    }
     return gates <= met
 
 

@@ -28,7 +28,7 @@ def _term_matches(term: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
         return False
     known = node["metadata"].get("labels") or {}
     name = {"metadata.name": node["metadata"]["name"]}
-    return all(_matches(each, known) for each in labels) and all(_matches(each, name) for each in fields)
+    return all(_matches(label, known) for label in labels) and all(_matches(field, name) for field in fields)
 
 
 def _matches(requirement: Mapping[str, Any], values: Mapping[str, str]) -> bool:
@@ -61,7 +61,9 @@ def tolerates(
     """Reports whether tolerations cover all taints of a node with these effects."""
     given, counted = list(tolerations), tuple(effects)
     taints = (node.get("spec") or {}).get("taints") or ()
-    return all(any(_covers(each, taint) for each in given) for taint in taints if taint.get("effect") in counted)
+    return all(
+        any(_covers(toleration, taint) for toleration in given) for taint in taints if taint.get("effect") in counted
+    )
 
 
 def _covers(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:

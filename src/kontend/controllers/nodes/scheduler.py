@@ -67,7 +67,7 @@ class Scheduler(BuiltIn):
         if not _is_waiting(pod):
             return None
         nodes = await api.list(NODES)
-        others = [each for each in await api.list(PODS) if not is_finished(each)]
+        others = [other for other in await api.list(PODS) if not is_finished(other)]
         node = _choose(pod, nodes, others)
         if node is None:
             await self._say_unschedulable(api, pod, len(nodes))
@@ -87,7 +87,9 @@ class Scheduler(BuiltIn):
 
     async def _say_unschedulable(self, api: Api, pod: Object, nodes: int) -> None:
         status = pod.get("status") or {}
-        old = next((each for each in status.get("conditions") or () if each["type"] == "PodScheduled"), None)
+        old = next(
+            (condition for condition in status.get("conditions") or () if condition["type"] == "PodScheduled"), None
+        )
         text = f"0/{nodes} nodes are available." if nodes else "no nodes available to schedule pods"
         if old is not None and (old.get("reason"), old.get("message")) == ("Unschedulable", text):
             return

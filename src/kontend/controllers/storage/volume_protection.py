@@ -53,7 +53,9 @@ class ClaimProtection(BuiltIn):
         finalizers = finalizers_of(claim)
         if is_deleting(claim):
             if CLAIM_FINALIZER in finalizers and not await self._is_used(api, request):
-                await _set_finalizers(api, claim, [each for each in finalizers if each != CLAIM_FINALIZER])
+                await _set_finalizers(
+                    api, claim, [finalizer for finalizer in finalizers if finalizer != CLAIM_FINALIZER]
+                )
         elif CLAIM_FINALIZER not in finalizers:
             await _set_finalizers(api, claim, [*finalizers, CLAIM_FINALIZER])
         return None
@@ -83,7 +85,9 @@ class VolumeProtection(BuiltIn):
         if is_deleting(volume):
             bound = (volume.get("status") or {}).get("phase") == "Bound"
             if VOLUME_FINALIZER in finalizers and not bound:
-                await _set_finalizers(api, volume, [each for each in finalizers if each != VOLUME_FINALIZER])
+                await _set_finalizers(
+                    api, volume, [finalizer for finalizer in finalizers if finalizer != VOLUME_FINALIZER]
+                )
         elif VOLUME_FINALIZER not in finalizers:
             await _set_finalizers(api, volume, [*finalizers, VOLUME_FINALIZER])
         return None

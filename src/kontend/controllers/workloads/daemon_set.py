@@ -178,9 +178,9 @@ class DaemonSets(BuiltIn):
         """The revision of the template, made if it is not there, and all others."""
         revisions = await revisions_of(api, daemon_set)
         wanted = new_revision(daemon_set, 1)
-        current = [each for each in revisions if each.get("data") == wanted["data"]]
-        old = [each for each in revisions if each.get("data") != wanted["data"]]
-        number = max((each.get("revision", 0) for each in old), default=0) + 1
+        current = [revision for revision in revisions if revision.get("data") == wanted["data"]]
+        old = [revision for revision in revisions if revision.get("data") != wanted["data"]]
+        number = max((revision.get("revision", 0) for revision in old), default=0) + 1
         if current:
             newest = current[-1]
             if newest.get("revision", 0) < number:
@@ -242,7 +242,7 @@ def node_for(pod: Mapping[str, Any]) -> str:
 def _with_tolerations(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The tolerations of a daemon: its own, and those that all daemons have."""
     named = [*_TOLERATED, *([("network-unavailable", "NoSchedule")] if spec.get("hostNetwork") else [])]
-    tolerations = [dict(each) for each in spec.get("tolerations") or ()]
+    tolerations = [dict(toleration) for toleration in spec.get("tolerations") or ()]
     for key, effect in named:
         wanted = {"key": f"{_NODE}/{key}", "operator": "Exists", "effect": effect}
         if wanted not in tolerations:
@@ -350,7 +350,9 @@ async def _forget(api: Api, daemons: Daemons, old: list[Object]) -> None:
     """Deletes the oldest revisions that no pod uses, down to the limit."""
     used = {labels_of(pod).get(HASH_LABEL) for pods in daemons.pods.values() for pod in pods}
     surplus = len(old) - daemons.spec.get("revisionHistoryLimit", 10)
-    for revision in [each for each in old if labels_of(each).get(HASH_LABEL) not in used][: max(0, surplus)]:
+    for revision in [revision for revision in old if labels_of(revision).get(HASH_LABEL) not in used][
+        : max(0, surplus)
+    ]:
         await api.delete(revision)
 
 

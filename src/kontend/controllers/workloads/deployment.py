@@ -129,7 +129,7 @@ class Deployments(BuiltIn):
         new = find_new(deployment, sets)
         old = [each for each in by_age(sets) if new is None or uid_of(each) != uid_of(new)]
         rollout = Rollout(deployment, new, old)
-        revision = max((number_in(each, REVISION) or 0 for each in old), default=0) + 1
+        revision = max((number_in(replica_set, REVISION) or 0 for replica_set in old), default=0) + 1
         if new is None:
             if create:
                 await self._create_new(api, rollout, revision)
@@ -196,19 +196,19 @@ class Deployments(BuiltIn):
 
     async def _scale(self, api: Api, rollout: Rollout) -> None:
         """Scales every ReplicaSet in proportion after the Deployment was scaled."""
-        active = [each for each in rollout.every if replicas_of(each)]
+        active = [replica_set for replica_set in rollout.every if replicas_of(replica_set)]
         if len(active) <= 1:
             latest = active[0] if active else rollout.new or (rollout.old[-1] if rollout.old else None)
             if latest is not None and replicas_of(latest) != rollout.size:
                 await self._resize(api, rollout, latest, rollout.size)
         elif is_saturated(rollout):
-            for each in rollout.old:
-                if replicas_of(each):
-                    await self._resize(api, rollout, each, 0)
+            for old_item in rollout.old:
+                if replicas_of(old_item):
+                    await self._resize(api, rollout, old_item, 0)
         elif is_rolling(rollout.deployment):
             sizes = proportions(rollout.deployment, rollout.every)
-            for each in active:
-                await self._resize(api, rollout, each, sizes[each["metadata"]["name"]])
+            for replica_set in active:
+                await self._resize(api, rollout, replica_set, sizes[replica_set["metadata"]["name"]])
 
     async def _roll(self, api: Api, deployment: Object, sets: list[Object]) -> Result | None:
         rollout = await self._rollout(api, deployment, sets, create=True)
@@ -225,7 +225,7 @@ class Deployments(BuiltIn):
 
     async def _shrink(self, api: Api, rollout: Rollout, new: Object) -> bool:
         """Scales old ReplicaSets down: first unhealthy pods, then as many as ``maxUnavailable`` allows."""
-        old = [each for each in rollout.old if replicas_of(each)]
+        old = [replica_set for replica_set in rollout.old if replicas_of(replica_set)]
         if not old:
             return False
         least = rollout.size - max_unavailable(rollout.deployment)
@@ -251,9 +251,9 @@ class Deployments(BuiltIn):
 
     async def _recreate(self, api: Api, rollout: Rollout, sets: list[Object]) -> Result | None:
         shrunk = False
-        for each in rollout.old:
-            if replicas_of(each):
-                shrunk |= await self._resize(api, rollout, each, 0)
+        for replica_set in rollout.old:
+            if replicas_of(replica_set):
+                shrunk |= await self._resize(api, rollout, replica_set, 0)
         if shrunk or await self._old_pods_run(api, rollout):
             return await self._finish(api, rollout)
         if rollout.new is None:
@@ -267,7 +267,7 @@ class Deployments(BuiltIn):
     async def _old_pods_run(self, api: Api, rollout: Rollout) -> bool:
         if counted(rollout.old, "replicas"):
             return True
-        old = {uid_of(each) for each in rollout.old}
+        old = {uid_of(replica_set) for replica_set in rollout.old}
         pods = await api.list(PODS, namespace=rollout.deployment["metadata"]["namespace"])
         return any((controller_of(pod) or {}).get("uid") in old and not is_finished(pod) for pod in pods)
 
@@ -277,14 +277,14 @@ class Deployments(BuiltIn):
         if limit == UNLIMITED:
             return
         old = [each for each in by_age(rollout.old) if not is_deleting(each)]
-        old.sort(key=lambda each: number_in(each, REVISION) or 0)
-        for each in old[: max(0, len(old) - limit)]:
-            status = each.get("status") or {}
-            behind = each["metadata"].get("generation", 0) > status.get("observedGeneration", 0)
-            if status.get("replicas") or replicas_of(each) or behind:
+        old.sort(key=lambda replica_set: number_in(replica_set, REVISION) or 0)
+        for replica_set in old[: max(0, len(old) - limit)]:
+            status = replica_set.get("status") or {}
+            behind = replica_set["metadata"].get("generation", 0) > status.get("observedGeneration", 0)
+            if status.get("replicas") or replicas_of(replica_set) or behind:
                 continue
             try:
-                await api.delete(each)
+                await api.delete(replica_set)
             except NotFound:
                 continue
 
@@ -293,9 +293,11 @@ class Deployments(BuiltIn):
         rollout = await self._rollout(api, deployment, sets, create=True)
         revision = number_in(deployment, ROLLBACK) or 0
         if not revision:
-            numbers = sorted({number_in(each, REVISION) or 0 for each in rollout.every})
+            numbers = sorted({number_in(replica_set, REVISION) or 0 for replica_set in rollout.every})
             revision = numbers[-2] if len(numbers) > 1 else 0
-        target = next((each for each in rollout.every if number_in(each, REVISION) == revision), None)
+        target = next(
+            (replica_set for replica_set in rollout.every if number_in(replica_set, REVISION) == revision), None
+        )
         if target is not None and revision:
             deployment["spec"]["template"] = template_without_hash(target["spec"]["template"])
         del deployment["metadata"]["annotations"][ROLLBACK]
@@ -323,8 +325,8 @@ class Deployments(BuiltIn):
         set_progress(rollout, status, now)
         failures = [
             found
-            for each in (*([rollout.new] if rollout.new is not None else []), *rollout.every)
-            if (found := get_condition(each, "ReplicaFailure")) is not None
+            for replica_set in (*([rollout.new] if rollout.new is not None else []), *rollout.every)
+            if (found := get_condition(replica_set, "ReplicaFailure")) is not None
         ]
         if failures:
             put_condition(status, {**failures[0], "lastUpdateTime": failures[0]["lastTransitionTime"]})

@@ -38,12 +38,12 @@ def replicas_of(obj: Mapping[str, Any]) -> int:
 
 def wanted(sets: Iterable[Object]) -> int:
     """Returns how many pods ReplicaSets ask for together."""
-    return sum(replicas_of(each) for each in sets)
+    return sum(replicas_of(replica_set) for replica_set in sets)
 
 
 def counted(sets: Iterable[Object], name: str) -> int:
     """The sum of a number in the status of ReplicaSets."""
-    return sum((each.get("status") or {}).get(name) or 0 for each in sets)
+    return sum((replica_set.get("status") or {}).get(name) or 0 for replica_set in sets)
 
 
 def annotations_of(obj: Mapping[str, Any]) -> dict[str, str]:
@@ -59,7 +59,13 @@ def number_in(obj: Mapping[str, Any], annotation: str) -> int | None:
 
 def by_age(sets: Iterable[Object]) -> list[Object]:
     """ReplicaSets, oldest first."""
-    return sorted(sets, key=lambda each: (each["metadata"].get("creationTimestamp") or "", each["metadata"]["name"]))
+    return sorted(
+        sets,
+        key=lambda replica_set: (
+            replica_set["metadata"].get("creationTimestamp") or "",
+            replica_set["metadata"]["name"],
+        ),
+    )
 
 
 def is_rolling(deployment: Mapping[str, Any]) -> bool:
@@ -176,7 +182,7 @@ def _longer_history(history: str, revision: str) -> str:
 
 def proportions(deployment: Object, sets: list[Object]) -> dict[str, int]:
     """New sizes for ReplicaSets when a Deployment is scaled in the middle of an update: each gets its share."""
-    active = [each for each in sets if replicas_of(each)]
+    active = [replica_set for replica_set in sets if replicas_of(replica_set)]
     total = replicas_of(deployment)
     allowed = total + max_surge(deployment) if total else 0
     change = allowed - wanted(active)

@@ -45,8 +45,8 @@ class Rollout:
 
 def was_scaled(rollout: Rollout) -> bool:
     """Reports whether the Deployment was scaled since its ReplicaSets were."""
-    desired = [number_in(each, DESIRED) for each in rollout.every if replicas_of(each)]
-    return any(each is not None and each != rollout.size for each in desired)
+    desired = [number_in(replica_set, DESIRED) for replica_set in rollout.every if replicas_of(replica_set)]
+    return any(replica_set is not None and replica_set != rollout.size for replica_set in desired)
 
 
 def is_saturated(rollout: Rollout) -> bool:
@@ -95,8 +95,8 @@ def status_of(rollout: Rollout, now: str) -> dict[str, Any]:
     status: dict[str, Any] = {name: number for name, number in numbers.items() if number}
     if old.get("collisionCount") is not None:
         status["collisionCount"] = old["collisionCount"]
-    seen = [each for each in every if (each.get("status") or {}).get("observedGeneration")]
-    if all("terminatingReplicas" in each["status"] for each in seen):
+    seen = [replica_set for replica_set in every if (replica_set.get("status") or {}).get("observedGeneration")]
+    if all("terminatingReplicas" in replica_set["status"] for replica_set in seen):
         status["terminatingReplicas"] = counted(seen, "terminatingReplicas")
     if old.get("conditions"):
         status["conditions"] = deepcopy(old["conditions"])
@@ -114,7 +114,7 @@ def is_complete(deployment: Object, status: Mapping[str, Any]) -> bool:
     size = replicas_of(deployment)
     counts = (status.get(name, 0) for name in ("updatedReplicas", "replicas", "availableReplicas"))
     generation = deployment["metadata"].get("generation", 0)
-    return all(each == size for each in counts) and status.get("observedGeneration", 0) >= generation
+    return all(count == size for count in counts) and status.get("observedGeneration", 0) >= generation
 
 
 def _gets_on(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:

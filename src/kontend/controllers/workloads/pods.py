@@ -175,7 +175,11 @@ def _created(pod: Mapping[str, Any]) -> int | None:
 
 def _restarts(pod: Mapping[str, Any]) -> tuple[int, int]:
     status, spec = pod.get("status") or {}, pod.get("spec") or {}
-    sidecars = {each["name"] for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
+    sidecars = {
+        container["name"]
+        for container in spec.get("initContainers") or ()
+        if container.get("restartPolicy") == "Always"
+    }
     regular = [each.get("restartCount", 0) for each in status.get("containerStatuses") or ()]
     aside = [e.get("restartCount", 0) for e in status.get("initContainerStatuses") or () if e.get("name") in sidecars]
     return max(regular, default=0), max(aside, default=0)

@@ -79,8 +79,12 @@ async def revisions_of(api: Api, owner: Object) -> list[Object]:
     """The revisions of an object, oldest first; those without a controller are adopted."""
     selector = selector_from_json(owner["spec"]["selector"])
     found = await api.list(REVISIONS, namespace=owner["metadata"]["namespace"])
-    mine = [each for each in found if (controller_of(each) or {"uid": uid_of(owner)}).get("uid") == uid_of(owner)]
-    matching = [each for each in mine if selector.matches(each["metadata"].get("labels") or {})]
+    mine = [
+        revision
+        for revision in found
+        if (controller_of(revision) or {"uid": uid_of(owner)}).get("uid") == uid_of(owner)
+    ]
+    matching = [revision for revision in mine if selector.matches(revision["metadata"].get("labels") or {})]
     return in_order(await claim(api, owner, matching, selector))
 
 

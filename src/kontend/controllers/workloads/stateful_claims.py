@@ -87,9 +87,11 @@ class Claims:
     def _owners(self, claim: Object, pod: Object) -> list[dict[str, Any]]:
         """The owners that a claim should have."""
         own = (self._set, pod)
-        others = [each for each in owner_references(claim) if not any(_names(each, owner) for owner in own)]
+        others = [
+            reference for reference in owner_references(claim) if not any(_names(reference, owner) for owner in own)
+        ]
         applies = self._goes_when_scaled or self._goes_when_deleted
-        if applies and any(each.get("controller") for each in others):
+        if applies and any(other.get("controller") for other in others):
             return others  # another controller owns it
         outside = ordinal_of(pod) not in ordinals(self._set)
         owner = None
@@ -99,7 +101,11 @@ class Claims:
             owner = self._set
         if owner is None:
             return others
-        kept = [each for each in owner_references(claim) if each.get("uid") == uid_of(owner) and each.get("controller")]
+        kept = [
+            reference
+            for reference in owner_references(claim)
+            if reference.get("uid") == uid_of(owner) and reference.get("controller")
+        ]
         return [*others, *(kept or [owner_reference(owner, controller=True)])]
 
 
@@ -113,4 +119,6 @@ def _names(reference: Mapping[str, Any], owner: Object) -> bool:
 
 def _is_stale(claim: Object, owner: Object) -> bool:
     """Reports whether a claim is owned by a deleted object of the same name."""
-    return any(_names(each, owner) and each.get("uid") != uid_of(owner) for each in owner_references(claim))
+    return any(
+        _names(reference, owner) and reference.get("uid") != uid_of(owner) for reference in owner_references(claim)
+    )

@@ -84,7 +84,7 @@ def set_identity(stateful_set: Mapping[str, Any], pod: Object) -> None:
 
 def has_storage(stateful_set: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
     """Reports whether a pod uses its own volumes."""
-    volumes = {each["name"]: each for each in (pod.get("spec") or {}).get("volumes") or ()}
+    volumes = {volume["name"]: volume for volume in (pod.get("spec") or {}).get("volumes") or ()}
     ordinal = ordinal_of(pod)
     return all(
         (volumes.get(template["metadata"]["name"], {}).get("persistentVolumeClaim") or {}).get("claimName")

@@ -252,7 +252,7 @@ async def _rollout(api: Api, stateful_set: Object, revisions: list[Object], pods
     status = stateful_set.get("status") or {}
     collisions = status.get("collisionCount") or 0
     wanted = new_revision(stateful_set, revisions[-1]["revision"] + 1 if revisions else 1)
-    equal = [each for each in revisions if each.get("data") == wanted["data"]]
+    equal = [revision for revision in revisions if revision.get("data") == wanted["data"]]
     if not equal:
         update, collisions = await store_revision(api, stateful_set, wanted, collisions)
     else:
@@ -260,7 +260,9 @@ async def _rollout(api: Api, stateful_set: Object, revisions: list[Object], pods
         if update is not revisions[-1]:  # back to an earlier template: that one is the newest again
             update["revision"] = wanted["revision"]
             await api.update(update)
-    current = next((each for each in revisions if each["metadata"]["name"] == status.get("currentRevision")), update)
+    current = next(
+        (revision for revision in revisions if revision["metadata"]["name"] == status.get("currentRevision")), update
+    )
     line = ordinals(stateful_set)
     found = {ordinal_of(pod): pod for pod in pods}
     replicas = [found.get(each) or _new_pod(stateful_set, current, update, each) for each in line]
@@ -287,7 +289,7 @@ async def _forget_revisions(api: Api, rollout: Rollout, revisions: list[Object],
     """Deletes the oldest revisions that nothing uses, down to the limit."""
     used = {rollout.current["metadata"]["name"], rollout.update["metadata"]["name"]}
     used |= {labels_of(pod).get(HASH_LABEL, "") for pod in pods}
-    unused = [each for each in revisions if each["metadata"]["name"] not in used]
+    unused = [stored for stored in revisions if stored["metadata"]["name"] not in used]
     limit = rollout.stateful_set["spec"].get("revisionHistoryLimit", 10)
     for revision in unused[: max(0, len(unused) - limit)]:
         await api.delete(revision)

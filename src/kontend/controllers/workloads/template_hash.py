@@ -122,7 +122,7 @@ def _of_type(go_type: str, package: str, value: Any) -> str:
     if go_type.startswith("[]"):
         if not value:
             return "<nil>"
-        return "[" + " ".join(_of_type(go_type[2:], package, each) for each in value) + "]"
+        return "[" + " ".join(_of_type(go_type[2:], package, item) for item in value) + "]"
     if go_type.startswith("map["):
         if not value:
             return "<nil>"

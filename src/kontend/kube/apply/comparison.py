@@ -55,7 +55,7 @@ def _same_types(kind: FieldType | None, a: Any, b: Any) -> bool:
             return False
         if values is None or not values.loose:
             return True
-        return all(_same_types(values, each, b[name]) for name, each in a.items() if name not in fields)
+        return all(_same_types(values, child, b[name]) for name, child in a.items() if name not in fields)
     if type(a) is list:
         return all(_same_types(kind.item, left, right) for left, right in zip(a, b, strict=True))
     return (type(a) is bool) == (type(b) is bool)

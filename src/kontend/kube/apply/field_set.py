@@ -259,7 +259,7 @@ def value_json(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ",".join(f"{scalar_json(key)}:{value_json(value[key])}" for key in sorted(value)) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(value_json(each) for each in value) + "]"
+        return "[" + ",".join(value_json(item) for item in value) + "]"
     return scalar_json(value)
 
 
@@ -325,7 +325,7 @@ def element_text(element: str) -> str:
     value = orjson.loads(rest)
     if kind == "v":
         return f"[={_value_text(value)}]"
-    return "[" + ",".join(f"{name}={_value_text(each)}" for name, each in value.items()) + "]"
+    return "[" + ",".join(f"{name}={_value_text(child)}" for name, child in value.items()) + "]"
 
 
 def _value_text(value: Any) -> str:
@@ -334,7 +334,7 @@ def _value_text(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ",".join(map(_value_text, value)) + "]"
     if isinstance(value, dict):
-        return "".join(f"{name}={_value_text(each)}" for name, each in value.items())
+        return "".join(f"{name}={_value_text(child)}" for name, child in value.items())
     return scalar_json(value)
 
 

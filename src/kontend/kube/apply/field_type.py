@@ -206,12 +206,12 @@ class _Builder:
         changed = True
         while changed:
             changed = False
-            for each in types:
-                below = (*each.fields.values(), each.values, each.item)
-                if not each.loose and any(child.loose for child in below if child is not None):
-                    each.loose = changed = True
-        for each in types:
-            each.loose_fields = tuple((name, child) for name, child in each.fields.items() if child.loose)
+            for type_name in types:
+                below = (*type_name.fields.values(), type_name.values, type_name.item)
+                if not type_name.loose and any(child.loose for child in below if child is not None):
+                    type_name.loose = changed = True
+        for type_name in types:
+            type_name.loose_fields = tuple((name, child) for name, child in type_name.fields.items() if child.loose)
 
 
 _STRING: Final = Schema("string")

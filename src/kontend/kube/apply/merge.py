@@ -115,12 +115,12 @@ def remove(kind: FieldType | None, value: Any, fields: Tree) -> Any:
         if kind.map_atomic:
             return None
         out = {}
-        for name, each in value.items():
+        for name, child in value.items():
             node = fields.get(f"f:{name}")
             if node is None:
-                out[name] = each
+                out[name] = child
             elif node and SELF not in node:
-                out[name] = remove(kind.fields.get(name, kind.values), each, node)
+                out[name] = remove(kind.fields.get(name, kind.values), child, node)
         return out or None
     if type(value) is list and kind.list:
         if kind.list_atomic:
@@ -146,11 +146,11 @@ def declared_only(kind: FieldType | None, value: Any) -> Any:
     if type(value) is dict and kind.map:
         fields, values = kind.fields, kind.values
         if values is None and any(name not in fields for name in value):
-            value = {name: each for name, each in value.items() if name in fields}
+            value = {name: child for name, child in value.items() if name in fields}
         changed = {}
-        for name, each in value.items():
-            below = declared_only(fields.get(name, values), each)
-            if below is not each:
+        for name, child in value.items():
+            below = declared_only(fields.get(name, values), child)
+            if below is not child:
                 changed[name] = below
         return {**value, **changed} if changed else value
     if type(value) is list and kind.list:

@@ -95,8 +95,8 @@ def apply(
             obj, managed = _merged(versions, before, patch, managed, identity, force, now)
         except _Conflicts as conflicts:
             mine = own_fields(root, before, api_version) if manager == KUBECTL else None
-            left = [(each, difference(tree, mine or {})) for each, tree in conflicts.owned]
-            left = [(each, tree) for each, tree in left if tree]
+            left = [(entry, difference(tree, mine or {})) for entry, tree in conflicts.owned]
+            left = [(entry, tree) for entry, tree in left if tree]
             if left:
                 raise _conflict_error(left) from None
             obj, managed = _merged(versions, before, patch, managed, identity, True, now)
@@ -129,7 +129,7 @@ def _owned_so_far(
 def _check_patch(versions: Versions, patch: dict[str, Any], kind_text: str) -> None:
     metadata = patch.get("metadata")
     listed = metadata.get("managedFields") if isinstance(metadata, dict) else None
-    if isinstance(listed, list) and all(isinstance(each, dict) for each in listed):
+    if isinstance(listed, list) and all(isinstance(entry, dict) for entry in listed):
         raise BadRequest("metadata.managedFields must be nil")
     try:
         validate(versions.root, patch)
@@ -170,7 +170,7 @@ def _merged(
             (entry.identity, intersection(entry.fields.tree, comparison_at(entry.api_version).touched))
             for entry in others
         ]
-        clashes = [(each, tree) for each, tree in clashes if tree]
+        clashes = [(clash, tree) for clash, tree in clashes if tree]
         if clashes:
             raise _Conflicts(clashes)
     unchanged = same(root, live, obj)
@@ -228,7 +228,7 @@ def _present(kind: FieldType, obj: dict[str, Any]) -> Tree:
 
 
 def _conflict_error(owned: list[tuple[Identity, Tree]]) -> Conflict:
-    owned = sorted(owned, key=lambda each: identity_text(each[0]))
+    owned = sorted(owned, key=lambda entry: identity_text(entry[0]))
     found = [(identity, list(paths(tree))) for identity, tree in owned]
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {_manager_text(identity)}", "field": path}

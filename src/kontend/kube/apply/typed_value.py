@@ -42,11 +42,11 @@ def _validate(kind: FieldType | None, value: Any, path: str, errors: list[tuple[
     if kind is None:
         errors.append((path, "field not declared in schema"))
     elif type(value) is dict and kind.map:
-        for name, each in value.items():
+        for name, child in value.items():
             below = kind.fields.get(name, kind.values)
-            _validate(below, each, f"{path}.{name}", errors, duplicates)
+            _validate(below, child, f"{path}.{name}", errors, duplicates)
             if below is None:
-                if each is None:
+                if child is None:
                     errors.append((f"{path}.{name}", "field not declared in schema"))
                 return
     elif type(value) is list and kind.list:
@@ -105,8 +105,8 @@ def footprint(kind: FieldType | None, value: Any) -> Tree:
     if cls is dict and kind.map and not kind.map_atomic:
         out: Tree = {SELF: LEAF}
         fields, values = kind.fields, kind.values
-        for name, each in value.items():
-            out[f"f:{name}"] = footprint(fields.get(name, values), each)
+        for name, child in value.items():
+            out[f"f:{name}"] = footprint(fields.get(name, values), child)
         return out
     if cls is list and kind.list and not kind.list_atomic:
         out = {SELF: LEAF}
@@ -142,14 +142,14 @@ def _applied(kind: FieldType | None, value: Any) -> Tree | None:
     if cls is dict and kind.map and value and not kind.map_atomic:
         out: Tree = {}
         fields, values = kind.fields, kind.values
-        for name, each in value.items():
+        for name, child in value.items():
             below = fields.get(name)
             if below is not None:
-                node = _applied(below, each)
+                node = _applied(below, child)
                 if node is not None:
                     out[f"f:{name}"] = node
             else:
-                out[f"f:{name}"] = member(_applied(values, each) or LEAF)
+                out[f"f:{name}"] = member(_applied(values, child) or LEAF)
         return out or None
     if cls is list and kind.list and not kind.list_atomic:
         out = {}

@@ -49,10 +49,10 @@ def set_condition(status: Json, condition: Mapping[str, Any], now: str) -> None:
     """Adds or replaces a pod condition; the time of the transition stays if the status does not change."""
     conditions: list[Json] = status.get("conditions") or []
     fresh = {"lastProbeTime": None, **condition, "lastTransitionTime": now}
-    for index, each in enumerate(conditions):
-        if each.get("type") == condition["type"]:
-            if each.get("status") == condition["status"]:
-                fresh["lastTransitionTime"] = each.get("lastTransitionTime")
+    for index, item in enumerate(conditions):
+        if item.get("type") == condition["type"]:
+            if item.get("status") == condition["status"]:
+                fresh["lastTransitionTime"] = item.get("lastTransitionTime")
             conditions[index] = fresh
             break
     else:

@@ -14,7 +14,7 @@ def default_class(classes: Iterable[Mapping[str, Any]], *annotations: str) -> st
     """
     marked = [
         metadata
-        for metadata in (each.get("metadata") or {} for each in classes)
+        for metadata in (candidate.get("metadata") or {} for candidate in classes)
         if any((metadata.get("annotations") or {}).get(annotation) == "true" for annotation in annotations)
     ]
     marked.sort(key=lambda metadata: str(metadata["name"]))

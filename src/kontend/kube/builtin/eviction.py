@@ -71,7 +71,7 @@ def charge(budget: Json, pod: Mapping[str, Any], *, now: str) -> bool:
 def _is_exempt(budget: Json, pod: Mapping[str, Any]) -> bool:
     """A pod that is not ready may be exempt, by the budget's policy for unhealthy pods."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    if any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions):
+    if any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions):
         return False
     if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
@@ -90,7 +90,7 @@ def _no_more_disruptions(budget: Json, now: str) -> None:
         "observedGeneration": budget["status"].get("observedGeneration") or 0,
         "lastTransitionTime": now,
     }
-    budget["status"]["conditions"] = [each for each in conditions if each.get("type") != "DisruptionAllowed"] + [
+    budget["status"]["conditions"] = [state for state in conditions if state.get("type") != "DisruptionAllowed"] + [
         condition
     ]
 

@@ -41,7 +41,7 @@ def _fields(type_name: str) -> tuple[_Field, ...]:
         name, _, key = names.partition("=")
         omit_empty = kind.startswith("?")
         kind = kind.removeprefix("?")
-        shape = next((each for each in ("*", "[]", "{}") if kind.startswith(each)), "")
+        shape = next((prefix for prefix in ("*", "[]", "{}") if kind.startswith(prefix)), "")
         key = key or name[0].lower() + name[1:]
         fields.append(_Field(name, key, shape, kind.removeprefix(shape), omit_empty, embedded=False))
     return tuple(fields)
@@ -78,7 +78,7 @@ def _shaped(field: _Field, value: Any) -> Any:
     if value is None:
         return None
     if field.shape == "[]":
-        return [internal(field.type, each) for each in value] or None
+        return [internal(field.type, item) for item in value] or None
     if field.shape == "{}":
         return {key: internal(field.type, value[key]) for key in sorted(value)} or None
     return internal(field.type, value)
@@ -100,7 +100,7 @@ def shown_as(type_name: str, value: Any, *, pointer: bool = True) -> Verbatim:
 
 def difference(type_name: str, old: Any, new: Any) -> str:
     """Returns the diff from the old value to the new one."""
-    texts = [_escaped(json.dumps(internal(type_name, each), ensure_ascii=False, indent=1)) for each in (old, new)]
+    texts = [_escaped(json.dumps(internal(type_name, version), ensure_ascii=False, indent=1)) for version in (old, new)]
     before, after = ([f"{line}\n" for line in text.split("\n")] for text in texts)
     # The first two lines name files, and there are none.
     return "".join(list(difflib.unified_diff(before, after))[2:])

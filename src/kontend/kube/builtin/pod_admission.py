@@ -22,7 +22,9 @@ SYSTEM_CLASSES: Final[Mapping[str, Mapping[str, Any]]] = {
 def add_default_tolerations(spec: Json) -> None:
     """Lets the pod stay for five minutes on a node that is not ready or not reachable, unless it says otherwise."""
     tolerations: list[Json] = spec.get("tolerations") or []
-    missing = [taint for taint in (NOT_READY, UNREACHABLE) if not any(_covers(each, taint) for each in tolerations)]
+    missing = [
+        taint for taint in (NOT_READY, UNREACHABLE) if not any(_covers(toleration, taint) for toleration in tolerations)
+    ]
     if missing:
         spec["tolerations"] = tolerations + [
             {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300} for taint in missing
@@ -39,7 +41,8 @@ def set_priority(pod: Json, list_objects: ListObjects) -> None:
     name = spec.get("priorityClassName", "")
     chosen: Mapping[str, Any] | None
     classes: dict[str, Mapping[str, Any]] = {
-        each["metadata"]["name"]: each for each in list_objects("scheduling.k8s.io", "PriorityClass")
+        priority_class["metadata"]["name"]: priority_class
+        for priority_class in list_objects("scheduling.k8s.io", "PriorityClass")
     }
     if name:
         chosen = classes.get(name) or SYSTEM_CLASSES.get(name)
@@ -47,8 +50,8 @@ def set_priority(pod: Json, list_objects: ListObjects) -> None:
             raise _forbidden(pod, f"no PriorityClass with name {name} was found")
     else:
         # Of several defaults the lowest counts.
-        defaults = [each for each in classes.values() if each.get("globalDefault")]
-        chosen = min(defaults, key=lambda each: int(each.get("value", 0)), default=None) or {}
+        defaults = [priority_class for priority_class in classes.values() if priority_class.get("globalDefault")]
+        chosen = min(defaults, key=lambda default: int(default.get("value", 0)), default=None) or {}
         if chosen:
             spec["priorityClassName"] = chosen["metadata"]["name"]
     priority = chosen.get("value", 0)

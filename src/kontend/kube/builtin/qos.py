@@ -23,7 +23,7 @@ def quality_of_service(spec: Mapping[str, Any]) -> QualityOfService:
         holders = [whole_pod]
     else:
         containers = [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
-        holders = [each.get("resources") or {} for each in containers]
+        holders = [container.get("resources") or {} for container in containers]
     requests: dict[str, Decimal] = {}
     limits: dict[str, Decimal] = {}
     guaranteed = True

@@ -63,9 +63,9 @@ def selector_text(selector: Mapping[str, Any] | None) -> str:
     plain = not ("matchLabels" in selector or "matchExpressions" in selector)
     labels: Mapping[str, str] = selector if plain else selector.get("matchLabels") or {}
     terms = [(key, f"{key}={value}") for key, value in labels.items()]
-    for each in [] if plain else selector.get("matchExpressions") or []:
-        key, operator = each.get("key", ""), each.get("operator", "")
-        values = "(" + ",".join(sorted(each.get("values") or [])) + ")"
+    for expression in [] if plain else selector.get("matchExpressions") or []:
+        key, operator = expression.get("key", ""), expression.get("operator", "")
+        values = "(" + ",".join(sorted(expression.get("values") or [])) + ")"
         text = {
             "In": f"{key} in {values}",
             "NotIn": f"{key} notin {values}",

@@ -72,8 +72,8 @@ def _keep_allocated(spec: Json, old: Mapping[str, Any]) -> None:
                 spec[field] = old[field]
     if needs_node_ports(old) and needs_node_ports(spec):
         old_ports, ports = old.get("ports") or [], spec.get("ports") or []
-        both = {each.get("nodePort", 0) for each in old_ports} & {each.get("nodePort", 0) for each in ports}
-        by_name = {each.get("name", ""): each.get("nodePort", 0) for each in old_ports}
+        both = {other.get("nodePort", 0) for other in old_ports} & {other.get("nodePort", 0) for other in ports}
+        by_name = {other.get("name", ""): other.get("nodePort", 0) for other in old_ports}
         for port in ports:
             before = by_name.get(port.get("name", ""), 0)
             if not port.get("nodePort") and before and before not in both:

@@ -171,7 +171,7 @@ class _Checker:
             if overload.member != (target is not None):
                 continue
             names: types.Mapping = {}
-            params = [self._instantiate(each, names) for each in overload.params]
+            params = [self._instantiate(param, names) for param in overload.params]
             produced = self._instantiate(overload.result, names)
             mapping = types.assignable(self.mapping, given, params)
             if mapping is None:
@@ -185,7 +185,7 @@ class _Checker:
                 result = types.DYN
         if result is not None:
             return result
-        shown = [str(substitute(self.mapping, each, free_is_dyn=True)) for each in given]
+        shown = [str(substitute(self.mapping, argument, free_is_dyn=True)) for argument in given]
         signature = f"{shown[0]}.({', '.join(shown[1:])})" if target is not None else f"({', '.join(shown)})"
         self.issues.add(node.at, f"found no matching overload for '{node.function}' applied to '{signature}'")
         return types.ERROR

@@ -41,7 +41,7 @@ def compile_comprehension(compiler: Compiler, node: Comprehension) -> Run:
     first = compiler.bind(node.variable, None if node.second else inner)
     second = compiler.bind(node.second, inner) if node.second else -1
     pairs = _pairs(over, convert, first, second)
-    body = [compiler.value(each) for each in node.body]
+    body = [compiler.value(part) for part in node.body]
     run = _LOOPS[node.macro](pairs, body) if node.macro in _LOOPS else None
     if run is None:
         condition, step = compiler.value(node.condition), compiler.value(node.step)

@@ -257,14 +257,14 @@ TYPE_NAMES: Final[dict[str, Type]] = {
 def _lines() -> list[str]:
     lines = [line for line in _SIGNATURES.splitlines() if line]
     for operator in ("<", "<=", ">", ">="):
-        lines += [f"_{operator}_({each}, {each}) bool" for each in _COMPARABLE]
+        lines += [f"_{operator}_({type_name}, {type_name}) bool" for type_name in _COMPARABLE]
         numbers = ("int", "uint", "double")
         lines += [f"_{operator}_({a}, {b}) bool" for a in numbers for b in numbers if a != b]
-    for each in _COMPARABLE:
-        lines += [f"list({each}).{name}() {each}" for name in ("min", "max")]
-        lines += [f"list({each}).isSorted() bool", f"list({each}).sort() list({each})"]
-        lines.append(f"list(T).@sortByAssociatedKeys(list({each})) list(T)")
-    lines += [f"list({each}).sum() {each}" for each in ("int", "uint", "double", "duration")]
+    for type_name in _COMPARABLE:
+        lines += [f"list({type_name}).{name}() {type_name}" for name in ("min", "max")]
+        lines += [f"list({type_name}).isSorted() bool", f"list({type_name}).sort() list({type_name})"]
+        lines.append(f"list(T).@sortByAssociatedKeys(list({type_name})) list(T)")
+    lines += [f"list({type_name}).sum() {type_name}" for type_name in ("int", "uint", "double", "duration")]
     for part in _TIME_PARTS:
         lines += [f"timestamp.{part}() int", f"timestamp.{part}(string) int"]
     lines += [f"duration.{part}() int" for part in _DURATION_PARTS]

@@ -42,8 +42,8 @@ class Issues:
 
     def text(self) -> str:
         """All mistakes, in the order of their places."""
-        ordered = sorted(self.found[:_MOST], key=lambda each: (each[0], each[1]))
-        shown = [self._show(*each) for each in ordered]
+        ordered = sorted(self.found[:_MOST], key=lambda issue: (issue[0], issue[1]))
+        shown = [self._show(*issue) for issue in ordered]
         if len(self.found) > _MOST:
             shown.append(f"{len(self.found) - _MOST} more errors were truncated")
         return "\n".join(shown)

@@ -103,8 +103,8 @@ def _tree(rules: Mapping[str, Any], node: Mapping[str, Any], resource: bool) -> 
                 found.properties[name] = tree
     found.items = _below(rules.get("items"), node.get("items"))
     found.additional = _below(additional_schema(rules), additional_schema(node))
-    for each in rules.get("allOf") or ():
-        tree = _tree(as_mapping(each), node, resource)
+    for branch in rules.get("allOf") or ():
+        tree = _tree(as_mapping(branch), node, resource)
         if tree is not None:
             found.all_of.append(tree)
     if found.rules or found.properties or found.items or found.additional or found.all_of:
@@ -183,8 +183,8 @@ def _walk(
         return
     if rules.rules:
         _check(rules, value, old, path, errors, around, ratchet, correlated)
-    for each in rules.all_of:
-        _walk(each, value, old, path, errors, around, ratchet, False)
+    for branch in rules.all_of:
+        _walk(branch, value, old, path, errors, around, ratchet, False)
     if type(value) is dict:
         if correlated and old is not MISSING:
             around = (value, old, rules.node)

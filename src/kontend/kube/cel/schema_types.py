@@ -157,7 +157,7 @@ def _declare_string(node: Mapping[str, Any]) -> Declaration:
         return Declaration(types.TIMESTAMP, node, 12, 12)
     if form == "date-time":
         return Declaration(types.TIMESTAMP, node, 21, 32)
-    enum = [len(each.encode()) for each in node.get("enum") or () if isinstance(each, str)]
+    enum = [len(value.encode()) for value in node.get("enum") or () if isinstance(value, str)]
     unbounded = max(enum, default=0) if node.get("enum") else MOST_REQUEST_BYTES - 2
     return Declaration(types.STRING, node, 2, _max_length(node, unbounded))
 
@@ -263,10 +263,10 @@ def _object_converter(node: Mapping[str, Any]) -> Convert | None:
         if type(value) is not dict:
             return value
         out = dict(value)
-        for key, each in out.items():
+        for key, child in out.items():
             change = known.get(key, inner)
-            if change is not None and each is not None:
-                out[key] = change(each)
+            if change is not None and child is not None:
+                out[key] = change(child)
         return out
 
     return convert

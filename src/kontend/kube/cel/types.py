@@ -166,7 +166,7 @@ def _absent(mapping: Mapping, parameter: Type, within: Type) -> bool:
     if within.kind == "param":
         bound = mapping.get(within.name)
         return bound is None or _absent(mapping, parameter, bound)
-    return all(_absent(mapping, parameter, each) for each in within.params)
+    return all(_absent(mapping, parameter, inner) for inner in within.params)
 
 
 def substitute(mapping: Mapping, each: Type, *, free_is_dyn: bool = False) -> Type:

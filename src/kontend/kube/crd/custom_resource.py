@@ -47,13 +47,13 @@ class CustomDefinition:
             version=version["name"],
             kind=spec["names"]["kind"],
             namespaced=spec["scope"] == "Namespaced",
-            storage_version=next(each["name"] for each in spec["versions"] if each.get("storage")),
+            storage_version=next(candidate["name"] for candidate in spec["versions"] if candidate.get("storage")),
             has_status=subresources.get("status") is not None,
             scale=subresources.get("scale"),
             openapi=(version.get("schema") or {}).get("openAPIV3Schema") or {},
             printer_columns=tuple(version.get("additionalPrinterColumns") or ()),
             selectable_fields=tuple(
-                each["jsonPath"].removeprefix(".") for each in version.get("selectableFields") or ()
+                field["jsonPath"].removeprefix(".") for field in version.get("selectableFields") or ()
             ),
         )
 

@@ -78,7 +78,7 @@ def crd_status(crd: Mapping[str, Any], *, now: str = "", taken: Sequence[Mapping
     spec, status = as_mapping(crd.get("spec")), as_mapping(crd.get("status"))
     accepted = dict(as_mapping(status.get("acceptedNames")))
     reason, message = _accept_names(as_mapping(spec.get("names")), accepted, taken)
-    conditions = [dict(each) for each in status.get("conditions") or ()]
+    conditions = [dict(condition) for condition in status.get("conditions") or ()]
     good = not reason
     _set_condition(
         conditions,
@@ -88,7 +88,7 @@ def crd_status(crd: Mapping[str, Any], *, now: str = "", taken: Sequence[Mapping
         message or "no conflicts found",
         now,
     )
-    established = next((each for each in conditions if each.get("type") == "Established"), None)
+    established = next((condition for condition in conditions if condition.get("type") == "Established"), None)
     if good:
         text = "the initial names have been accepted"
         _set_condition(conditions, "Established", "True", "InitialNamesAccepted", text, now)
@@ -125,7 +125,7 @@ def _accept_names(names: Mapping[str, Any], accepted: Json, taken: Sequence[Mapp
             clashes = [wanted] if wanted and wanted != accepted.get(name) and wanted in used else []
         if clashes:
             reason = f"{name[0].upper()}{name[1:]}Conflict"
-            messages = [f"{go_quote(str(each))} is already in use" for each in clashes]
+            messages = [f"{go_quote(str(clash))} is already in use" for clash in clashes]
             message = messages[0] if len(messages) == 1 else "[" + ", ".join(messages) + "]"
         elif wanted:
             accepted[name] = wanted
@@ -146,7 +146,7 @@ def _set_condition(conditions: list[Json], kind: str, status: str, reason: str, 
 
 
 def _is_protected(group: str) -> bool:
-    return any(group == each or group.endswith(f".{each}") for each in ("k8s.io", "kubernetes.io"))
+    return any(group == suffix or group.endswith(f".{suffix}") for suffix in ("k8s.io", "kubernetes.io"))
 
 
 def _approval(crd: Mapping[str, Any]) -> tuple[str, str]:
@@ -206,13 +206,13 @@ def crd_warnings(new: Mapping[str, Any], old: Mapping[str, Any] | None = None) -
     ['unrecognized format "nope"']
     """
     known = set(_unknown_formats(old)) if old is not None else set()
-    return [f"unrecognized format {go_quote(each)}" for each in _unknown_formats(new) if each not in known]
+    return [f"unrecognized format {go_quote(schema)}" for schema in _unknown_formats(new) if schema not in known]
 
 
 def _unknown_formats(crd: Mapping[str, Any]) -> list[str]:
     spec = internal_spec(as_mapping(crd.get("spec")))
-    nodes = [each for _, node in spec.schemas() for each in all_nodes(node) if each.get("type") == "string"]
-    return [each["format"] for each in nodes if each.get("format") and format_check(each["format"]) is None]
+    nodes = [schema for _, node in spec.schemas() for schema in all_nodes(node) if schema.get("type") == "string"]
+    return [schema["format"] for schema in nodes if schema.get("format") and format_check(schema["format"]) is None]
 
 
 def _errors(crd: Mapping[str, Any], old: Mapping[str, Any] | None, strictness: Strictness) -> list[FieldError]:

@@ -139,7 +139,7 @@ def shown(kind: str, value: Any) -> Verbatim:
 
 def shown_list(kind: str, values: list[Any]) -> Verbatim:
     """A list of structures as Go prints it."""
-    return Verbatim("[" + ",".join(_shown(kind, each) for each in values) + "]")
+    return Verbatim("[" + ",".join(_shown(kind, value) for value in values) + "]")
 
 
 def set_fields(node: Mapping[str, Any]) -> list[str]:
@@ -167,7 +167,7 @@ def _field(form: str, value: Any) -> str:
     shape, _, inner = form.partition(":")
     if form == "items":
         if isinstance(value, list):
-            return '{"Schema":null,"JSONSchemas":[' + ",".join(_shown("schema", each) for each in value) + "]}"
+            return '{"Schema":null,"JSONSchemas":[' + ",".join(_shown("schema", item) for item in value) + "]}"
         return '{"Schema":' + _shown("schema", value) + ',"JSONSchemas":null}'
     if form == "bool-or-schema":
         if isinstance(value, bool):
@@ -178,5 +178,5 @@ def _field(form: str, value: Any) -> str:
     if shape == "p":
         return _shown(inner, value)
     if shape == "l":
-        return "[" + ",".join(_shown(inner, each) for each in value) + "]"
+        return "[" + ",".join(_shown(inner, item) for item in value) + "]"
     return "{" + ",".join(f"{go_json(key)}:{_shown(inner, value[key])}" for key in sorted(value)) + "}"

@@ -193,7 +193,7 @@ def _service_errors(service: Node, path: str) -> list[FieldError]:
         if not step:
             errors.append(invalid(f"{path}.path", text, f"segment[{index}] may not be empty"))
             continue
-        errors += [invalid(f"{path}.path", text, f"segment[{index}]: {each}") for each in dns1123_subdomain(step)]
+        errors += [invalid(f"{path}.path", text, f"segment[{index}]: {message}") for message in dns1123_subdomain(step)]
     return errors
 
 

@@ -53,7 +53,7 @@ class Costs:
         self.total = min(self.total + cost, _UNBOUNDED)
         if cost >= _MOST_TOTAL_COST // 100:
             self.most_expensive.append((cost, path))
-            self.most_expensive.sort(key=lambda each: -each[0])
+            self.most_expensive.sort(key=lambda branch: -branch[0])
             del self.most_expensive[4:]
 
     def errors(self, path: str) -> list[FieldError]:
@@ -156,16 +156,16 @@ def _children(node: Node, place: _Place) -> list[tuple[Node, _Place]]:
     junctor = replace(place, root=False, rules=False)
     found.append((node.get("not"), replace(junctor, path=f"{path}.not")))
     for name in ("allOf", "oneOf", "anyOf"):
-        for index, each in enumerate(node.get(name) or ()):
-            found.append((each, replace(junctor, path=f"{path}.{name}[{index}]")))
+        for index, branch in enumerate(node.get(name) or ()):
+            found.append((branch, replace(junctor, path=f"{path}.{name}[{index}]")))
     for key, child in as_mapping(node.get("definitions")).items():
         found.append((child, replace(junctor, path=f"{path}.definitions[{key}]")))
     items = replace(inner, path=f"{path}.items")
     if node.get("x-kubernetes-list-type") != "map":
         items = replace(items, uncorrelated=items.uncorrelated or path)
     raw = node.get("items")
-    for index, each in enumerate(raw if isinstance(raw, list) else ()):
-        found.append((each, replace(items, path=f"{path}.items[{index}]")))
+    for index, branch in enumerate(raw if isinstance(raw, list) else ()):
+        found.append((branch, replace(items, path=f"{path}.items[{index}]")))
     found.append((raw, items))
     for key, child in as_mapping(node.get("dependencies")).items():
         found.append((child, replace(junctor, path=f"{path}.dependencies[{key}]")))

@@ -55,7 +55,7 @@ def update_strictness(new: Node, old: Node) -> Strictness:
     """Returns the checks for an update, without those that the old definition already violates."""
     before, after = internal_spec(as_mapping(old.get("spec"))), internal_spec(as_mapping(new.get("spec")))
     nodes = [node for _, node in before.schemas()]
-    inner = [each for node in nodes for each in all_nodes(node)]
+    inner = [schema for node in nodes for schema in all_nodes(node)]
     conditions = as_mapping(old.get("status")).get("conditions") or ()
     versions = list(
         as_mapping(as_mapping(before.spec.get("conversion")).get("webhook")).get("conversionReviewVersions") or ()
@@ -64,14 +64,16 @@ def update_strictness(new: Node, old: Node) -> Strictness:
     selectable = {str(version.get("name")): version.get("selectableFields") for version in before.versions}
     return Strictness(
         known_review_versions=not versions or bool({"v1", "v1beta1"} & set(versions)),
-        established=any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions),
+        established=any(
+            condition.get("type") == "Established" and condition.get("status") == "True" for condition in conditions
+        ),
         schemas=_all_have_schemas(before),
         structural=not any(conversion_problem(node) or structural_errors(node, "") for node in nodes),
         pruned_defaults=all(_defaults_are_pruned(node) for node in nodes),
         options=Options(
-            valid_types=all(not each.get("type") or each["type"] in crd_schema.TYPES for each in inner),
-            atomic_sets=not any(_has_loose_set(each) for each in inner),
-            map_keys=not any(crd_schema.map_key_errors(each, "") for each in inner),
+            valid_types=all(not schema.get("type") or schema["type"] in crd_schema.TYPES for schema in inner),
+            atomic_sets=not any(_has_loose_set(schema) for schema in inner),
+            map_keys=not any(crd_schema.map_key_errors(schema, "") for schema in inner),
         ),
         unchanged=frozenset(name for name in names if same_json(after.schema_of(name), before.schema_of(name))),
         many_selectable=frozenset(
@@ -90,8 +92,8 @@ def all_nodes(node: Node) -> Iterator[Node]:
     if isinstance(node.get("items"), Mapping):
         yield from all_nodes(node["items"])
     for name in ("allOf", "anyOf", "oneOf"):
-        for each in node.get(name) or ():
-            yield from all_nodes(as_mapping(each))
+        for schema in node.get(name) or ():
+            yield from all_nodes(as_mapping(schema))
     if isinstance(node.get("not"), Mapping):
         yield from all_nodes(node["not"])
     for child in as_mapping(node.get("properties")).values():
@@ -107,9 +109,9 @@ def _all_have_schemas(spec: InternalSpec) -> bool:
 
 
 def _defaults_are_pruned(node: Node) -> bool:
-    for each in all_nodes(node):
-        value = each.get("default")
-        if isinstance(value, (dict, list)) and not same_json(prune_copy(value, structural_node(each)), value):
+    for schema in all_nodes(node):
+        value = schema.get("default")
+        if isinstance(value, (dict, list)) and not same_json(prune_copy(value, structural_node(schema)), value):
             return False
     return True
 
@@ -134,14 +136,14 @@ def spec_errors(raw: Node, strictness: Strictness) -> list[FieldError]:
     elif scope not in ("Cluster", "Namespaced"):
         errors.append(not_supported("spec.scope", scope, ("Cluster", "Namespaced")))
     errors += _missing_schemas(spec, strictness, preserving)
-    nodes = [each for _, node in spec.schemas() for each in all_nodes(node)]
-    if any(each.get("default") is not None for each in nodes):
+    nodes = [schema for _, node in spec.schemas() for schema in all_nodes(node)]
+    if any(schema.get("default") is not None for schema in nodes):
         strictness = replace(strictness, structural=True)
         if preserving:
             errors.append(
                 invalid("spec.preserveUnknownFields", True, "must be false in order to use defaults in the schema")
             )
-    if not preserving or any(_is_extended(each) for each in nodes):
+    if not preserving or any(_is_extended(schema) for schema in nodes):
         strictness = replace(strictness, structural=True)
     errors += _version_errors(spec, strictness)
     names = as_mapping(raw.get("names"))
@@ -150,7 +152,7 @@ def spec_errors(raw: Node, strictness: Strictness) -> list[FieldError]:
             errors.append(required(f"spec.names.{name}"))
     errors += names_errors(names, "spec.names")
     first = str(spec.versions[0].get("name") or "") if spec.versions else ""
-    any_status = any(as_mapping(each).get("status") is not None for each in _all_subresources(spec))
+    any_status = any(as_mapping(subresource).get("status") is not None for subresource in _all_subresources(spec))
     errors += _validation_errors(spec.schema, "spec.validation", any_status, _for_version(strictness, first))
     errors += subresource_errors(spec.subresources, "spec.subresources")
     for index, column in enumerate(spec.columns):

@@ -66,11 +66,11 @@ def conversion_problem(node: Node) -> str:
 def _children(node: Node) -> list[tuple[str, Node]]:
     found: list[tuple[str, Any]] = [("not", node.get("not"))]
     for name in ("allOf", "anyOf", "oneOf"):
-        found += [(f"{name}[{index}]", each) for index, each in enumerate(node.get(name) or ())]
+        found += [(f"{name}[{index}]", branch) for index, branch in enumerate(node.get(name) or ())]
     found.append(("items", node.get("items")))
-    found += [(f"properties[{key}]", each) for key, each in as_mapping(node.get("properties")).items()]
+    found += [(f"properties[{key}]", branch) for key, branch in as_mapping(node.get("properties")).items()]
     found.append(("additionalProperties", node.get("additionalProperties")))
-    return [(path, each) for path, each in found if isinstance(each, Mapping)]
+    return [(path, branch) for path, branch in found if isinstance(branch, Mapping)]
 
 
 def structural_errors(node: Node, path: str) -> list[FieldError]:
@@ -166,12 +166,12 @@ def _metadata_errors(node: Node, properties: Node, level: str, path: str) -> lis
 def _value_errors(node: Node, skip_any_of: bool, skip_first: bool, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if not skip_any_of:
-        for index, each in enumerate(node.get("anyOf") or ()):
-            errors += _nested_errors(as_mapping(each), False, f"{path}.anyOf[{index}]")
-    for index, each in enumerate(node.get("allOf") or ()):
-        errors += _nested_errors(as_mapping(each), skip_first and index == 0, f"{path}.allOf[{index}]")
-    for index, each in enumerate(node.get("oneOf") or ()):
-        errors += _nested_errors(as_mapping(each), False, f"{path}.oneOf[{index}]")
+        for index, branch in enumerate(node.get("anyOf") or ()):
+            errors += _nested_errors(as_mapping(branch), False, f"{path}.anyOf[{index}]")
+    for index, branch in enumerate(node.get("allOf") or ()):
+        errors += _nested_errors(as_mapping(branch), skip_first and index == 0, f"{path}.allOf[{index}]")
+    for index, branch in enumerate(node.get("oneOf") or ()):
+        errors += _nested_errors(as_mapping(branch), False, f"{path}.oneOf[{index}]")
     if isinstance(node.get("not"), Mapping):
         errors += _nested_errors(node["not"], False, f"{path}.not")
     pattern = node.get("pattern")
@@ -212,8 +212,8 @@ def _value_completeness(rules: Node, node: Node | None, path: str, rules_path: s
     if isinstance(rules.get("not"), Mapping):
         errors += _nested_completeness(rules["not"], node, path, f"{rules_path}.not")
     for name in ("allOf", "anyOf", "oneOf"):
-        for index, each in enumerate(rules.get(name) or ()):
-            errors += _nested_completeness(as_mapping(each), node, path, f"{rules_path}.{name}[{index}]")
+        for index, branch in enumerate(rules.get(name) or ()):
+            errors += _nested_completeness(as_mapping(branch), node, path, f"{rules_path}.{name}[{index}]")
     return errors
 
 

@@ -97,16 +97,16 @@ class StructDecoder:
         """Makes the table of fields."""
         fields: dict[str, _Field] = {}
         always: list[tuple[str, Any, StructDecoder | None]] = []
-        for name, each in self.schema.properties.items():
-            field = fields[name] = _Field(name, self.schema.go_type, each, keep_empty=self.keep_empty)
-            if each.omit_zero or (each.pointer and each.omit_empty):
+        for name, child in self.schema.properties.items():
+            field = fields[name] = _Field(name, self.schema.go_type, child, keep_empty=self.keep_empty)
+            if child.omit_zero or (child.pointer and child.omit_empty):
                 continue
-            if each.pointer:
+            if child.pointer:
                 always.append((name, None, None))
             elif isinstance(field.decoder, StructDecoder):
                 always.append((name, None, field.decoder))
-            elif not (each.omit_empty and _can_be_empty(each)):
-                always.append((name, _zero(each), None))
+            elif not (child.omit_empty and _can_be_empty(child)):
+                always.append((name, _zero(child), None))
         self.always, self.fields = always, fields
         return fields
 

@@ -128,13 +128,13 @@ def _check(value: Any, path: str, parents: set[int]) -> None:
             raise InvalidObject(f"{where}: nested more than {MAX_DEPTH} levels deep")
         parents.add(id(value))
         if isinstance(value, dict):
-            for key, each in value.items():
+            for key, child in value.items():
                 if not isinstance(key, str):
                     raise InvalidObject(f"{where}: keys must be strings, found {key!r} of type {type(key).__name__}")
-                _check(each, f"{path}.{key}" if path else key, parents)
+                _check(child, f"{path}.{key}" if path else key, parents)
         else:
-            for index, each in enumerate(value):
-                _check(each, f"{path}[{index}]", parents)
+            for index, item in enumerate(value):
+                _check(item, f"{path}[{index}]", parents)
         parents.discard(id(value))
     else:
         expected = "a dict, list, str, int, float, bool or None"
@@ -145,7 +145,7 @@ def _with_whole_numbers(value: Any) -> Any:
     if isinstance(value, float):
         return int(value) if value.is_integer() and -(2.0**63) <= value < 2.0**63 else value
     if isinstance(value, Mapping):
-        return {key: _with_whole_numbers(each) for key, each in value.items()}
+        return {key: _with_whole_numbers(child) for key, child in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_with_whole_numbers(each) for each in value]
+        return [_with_whole_numbers(item) for item in value]
     return value

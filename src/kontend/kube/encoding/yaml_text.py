@@ -173,7 +173,7 @@ class _Reader:
             raise MalformedYAML("yaml: anchor value contains itself")
         self.open.add(id(node))
         if isinstance(node, yaml.SequenceNode):
-            result: Any = [self.value(each, depth + 1) for each in node.value]
+            result: Any = [self.value(pair, depth + 1) for pair in node.value]
         else:
             result = {}
             self.mapping(node, result, depth + 1)

@@ -172,7 +172,7 @@ def _written(owner: Meta) -> Verbatim:
 
 
 def _validate_finalizers(finalizers: Sequence[str], field: str) -> list[FieldError]:
-    errors = [invalid(field, each, message) for each in finalizers for message in qualified_name(each)]
+    errors = [invalid(field, finalizer, message) for finalizer in finalizers for message in qualified_name(finalizer)]
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         errors.append(invalid(field, list(finalizers), "finalizer orphan and foregroundDeletion cannot be both set"))
     return errors
@@ -213,9 +213,9 @@ def unqualified_finalizers(meta: Meta, field: str = "metadata") -> list[FieldErr
     """Built-in kinds refuse the finalizers that custom resources are only warned about."""
     why = "name is neither a standard finalizer name nor is it fully qualified"
     return [
-        invalid(f"{field}.finalizers[{index}]", each, why)
-        for index, each in enumerate(meta.get("finalizers") or ())
-        if "/" not in each and each not in _STANDARD_FINALIZERS
+        invalid(f"{field}.finalizers[{index}]", finalizer, why)
+        for index, finalizer in enumerate(meta.get("finalizers") or ())
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
     ]
 
 
@@ -226,12 +226,12 @@ def finalizer_warnings(finalizers: Sequence[str], field: str = "metadata.finaliz
     'metadata.finalizers: "mine": prefer a domain-qualified final'
     """
     warnings: list[str] = []
-    for each in finalizers:
-        warnings += [f"{field}: {go_quote(each)}: {message}" for message in qualified_name(each)]
-        if "/" not in each and each not in _STANDARD_FINALIZERS:
-            path = " including a path (/)" if "." in each else ""
+    for finalizer in finalizers:
+        warnings += [f"{field}: {go_quote(finalizer)}: {message}" for message in qualified_name(finalizer)]
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            path = " including a path (/)" if "." in finalizer else ""
             warnings.append(
-                f"{field}: {go_quote(each)}: prefer a domain-qualified finalizer name{path} "
+                f"{field}: {go_quote(finalizer)}: prefer a domain-qualified finalizer name{path} "
                 "to avoid accidental conflicts with other finalizer writers"
             )
     return warnings

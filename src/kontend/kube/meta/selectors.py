@@ -28,7 +28,7 @@ EXISTS: Final = "exists"
 ABSENT: Final = "!"
 
 _BINARY: Final = (IN, NOT_IN, EQUALS, DOUBLE_EQUALS, NOT_EQUALS, GREATER, LESS)
-_OPERATORS: Final = {each: each for each in _BINARY[:5]} | {">": GREATER, "<": LESS}
+_OPERATORS: Final = {operator: operator for operator in _BINARY[:5]} | {">": GREATER, "<": LESS}
 _SIGNS: Final = {GREATER: ">", LESS: "<"}
 _JSON_OPERATORS: Final = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": ABSENT}
 _TOKEN: Final = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<> \t\r\n\0]+\0?)")
@@ -113,7 +113,7 @@ def _int64(text: str | None) -> int | None:
 
 
 def _selector(requirements: Iterable[Requirement]) -> LabelSelector:
-    return LabelSelector(tuple(sorted(requirements, key=lambda each: each.key)))
+    return LabelSelector(tuple(sorted(requirements, key=lambda condition: condition.key)))
 
 
 @lru_cache(maxsize=4096)
@@ -138,11 +138,13 @@ def selector_from_json(selector: Mapping[str, Any] | None) -> LabelSelector:
     if selector is None:
         return NOTHING
     found = [_requirement(key, EQUALS, (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
-    for each in selector.get("matchExpressions") or ():
-        operator = _JSON_OPERATORS.get(each.get("operator") or "")
+    for expression in selector.get("matchExpressions") or ():
+        operator = _JSON_OPERATORS.get(expression.get("operator") or "")
         if operator is None:
-            raise BadSelector(f"{go_quote(str(each.get('operator') or ''))} is not a valid label selector operator")
-        found.append(_requirement(each.get("key") or "", operator, tuple(each.get("values") or ())))
+            raise BadSelector(
+                f"{go_quote(str(expression.get('operator') or ''))} is not a valid label selector operator"
+            )
+        found.append(_requirement(expression.get("key") or "", operator, tuple(expression.get("values") or ())))
     return _selector(found)
 
 

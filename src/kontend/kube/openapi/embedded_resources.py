@@ -55,14 +55,14 @@ def coerce_embedded(value: Any, schema: Schema, path: str = "") -> list[str]:
     """Normalizes the metadata of all embedded resources in place; returns the dropped fields."""
     if type(value) is list:
         return [] if schema.items is None else [
-            each for i, item in enumerate(value) for each in coerce_embedded(item, schema.items, f"{path}[{i}]")
+            unknown for i, item in enumerate(value) for unknown in coerce_embedded(item, schema.items, f"{path}[{i}]")
         ]  # fmt: skip
     if type(value) is not dict:
         return []
     dropped: list[str] = []
     if schema.embedded and type(value.get("metadata")) is dict:
         value["metadata"], unknown = coerce_object_meta(value["metadata"])
-        dropped += [f"{path}.{each}" for each in unknown]
+        dropped += [f"{path}.{dropped_path}" for dropped_path in unknown]
     for key, child in value.items():
         below = schema.properties.get(key) or schema.additional
         if below is not None and below.node is not None:

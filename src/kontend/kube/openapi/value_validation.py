@@ -207,7 +207,7 @@ def _number(node: Mapping[str, Any], kind: type) -> Check | None:
         return None
     if kind is int:
         # Limits are floats that are cut to integers where the value is one.
-        multiple, most, least = (None if each is None else int(each) for each in (multiple, most, least))
+        multiple, most, least = (None if limit is None else int(limit) for limit in (multiple, most, least))
     below = node.get("exclusiveMaximum") is True
     above = node.get("exclusiveMinimum") is True
 
@@ -240,14 +240,14 @@ def _enum(node: Mapping[str, Any]) -> Check | None:
     allowed = node.get("enum")
     if not isinstance(allowed, list) or not allowed:
         return None
-    strings = frozenset(each for each in allowed if type(each) is str)
-    shown = [each if type(each) is str else go_json(each) for each in allowed]
+    strings = frozenset(option for option in allowed if type(option) is str)
+    shown = [option if type(option) is str else go_json(option) for option in allowed]
 
     def check(value: Any, path: Path, errors: list[Failure], _old: Any) -> None:
         if type(value) is str:
             if value in strings:
                 return
-        elif any(_converts_to(value, each) for each in allowed):
+        elif any(_converts_to(value, option) for option in allowed):
             return
         name = path_text(path)
         errors.append(

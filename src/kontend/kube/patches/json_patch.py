@@ -216,7 +216,7 @@ def _remove(at: Any, key: str) -> Any:
     if isinstance(at, dict):
         if key not in at:
             raise _DoesNotApply(f"there is no {key!r} to remove")
-        return {each: at[each] for each in at if each != key}
+        return {part: at[part] for part in at if part != key}
     if isinstance(at, list):
         index = _index(key, len(at))
         return [*at[:index], *at[index + 1 :]]

@@ -72,9 +72,9 @@ def without_nulls(value: Any) -> Any:
     {'b': [None, {}]}
     """
     if isinstance(value, dict):
-        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+        return {key: without_nulls(child) for key, child in value.items() if child is not None}
     if isinstance(value, list):
-        return [without_nulls(each) for each in value]
+        return [without_nulls(item) for item in value]
     return value
 
 

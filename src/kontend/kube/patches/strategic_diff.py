@@ -110,7 +110,7 @@ def _diff_list_field(patch: Json, key: str, before: list[Any], value: list[Any],
         merge_key = field.patch_merge_key
         keys = [item[merge_key] for item in value]
         reordered = [item[merge_key] for item in before] != keys
-        order: list[Any] = [{merge_key: each} for each in keys] if changed or reordered else []
+        order: list[Any] = [{merge_key: name} for name in keys] if changed or reordered else []
     else:
         changed, deleted = _diff_scalars(before, value)
         # The server's library has sorted the old list by the time it compares the two.
@@ -140,13 +140,13 @@ def _diff_items(before: list[Any], value: list[Any], field: Schema, *, retain_ke
         if below:
             changed.append({**below, key: item[key]})
     gone = sorted(remaining)
-    return changed + [{MARKER: "delete", key: remaining[each][key]} for each in gone]
+    return changed + [{MARKER: "delete", key: remaining[name][key]} for name in gone]
 
 
 def _diff_scalars(before: list[Any], value: list[Any]) -> tuple[list[Any], list[Any]]:
-    added = [each for each in value if not any(same(each, old) for old in before)]
-    deleted = {go_print(each): each for each in before if not any(same(each, new) for new in value)}
-    return added, [deleted[each] for each in sorted(deleted)]
+    added = [item for item in value if not any(same(item, old) for old in before)]
+    deleted = {go_print(item): item for item in before if not any(same(item, new) for new in value)}
+    return added, [deleted[name] for name in sorted(deleted)]
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -115,7 +115,7 @@ def _without_directives(value: Any) -> tuple[Any, bool]:
     if isinstance(value, dict):
         if MARKER in value:
             return None, False
-        kept = ((key, _without_directives(each)) for key, each in value.items())
+        kept = ((key, _without_directives(child)) for key, child in value.items())
         return {key: clean for key, (clean, keep) in kept if keep}, True
     if isinstance(value, list):
         return [clean for clean, keep in map(_without_directives, value) if keep], True
@@ -144,7 +144,7 @@ def _merge_list(original: list[Any], patch: list[Any], field: Schema, *, deletin
     maps = are_maps(original, patch)
     if not maps:
         if deleting:
-            return [each for each in original if not _contains(patch, each)]
+            return [item for item in original if not _contains(patch, item)]
         merged = _unique([*original, *patch])
     else:
         if not key:
@@ -270,8 +270,8 @@ def _interleave(
     Items are told apart by their ``key``, scalars (without a key) by their value.
     """
     if key is not None:
-        for each in (from_patch, patch_order, from_server, server_order):
-            check_merge_keys(each, key)
+        for side in (from_patch, patch_order, from_server, server_order):
+            check_merge_keys(side, key)
 
     def place(item: Any, order: list[Any]) -> int:
         value = item if key is None else item[key]

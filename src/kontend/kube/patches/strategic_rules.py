@@ -112,8 +112,8 @@ def bad_type(expected: Any, actual: Any) -> ApiError:
 def are_maps(*lists: list[Any]) -> bool:
     """Reports whether the items are objects; all items must be of one type, and none a list."""
     kind: str | None = None
-    for each in lists:
-        for item in each:
+    for inner in lists:
+        for item in inner:
             this = go_type_of(item)
             if kind is None:
                 kind = this

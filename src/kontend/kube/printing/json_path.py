@@ -44,8 +44,8 @@ def find(path: str, value: Any) -> list[Any]:
     found = [value]
     for step in parse(path):
         if step.everywhere:
-            found = [each for start in found for each in _descendants(start)]
-        found = [each for start in found for each in step.take(start)]
+            found = [descendant for start in found for descendant in _descendants(start)]
+        found = [result for start in found for result in step.take(start)]
     return found
 
 
@@ -119,11 +119,11 @@ def _filter(text: str) -> Callable[[Any], Iterable[Any]]:
     match = _COMPARISON.match(text)
     if match is None:
         wanted = parse(text.strip())
-        return lambda value: [each for each in _values(value) if _walk(wanted, each)]
+        return lambda value: [child for child in _values(value) if _walk(wanted, child)]
     left, operator, right = _operand(match[1].strip()), match[2], _operand(match[3].strip())
 
     def take(value: Any) -> Iterable[Any]:
-        return [each for each in _values(value) if _holds(left(each), operator, right(each))]
+        return [child for child in _values(value) if _holds(left(child), operator, right(child))]
 
     return take
 
@@ -131,7 +131,7 @@ def _filter(text: str) -> Callable[[Any], Iterable[Any]]:
 def _walk(steps: tuple[Step, ...], value: Any) -> list[Any]:
     found = [value]
     for step in steps:
-        found = [each for start in found for each in step.take(start)]
+        found = [result for start in found for result in step.take(start)]
     return found
 
 
@@ -165,5 +165,5 @@ def _holds(left: list[Any], operator: str, right: list[Any]) -> bool:
 
 def _descendants(value: Any) -> Iterable[Any]:
     yield value
-    for each in _values(value):
-        yield from _descendants(each)
+    for child in _values(value):
+        yield from _descendants(child)

@@ -48,7 +48,7 @@ def _simple(*values: Callable[[JsonView, str], Any]) -> Callable[[JsonView, str]
 
 def _addresses(obj: JsonView) -> str:
     points = (status_of(obj).get("loadBalancer") or {}).get("ingress") or ()
-    return ",".join(sorted({each.get("ip") or each.get("hostname") or "" for each in points} - {""}))
+    return ",".join(sorted({point.get("ip") or point.get("hostname") or "" for point in points} - {""}))
 
 
 def _external_ip(obj: JsonView) -> str:
@@ -97,10 +97,10 @@ def _ingress(obj: JsonView, now: str) -> list[Any]:
 def _endpoints(obj: JsonView, now: str) -> list[Any]:
     found: list[str] = []
     for subset in obj.get("subsets") or ():
-        addresses = [each.get("ip", "") for each in subset.get("addresses") or ()]
+        addresses = [address.get("ip", "") for address in subset.get("addresses") or ()]
         for port in subset.get("ports") or (None,):
             number = None if port is None else port.get("port", 0)
-            found += [each if number is None else f"{_host(each)}:{number}" for each in addresses]
+            found += [address if number is None else f"{_host(address)}:{number}" for address in addresses]
     shown = first_few(found, len(found)) if obj.get("subsets") else NONE
     return [name_of(obj), shown, age_of(obj, now)]
 
@@ -111,7 +111,7 @@ def _host(address: str) -> str:
 
 def _endpoint_slice(obj: JsonView, now: str) -> list[Any]:
     numbers = [str(port.get("port") or port.get("name") or "*") for port in obj.get("ports") or ()]
-    addresses = [address for each in obj.get("endpoints") or () for address in each.get("addresses") or ()]
+    addresses = [address for endpoint in obj.get("endpoints") or () for address in endpoint.get("addresses") or ()]
     ports = first_few(numbers, len(numbers), empty=UNSET)
     return [
         name_of(obj),
@@ -124,7 +124,7 @@ def _endpoint_slice(obj: JsonView, now: str) -> list[Any]:
 
 def _node(obj: JsonView, now: str) -> list[Any]:
     info = status_of(obj).get("nodeInfo") or {}
-    ready = [each for each in status_of(obj).get("conditions") or () if each.get("type") == "Ready"]
+    ready = [condition for condition in status_of(obj).get("conditions") or () if condition.get("type") == "Ready"]
     status = "Unknown" if not ready else "Ready" if ready[-1].get("status") == "True" else "NotReady"
     if spec_of(obj).get("unschedulable"):
         status += ",SchedulingDisabled"
@@ -135,7 +135,7 @@ def _node(obj: JsonView, now: str) -> list[Any]:
     }
     addresses = status_of(obj).get("addresses") or ()
     found = [
-        next((each.get("address", "") for each in addresses if each.get("type") == kind), NONE)
+        next((address.get("address", "") for address in addresses if address.get("type") == kind), NONE)
         for kind in ("InternalIP", "ExternalIP")
     ]
     system = [info.get(key) or "<unknown>" for key in ("osImage", "kernelVersion", "containerRuntimeVersion")]
@@ -213,10 +213,11 @@ def _binding(obj: JsonView, now: str) -> list[Any]:
     role = obj.get("roleRef") or {}
     subjects = obj.get("subjects") or ()
     people = [
-        ", ".join(each.get("name", "") for each in subjects if each.get("kind") == kind) for kind in ("User", "Group")
+        ", ".join(subject.get("name", "") for subject in subjects if subject.get("kind") == kind)
+        for kind in ("User", "Group")
     ]
-    accounts = (each for each in subjects if each.get("kind") == "ServiceAccount")
-    service = ", ".join(f"{each.get('namespace', '')}/{each.get('name', '')}" for each in accounts)
+    accounts = (subject for subject in subjects if subject.get("kind") == "ServiceAccount")
+    service = ", ".join(f"{account.get('namespace', '')}/{account.get('name', '')}" for account in accounts)
     return [name_of(obj), f"{role.get('kind', '')}/{role.get('name', '')}", age_of(obj, now), *people, service]
 
 
@@ -237,7 +238,7 @@ def _storage_class(obj: JsonView, now: str) -> list[Any]:
 
 def _controller_revision(obj: JsonView, now: str) -> list[Any]:
     owners = meta_of(obj).get("ownerReferences") or ()
-    owner = next((each for each in owners if each.get("controller")), None)
+    owner = next((reference for reference in owners if reference.get("controller")), None)
     shown = NONE
     if owner is not None:
         group = owner.get("apiVersion", "").rpartition("/")[0]

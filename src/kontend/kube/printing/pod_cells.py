@@ -57,7 +57,9 @@ def _readiness_gates(spec: JsonView, status: JsonView) -> str:
 
 def _condition(status: JsonView, wanted: Any) -> bool:
     conditions = status.get("conditions") or ()
-    return next((each.get("status") == "True" for each in conditions if each.get("type") == wanted), False)
+    return next(
+        (condition.get("status") == "True" for condition in conditions if condition.get("type") == wanted), False
+    )
 
 
 def _ended(terminated: JsonView, prefix: str = "") -> str:
@@ -72,8 +74,8 @@ class _Tally:
     """The totals over the containers of a pod."""
 
     def __init__(self, spec: JsonView, status: JsonView) -> None:
-        inits = {each.get("name"): each for each in spec.get("initContainers") or ()}
-        self.sidecars = {name for name, each in inits.items() if each.get("restartPolicy") == "Always"}
+        inits = {container.get("name"): container for container in spec.get("initContainers") or ()}
+        self.sidecars = {name for name, init in inits.items() if init.get("restartPolicy") == "Always"}
         self.total = len(spec.get("containers") or ()) + len(self.sidecars)
         self.ready = self.restarts = 0
         self.last_restart = ""

@@ -42,7 +42,7 @@ def status_of(obj: JsonView) -> JsonView:
 def containers_of(template: JsonView | None) -> list[str]:
     """The names and the images of a pod template's containers."""
     containers = spec_of(template or {}).get("containers") or []
-    return [",".join(each.get(key, "") for each in containers) for key in ("name", "image")]
+    return [",".join(container.get(key, "") for container in containers) for key in ("name", "image")]
 
 
 def selector_text(selector: JsonView | None, *, empty: str = NONE, bad: str = "<error>") -> str:

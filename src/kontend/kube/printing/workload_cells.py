@@ -73,11 +73,11 @@ def job_cells(obj: JsonView, now: str) -> list[Any]:
         completions = f"{done}/1"
     started, ended = status.get("startTime"), status.get("completionTime")
     duration = age(started, ended or now) if started else ""
-    phase = next((each for each in ("Complete", "Failed") if has_condition(obj, each)), "")
+    phase = next((outcome for outcome in ("Complete", "Failed") if has_condition(obj, outcome)), "")
     if not phase and meta_of(obj).get("deletionTimestamp"):
         phase = "Terminating"
     later = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
-    phase = phase or next((each for each in later if has_condition(obj, each)), "Running")
+    phase = phase or next((condition for condition in later if has_condition(obj, condition)), "Running")
     template = containers_of(spec.get("template"))
     return [
         name_of(obj),

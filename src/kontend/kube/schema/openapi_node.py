@@ -59,19 +59,19 @@ def _clean(key: Any, value: Any) -> Any:
     if key in _NODES:
         return clean_node(value) if isinstance(value, Mapping) else None
     if key in _NODE_MAPS:
-        return {str(name): clean_node(each) for name, each in value.items()} if isinstance(value, Mapping) else None
+        return {str(name): clean_node(child) for name, child in value.items()} if isinstance(value, Mapping) else None
     if key in _TEXT_LISTS:
-        return [each for each in value if isinstance(each, str)] if isinstance(value, list) else None
+        return [item for item in value if isinstance(item, str)] if isinstance(value, list) else None
     if key in _NODE_LISTS:
-        return [clean_node(each) for each in value] if isinstance(value, list) else None
+        return [clean_node(item) for item in value] if isinstance(value, list) else None
     if key == "enum":
         return value if isinstance(value, list) else None
     if key in ("additionalProperties", "additionalItems"):
         return value if isinstance(value, bool) else clean_node(value) if isinstance(value, Mapping) else None
     if key == "items":
-        return [clean_node(each) for each in value] if isinstance(value, list) else clean_node(value)
+        return [clean_node(item) for item in value] if isinstance(value, list) else clean_node(value)
     if key == "x-kubernetes-validations":
-        return [_clean_rule(each) for each in value] if isinstance(value, list) else None
+        return [_clean_rule(item) for item in value] if isinstance(value, list) else None
     return value if key in ("default", "example", "externalDocs", "dependencies") else None
 
 

@@ -37,9 +37,9 @@ def prune_copy(value: Any, schema: Schema) -> Any:
 def copy_json(value: Any) -> Any:
     """A deep copy of JSON data."""
     if type(value) is dict:
-        return {key: copy_json(each) for key, each in value.items()}
+        return {key: copy_json(child) for key, child in value.items()}
     if type(value) is list:
-        return [copy_json(each) for each in value]
+        return [copy_json(item) for item in value]
     return value
 
 

@@ -25,14 +25,14 @@ def pod(obj: Json) -> None:
     spec = obj["spec"]
     containers = spec.get("containers") or []
     init_containers = spec.get("initContainers") or []
-    for each in (*containers, *init_containers):
-        _requests_from_limits(each["resources"])
+    for container in (*containers, *init_containers):
+        _requests_from_limits(container["resources"])
     if resources := spec.get("resources"):
         _whole_pod(resources, containers, init_containers)
     spec.setdefault("enableServiceLinks", True)
     if spec.get("hostNetwork"):
-        for each in (*containers, *init_containers):
-            for port in each.get("ports", ()):
+        for container in (*containers, *init_containers):
+            for port in container.get("ports", ()):
                 if port["containerPort"]:
                     port.setdefault("hostPort", port["containerPort"])
     pod_spec(spec)
@@ -56,14 +56,14 @@ def pod_spec(spec: Json) -> None:
         spec["terminationGracePeriodSeconds"] = 30
     if "schedulerName" not in spec:
         spec["schedulerName"] = "default-scheduler"
-    for each in spec.get("volumes", ()):
-        volume(each)
-    for each in spec["containers"] or ():
-        _container(each)
-    for each in spec.get("initContainers", ()):
-        _container(each)
-    for each in spec.get("ephemeralContainers", ()):
-        _container(each)
+    for pod_volume in spec.get("volumes", ()):
+        volume(pod_volume)
+    for container in spec["containers"] or ():
+        _container(container)
+    for container in spec.get("initContainers", ()):
+        _container(container)
+    for container in spec.get("ephemeralContainers", ()):
+        _container(container)
     round_up(spec.get("overhead"))
     round_up_requirements(spec.get("resources"))
 
@@ -121,9 +121,9 @@ def _requests_from_limits(resources: Json) -> None:
 
 def _status(status: Json) -> None:
     for name in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
-        for each in status.get(name, ()):
-            round_up(each.get("allocatedResources"))
-            round_up_requirements(each.get("resources"))
+        for address in status.get(name, ()):
+            round_up(address.get("allocatedResources"))
+            round_up_requirements(address.get("resources"))
     round_up(status.get("allocatedResources"))
     round_up_requirements(status.get("resources"))
 
@@ -152,13 +152,13 @@ def _whole_pod(resources: Json, containers: list[Json], init_containers: list[Js
 def _aggregate(what: str, containers: list[Json], init_containers: list[Json]) -> dict[str, Quantity]:
     """Returns the resources of all containers together: the sum, or the most that any init step takes."""
     total: dict[str, Quantity] = {}
-    for each in containers:
-        _add(total, _quantities(each, what))
+    for container in containers:
+        _add(total, _quantities(container, what))
     sidecars: dict[str, Quantity] = {}
     peak: dict[str, Quantity] = {}
-    for each in init_containers:
-        needs = dict(_quantities(each, what))
-        if each.get("restartPolicy") == "Always":
+    for container in init_containers:
+        needs = dict(_quantities(container, what))
+        if container.get("restartPolicy") == "Always":
             _add(total, needs.items())
             _add(sidecars, needs.items())
             needs = dict(sidecars)

@@ -21,10 +21,10 @@ def resource_claim_template(obj: Json) -> None:
 def _claim_spec(spec: Json) -> None:
     for request in spec["devices"].get("requests") or ():
         exactly = request.get("exactly")
-        for each in (*([exactly] if exactly else ()), *(request.get("firstAvailable") or ())):
-            if each.setdefault("allocationMode", "ExactCount") == "ExactCount":
-                each.setdefault("count", 1)
-            _tolerations(each)
+        for device in (*([exactly] if exactly else ()), *(request.get("firstAvailable") or ())):
+            if device.setdefault("allocationMode", "ExactCount") == "ExactCount":
+                device.setdefault("count", 1)
+            _tolerations(device)
 
 
 def _tolerations(holder: Json) -> None:

@@ -75,7 +75,7 @@ class ServiceAccounts(Strategy):
 
 def _keep_secret_names(account: Json) -> None:
     if account.get("secrets"):
-        account["secrets"] = [{"name": each["name"]} if each.get("name") else {} for each in account["secrets"]]
+        account["secrets"] = [{"name": secret["name"]} if secret.get("name") else {} for secret in account["secrets"]]
 
 
 class Namespaces(WithOwnFieldLabels):

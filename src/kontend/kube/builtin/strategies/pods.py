@@ -71,7 +71,7 @@ class Pods(WithOwnFieldLabels):
         if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
             spec["terminationGracePeriodSeconds"] = 1
         status = obj.get("status") or {}
-        addresses = [each.get("ip", "") for each in status.get("podIPs") or []]
+        addresses = [address.get("ip", "") for address in status.get("podIPs") or []]
         primary = status.get("podIP", "")
         if primary and addresses[:1] != [primary]:
             status["podIPs"] = [{"ip": primary}]
@@ -189,7 +189,7 @@ class Pods(WithOwnFieldLabels):
 
 def _with_resources(old: list[Json], new: list[Json]) -> list[Json]:
     """The old containers with the new ones' resources; the new ones as they are if they are not the same containers."""
-    if [each.get("name") for each in old] != [each.get("name") for each in new]:
+    if [before.get("name") for before in old] != [after.get("name") for after in new]:
         return new
     merged = []
     for before, after in zip(old, new, strict=True):

@@ -68,8 +68,8 @@ def label_selector(selector: Mapping[str, Any] | None, path: str) -> list[FieldE
     if not selector:
         return []
     errors = labels(selector.get("matchLabels"), f"{path}.matchLabels")
-    for index, each in enumerate(selector.get("matchExpressions") or []):
-        errors += _requirement(each, f"{path}.matchExpressions[{index}]")
+    for index, expression in enumerate(selector.get("matchExpressions") or []):
+        errors += _requirement(expression, f"{path}.matchExpressions[{index}]")
     return errors
 
 
@@ -102,8 +102,8 @@ def selects(selector: Mapping[str, Any] | None, given: Mapping[str, str]) -> boo
         return False
     if any(given.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
-    for each in selector.get("matchExpressions") or []:
-        key, operator, values = each.get("key", ""), each.get("operator"), each.get("values") or []
+    for expression in selector.get("matchExpressions") or []:
+        key, operator, values = expression.get("key", ""), expression.get("operator"), expression.get("values") or []
         if operator == "In" and given.get(key) not in values:
             return False
         if operator == "NotIn" and given.get(key) in values:

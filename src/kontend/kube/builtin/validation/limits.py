@@ -140,7 +140,7 @@ def _scope_selector(spec: Json) -> list[FieldError]:
 
 def validate_resource_quota_update(new: Json, old: Json) -> list[FieldError]:
     """Validates a changed resource quota."""
-    scopes, before = ((each.get("spec") or {}).get("scopes") for each in (new, old))
+    scopes, before = ((version.get("spec") or {}).get("scopes") for version in (new, old))
     errors = validate_resource_quota(new)
     return errors if set(scopes or []) == set(before or []) else [*errors, invalid("spec.scopes", scopes, IMMUTABLE)]
 

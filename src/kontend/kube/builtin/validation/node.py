@@ -33,7 +33,7 @@ def validate_node(obj: Json) -> list[FieldError]:
     for index, text in enumerate(ranges):
         errors += valid_cidr(text, f"spec.podCIDRs[{index}]")
     if len(ranges) > 1:
-        versions = {each.version for each in map(parse_cidr, ranges) if each is not None}
+        versions = {network.version for network in map(parse_cidr, ranges) if network is not None}
         if len(ranges) > 2 or len(versions) < 2:
             why = "may specify no more than one CIDR for each IP family"
             errors.append(invalid("spec.podCIDRs", ranges, why))
@@ -108,7 +108,9 @@ def validate_runtime_class(obj: Json) -> list[FieldError]:
     errors += labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector")
     given = scheduling.get("tolerations") or []
     errors += tolerations(given, "scheduling.tolerations")
-    keys = [tuple(each.get(field, "") for field in ("key", "operator", "value", "effect")) for each in given]
+    keys = [
+        tuple(toleration.get(field, "") for field in ("key", "operator", "value", "effect")) for toleration in given
+    ]
     for index, key in enumerate(keys):
         if key in keys[:index]:
             errors.append(duplicate(f"scheduling.tolerations[{index}]", shown_as("Toleration", given[index])))

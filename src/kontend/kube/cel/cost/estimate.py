@@ -219,15 +219,15 @@ class Estimate:
         total = self.cost(node.target) if node.target is not None else NOTHING
         if node.function in ("_&&_", "_||_"):
             most = costs[0]
-            for each in costs[1:]:
-                most = most.plus(each)
+            for argument_cost in costs[1:]:
+                most = most.plus(argument_cost)
             self.sizes[id(node)] = ONE
             return Range(costs[0].least, most.most)
         if node.function == "_?_:_":
             return self._conditional(node, costs)
         arguments = NOTHING
-        for each in costs:
-            arguments = arguments.plus(each)
+        for argument_cost in costs:
+            arguments = arguments.plus(argument_cost)
         called: Range | None = None
         size: Range | None = None
         for kinds in node.overloads or [()]:

@@ -153,9 +153,9 @@ def set_intersects(left: list[Any], right: list[Any]) -> bool:
 def map_insert(target: dict[Any, Any], key: Any, *value: Any) -> dict[Any, Any]:
     """A map with one more entry, or with those of another map."""
     new = {key: value[0]} if value else dict(key)
-    for each in new:
-        if each in target:
-            raise EvalError(f"insert failed: key {show(each)} already exists")
+    for name in new:
+        if name in target:
+            raise EvalError(f"insert failed: key {show(name)} already exists")
     return {**target, **new}
 
 

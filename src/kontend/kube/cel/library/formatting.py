@@ -148,8 +148,8 @@ def _nested(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_nested, value)) + "]"
     if isinstance(value, dict):
-        pairs = sorted((_nested(key), _nested(each)) for key, each in value.items())
-        return "{" + ", ".join(f"{key}:{each}" for key, each in pairs) + "}"
+        pairs = sorted((_nested(key), _nested(child)) for key, child in value.items())
+        return "{" + ", ".join(f"{key}:{text}" for key, text in pairs) + "}"
     if type(value) is str:
         return go_quote(value)
     if type(value) is bytes:

@@ -232,7 +232,7 @@ def _find_key(container: dict[Any, Any], key: Any) -> tuple[Any] | None:
         found = key in container
     except TypeError:
         raise EvalError(f"unsupported key type: {type_name(key)}") from None
-    if not found or (type(key) is bool) != any(type(each) is bool and each == key for each in container):
+    if not found or (type(key) is bool) != any(type(item) is bool and item == key for item in container):
         return None
     return (container[key],)
 

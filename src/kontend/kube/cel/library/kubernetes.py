@@ -39,7 +39,7 @@ _SEMVER: Final = re.compile(
 
 def _semver(text: str) -> Semver:
     found = _SEMVER.fullmatch(text)
-    if found is None or any(part == "" for each in found.groups()[3:] if each for part in each.split(".")):
+    if found is None or any(part == "" for group in found.groups()[3:] if group for part in group.split(".")):
         raise EvalError(_semver_complaint(text))
     parts = []
     for part in (found[4] or "").split("."):

@@ -79,7 +79,7 @@ def _unprintable(node: Node) -> Node | None:
         for entry in node.entries:
             assert isinstance(entry.key, Node)
             inner += [entry.key, entry.value]
-    return next((wrong for each in inner if (wrong := _unprintable(each)) is not None), None)
+    return next((wrong for part in inner if (wrong := _unprintable(part)) is not None), None)
 
 
 def _check_map(node: MapLiteral, issues: Issues) -> None:

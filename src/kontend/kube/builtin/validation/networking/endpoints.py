@@ -177,7 +177,7 @@ def _domain_name(name: str, path: str) -> list[FieldError]:
 def _hints(hints: Mapping[str, Any], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for field, rule in (("forZones", label_value), ("forNodes", dns1123_subdomain)):
-        names = [each.get("name", "") for each in hints.get(field) or []]
+        names = [hint.get("name", "") for hint in hints.get(field) or []]
         if len(names) > 8:
             return [*errors, too_many(f"{path}.{field}", len(names), 8)]
         for index, name in enumerate(names):

@@ -77,8 +77,8 @@ def _rule(rule: Json, path: str) -> list[FieldError]:
         return errors
     if not http.get("paths"):
         errors.append(required(f"{path}.http.paths"))
-    for index, each in enumerate(http.get("paths") or []):
-        errors += _path(each, f"{path}.http.paths[{index}]")
+    for index, item in enumerate(http.get("paths") or []):
+        errors += _path(item, f"{path}.http.paths[{index}]")
     return errors
 
 
@@ -131,14 +131,16 @@ def _reference(reference: Mapping[str, Any], path: str) -> list[FieldError]:
 
 def validate_ingress_status(new: Json, old: Json) -> list[FieldError]:
     """Validates a changed status."""
-    given, before = (((each.get("status") or {}).get("loadBalancer") or {}).get("ingress") or [] for each in (new, old))
-    known = {each.get("ip", "") for each in before}
+    given, before = (
+        ((version.get("status") or {}).get("loadBalancer") or {}).get("ingress") or [] for version in (new, old)
+    )
+    known = {entry.get("ip", "") for entry in before}
     errors: list[FieldError] = []
-    for index, each in enumerate(given):
-        where, address = f"status.loadBalancer.ingress[{index}]", each.get("ip", "")
+    for index, entry in enumerate(given):
+        where, address = f"status.loadBalancer.ingress[{index}]", entry.get("ip", "")
         if address and address not in known:
             errors += valid_ip(address, f"{where}.ip")
-        errors += load_balancer_hostname(each.get("hostname", ""), f"{where}.hostname")
+        errors += load_balancer_hostname(entry.get("hostname", ""), f"{where}.hostname")
     return errors
 
 
@@ -169,5 +171,5 @@ def _parameters(parameters: Json, path: str) -> list[FieldError]:
 
 def validate_ingress_class_update(new: Json, old: Json) -> list[FieldError]:
     """Validates a changed ingress class."""
-    controller, before = ((each.get("spec") or {}).get("controller", "") for each in (new, old))
+    controller, before = ((version.get("spec") or {}).get("controller", "") for version in (new, old))
     return immutable(controller, before, "spec.controller") + validate_ingress_class(new)

@@ -197,14 +197,14 @@ def _load_balancer(service: Json, spec: Json) -> list[FieldError]:
     if ranges:
         if not balanced:
             errors.append(forbidden("spec.LoadBalancerSourceRanges", _ONLY_LOAD_BALANCER))
-        for index, each in enumerate(ranges):
-            errors += valid_cidr(each.strip(), f"spec.LoadBalancerSourceRanges[{index}]")
+        for index, network in enumerate(ranges):
+            errors += valid_cidr(network.strip(), f"spec.LoadBalancerSourceRanges[{index}]")
     elif annotation is not None:
         path = f"metadata.annotations[{_SOURCE_RANGES}]"
         if not balanced:
             errors.append(forbidden(path, _ONLY_LOAD_BALANCER))
-        for each in annotation.split(",") if annotation.strip() else []:
-            errors += valid_cidr(each.strip(), path)
+        for part in annotation.split(",") if annotation.strip() else []:
+            errors += valid_cidr(part.strip(), path)
     allocate = spec.get("allocateLoadBalancerNodePorts")
     if allocate is not None and not balanced:
         errors.append(forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_LOAD_BALANCER))
@@ -305,14 +305,14 @@ def _families_update(spec: Json, old: Json) -> list[FieldError]:
 
 def validate_service_status_update(new: Json, old: Json) -> list[FieldError]:
     """Validates a changed status."""
-    given, before = (_ingress(each) for each in (new, old))
+    given, before = (_ingress(version) for version in (new, old))
     path = "status.loadBalancer.ingress"
     if (new.get("spec") or {}).get("type") != "LoadBalancer":
         return [forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")] if given else []
-    known = {each.get("ip", "") for each in before}
+    known = {entry.get("ip", "") for entry in before}
     errors: list[FieldError] = []
-    for index, each in enumerate(given):
-        where, address, mode = f"{path}[{index}]", each.get("ip", ""), each.get("ipMode")
+    for index, entry in enumerate(given):
+        where, address, mode = f"{path}[{index}]", entry.get("ip", ""), entry.get("ipMode")
         if address and address not in known:
             errors += valid_ip(address, f"{where}.ip")
         if mode is None:
@@ -322,7 +322,7 @@ def validate_service_status_update(new: Json, old: Json) -> list[FieldError]:
             errors.append(forbidden(f"{where}.ipMode", "may not be specified when `ip` is not set"))
         elif mode not in ("Proxy", "VIP"):
             errors.append(not_supported(f"{where}.ipMode", mode, ("Proxy", "VIP")))
-        errors += load_balancer_hostname(each.get("hostname", ""), f"{where}.hostname")
+        errors += load_balancer_hostname(entry.get("hostname", ""), f"{where}.hostname")
     return errors
 
 

@@ -158,7 +158,7 @@ def _node_affinity(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Field
     errors = []
     for index, (term, before) in enumerate(zip(terms, old_terms, strict=False)):
         only_added = all(
-            all(each in (term.get(field) or []) for each in before.get(field) or [])
+            all(container in (term.get(field) or []) for container in before.get(field) or [])
             for field in ("matchExpressions", "matchFields")
         )
         if not only_added or not before:
@@ -228,15 +228,15 @@ def _may_restart(container: Json, spec: Mapping[str, Any], exit_code: int) -> bo
 
 
 def _addresses(new: list[Json], old: list[Json], path: str) -> list[FieldError]:
-    known = {each.get("ip", "") for each in old}
+    known = {address.get("ip", "") for address in old}
     errors: list[FieldError] = []
-    for index, each in enumerate(new):
-        if each.get("ip", "") not in known:
-            errors += valid_ip(each.get("ip", ""), f"{path}[{index}]")
+    for index, address in enumerate(new):
+        if address.get("ip", "") not in known:
+            errors += valid_ip(address.get("ip", ""), f"{path}[{index}]")
     if len(new) > 1:
-        parsed = [parse_ip(each.get("ip", "")) for each in new]
+        parsed = [parse_ip(address.get("ip", "")) for address in new]
         if len(new) > 2 or len({address.version for address in parsed if address is not None}) < 2:
-            shown = Verbatim(go_json([{"IP": each.get("ip", "")} for each in new]))
+            shown = Verbatim(go_json([{"IP": address.get("ip", "")} for address in new]))
             errors.append(invalid(path, shown, "may specify no more than one IP for each IP family"))
     return errors
 
@@ -246,7 +246,9 @@ def validate_ephemeral_containers_update(new: Json, old: Json) -> list[FieldErro
     errors = validate_pod_metadata_and_spec(new) + _annotations(new, old)
     if MIRROR_POD in ((old.get("metadata") or {}).get("annotations") or {}):
         return [forbidden(_NOWHERE, "static pods do not support ephemeral containers")]
-    after = {each.get("name", ""): each for each in (new.get("spec") or {}).get("ephemeralContainers") or []}
+    after = {
+        ephemeral.get("name", ""): ephemeral for ephemeral in (new.get("spec") or {}).get("ephemeralContainers") or []
+    }
     path = "spec.ephemeralContainers"
     for container in (old.get("spec") or {}).get("ephemeralContainers") or []:
         name = container.get("name", "")
@@ -270,7 +272,7 @@ def validate_resize(new: Json, old: Json) -> list[FieldError]:
     if quality != quality_of_service(spec):
         shown = (new.get("status") or {}).get("qosClass", "")
         errors.append(invalid("spec", shown, "Pod QOS Class may not change as a result of resizing"))
-    if any((each.get("resources") or {}).get(kind) for each in (spec, before) for kind in ("requests", "limits")):
+    if any((version.get("resources") or {}).get(kind) for version in (spec, before) for kind in ("requests", "limits")):
         why = (
             "resize of pods with pod-level resources is forbidden when "
             "InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled"

@@ -66,10 +66,10 @@ def node_selector(selector: Mapping[str, Any], path: str) -> list[FieldError]:
 
 def _node_selector_term(term: Mapping[str, Any], path: str, *, check_values: bool) -> list[FieldError]:
     errors: list[FieldError] = []
-    for index, each in enumerate(term.get("matchExpressions") or []):
-        errors += _node_requirement(each, f"{path}.matchExpressions[{index}]", check_values=check_values)
-    for index, each in enumerate(term.get("matchFields") or []):
-        errors += _node_field_requirement(each, f"{path}.matchFields[{index}]")
+    for index, expression in enumerate(term.get("matchExpressions") or []):
+        errors += _node_requirement(expression, f"{path}.matchExpressions[{index}]", check_values=check_values)
+    for index, field in enumerate(term.get("matchFields") or []):
+        errors += _node_field_requirement(field, f"{path}.matchFields[{index}]")
     return errors
 
 

@@ -120,7 +120,7 @@ def validate_persistent_volume_update(new: Json, old: Json) -> list[FieldError]:
     errors = validate_persistent_volume(new)
     errors += errors  # the server looks twice
     spec, before = new.get("spec") or {}, old.get("spec") or {}
-    source, old_source = ({kind: each[kind] for kind in _SOURCES if kind in each} for each in (spec, before))
+    source, old_source = ({kind: version[kind] for kind in _SOURCES if kind in version} for version in (spec, before))
     secret = "controllerExpandSecretRef"
     if "csi" in source and "csi" in old_source and old_source["csi"].get(secret) is None:
         source["csi"] = {key: value for key, value in source["csi"].items() if key != secret}

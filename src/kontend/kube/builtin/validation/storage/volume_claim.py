@@ -106,7 +106,7 @@ def validate_claim_update(new: Json, old: Json) -> list[FieldError]:
     """Validates a changed claim: a bound one may grow, and little else."""
     errors = validate_claim(new)
     spec, before = dict(new.get("spec") or {}), dict(old.get("spec") or {})
-    annotations, old_annotations = ((each.get("metadata") or {}).get("annotations") or {} for each in (new, old))
+    annotations, old_annotations = ((version.get("metadata") or {}).get("annotations") or {} for version in (new, old))
     if not before.get("volumeName") and spec.get("volumeName"):
         before["volumeName"] = spec["volumeName"]
     class_name, old_class_name = spec.get("storageClassName"), before.get("storageClassName")
@@ -123,7 +123,7 @@ def validate_claim_update(new: Json, old: Json) -> list[FieldError]:
         errors += immutable(now, marked or "", f"metadata.annotations.{CLASS_ANNOTATION}")
         if old_class_name is None and class_name is not None and marked in (None, class_name):
             del spec["storageClassName"]
-    size, old_size = (path_of(each, "spec", "resources", "requests", "storage") for each in (new, old))
+    size, old_size = (path_of(version, "spec", "resources", "requests", "storage") for version in (new, old))
     if path_of(new, "status", "phase") == "Bound":
         resources = dict(spec.get("resources") or {})
         if resources.get("requests") and old_size is not None:

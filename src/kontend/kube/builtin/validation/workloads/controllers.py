@@ -185,7 +185,9 @@ def _with_claims(template: Json, claims: list[Json]) -> Json:
     if claims:
         names = list(dict.fromkeys((claim.get("metadata") or {}).get("name", "") for claim in claims))
         added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
-        spec["volumes"] = added + [each for each in spec.get("volumes") or [] if each.get("name", "") not in names]
+        spec["volumes"] = added + [
+            volume for volume in spec.get("volumes") or [] if volume.get("name", "") not in names
+        ]
     return {**template, "spec": spec}
 
 
@@ -194,8 +196,8 @@ def validate_stateful_set_update(new: Json, old: Json) -> list[FieldError]:
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     errors = _stateful_set(spec, new=False)
     fixed, fixed_before = (
-        {key: value for key, value in each.items() if key not in _STATEFUL_SET_UPDATABLE and value}
-        for each in (spec, before)
+        {key: value for key, value in version.items() if key not in _STATEFUL_SET_UPDATABLE and value}
+        for version in (spec, before)
     )
     return errors if fixed == fixed_before else [*errors, forbidden("spec", _STATEFUL_SET_FORBIDDEN)]
 

@@ -168,7 +168,9 @@ def _failure_policy(spec: Json, path: str) -> list[FieldError]:
     rules = spec["podFailurePolicy"].get("rules") or []
     errors = [too_many(f"{path}.rules", len(rules), 20)] if len(rules) > 20 else []
     pod = path_of(spec, "template", "spec") or {}
-    names = {each.get("name", "") for field in ("containers", "initContainers") for each in pod.get(field) or []}
+    names = {
+        container.get("name", "") for field in ("containers", "initContainers") for container in pod.get(field) or []
+    }
     for index, rule in enumerate(rules):
         where, action = f"{path}.rules[{index}]", rule.get("action", "")
         if not action:

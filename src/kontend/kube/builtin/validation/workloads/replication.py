@@ -83,7 +83,7 @@ def validate_replica_set(obj: Json) -> list[FieldError]:
 
 def validate_replica_set_update(new: Json, old: Json) -> list[FieldError]:
     """Validates a changed replica set."""
-    selector, before = ((each.get("spec") or {}).get("selector") for each in (new, old))
+    selector, before = ((version.get("spec") or {}).get("selector") for version in (new, old))
     shown = shown_as("LabelSelector", selector)
     return validate_replica_set(new) + immutable(selector, before, "spec.selector", shown)
 
