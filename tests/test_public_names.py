@@ -25,8 +25,8 @@ PUBLIC = (
     "kontend.testing",
 )
 #: Pages for users. The architecture page is about the inside, and the API reference is generated.
-#: The pure function of the design: the docs explain it, users call it through a Cluster.
-EXPLAINED = {"handle"}
+#: Private names that the docs explain: the pure function of the design, and a state of the explorer.
+EXPLAINED = {"World", "handle"}
 PAGES = [
     ROOT / "README.md",
     *(

@@ -196,8 +196,9 @@ def _without_self(signature: inspect.Signature) -> inspect.Signature:
 
 
 def _doc(value: Any) -> str:
-    text = value.__doc__ or ""
-    return text.strip() if isinstance(value, ModuleType) else inspect.cleandoc(text)
+    if isinstance(value, ModuleType):  # from the source: newer compilers remove the indentation of examples
+        return (ast.get_docstring(ast.parse(inspect.getsource(value)), clean=False) or "").strip()
+    return inspect.cleandoc(value.__doc__ or "")
 
 
 def _first_line(value: Any) -> str:

@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from kontend.cli.command import Parser, UsageError, usage_errors
+from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors
 from kontend.kube.errors import ApiError
 from kontend.runtime.client.kubeconfig import BadKubeconfig, Config, load
 from kontend.runtime.controller import BadController
@@ -58,7 +58,7 @@ def run(argv: Sequence[str]) -> int:
     handler = configure(options.log_format)
     try:
         with usage_errors(BadFile, BadController, BadKubeconfig, BadAddress, ApiError):
-            return _manager(options).run()
+            return ExitCode.OK if _manager(options).run() == 0 else ExitCode.ERROR
     finally:
         LOGGER.removeHandler(handler)
 
