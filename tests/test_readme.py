@@ -31,3 +31,10 @@ def test_links_lead_somewhere() -> None:
     for page in [_ROOT / "README.md", *sorted((_ROOT / "docs").rglob("*.md"))]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_paths_in_the_architecture_exist() -> None:
+    page = (_ROOT / "docs" / "architecture.md").read_text()
+    paths = re.findall(r"`((?:src|tests|tools)/[^`]+)`", page)
+    assert len(paths) > 10
+    assert [path for path in paths if not (_ROOT / path).exists()] == []
