@@ -22,6 +22,8 @@ TARGET = Path(__file__).parent.parent / "src" / "kontend" / "kube" / "data" / "t
 
 IMPORT = re.compile(r'^\t(\w+) "k8s\.io/(api|apimachinery)/([^"]+)"', re.MULTILINE)
 COLUMNS = re.compile(r"(\w+) := \[\]metav1\.TableColumnDefinition\{\n(.*?)\n\t\}", re.DOTALL)
+MORE_COLUMNS = re.compile(r"(\w+) = append\(\1, \[\]metav1\.TableColumnDefinition\{\n(.*?)\n\t\}\.\.\.\)", re.DOTALL)
+AGGREGATED = re.compile(r"ColumnDefinitions: \[\]metav1\.TableColumnDefinition\{\n(.*?)\n\t\t\},", re.DOTALL)
 COLUMN = re.compile(r'\{Name: "([^"]*)", Type: "([^"]*)"(.*)\},?$')
 FORMAT = re.compile(r'Format: "([^"]*)"')
 PRIORITY = re.compile(r"Priority: (\d+)")
@@ -46,9 +48,16 @@ def main() -> None:
     packages = {alias: modules / f"{module}@v{library}" / path for alias, module, path in IMPORT.findall(source)}
     docs = {alias: documentation(path) for alias, path in packages.items() if path.exists()}
     named = {name: columns(body, docs) for name, body in COLUMNS.findall(source)}
+    for name, body in MORE_COLUMNS.findall(source):
+        named[name] += columns(body, docs)
     kinds = dict(PRINTER.findall(source))
     found = {kinds[function]: named[name] for name, function in HANDLER.findall(source) if function in kinds}
     meta = docs["metav1"]["ObjectMeta"]
+    aggregator = (modules / f"kube-aggregator@v{library}/pkg/registry/apiservice/etcd/etcd.go").read_text()
+    aggregated = AGGREGATED.search(aggregator)
+    assert aggregated is not None
+    text = aggregated[1].replace("swaggerMetadataDescriptions[", "metav1.ObjectMeta{}.SwaggerDoc()[")
+    found["APIService"] = columns(text, docs)
     table: dict[str, list[Column]] = {
         "": [
             ("Name", "string", "name", meta["name"], 0),

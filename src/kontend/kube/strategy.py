@@ -103,14 +103,6 @@ class Strategy:
     def admit_update(self, new: Json, old: Mapping[str, Any]) -> None:
         """Lets the built-in admission plugins change an object that is being updated."""
 
-    def prepare_for_create(self, obj: Json) -> None:
-        """Takes away what the creator may not set, and sets what only the server sets."""
-        if self.zero_status is not None:
-            zero = self.zero_status.items()
-            obj["status"] = {key: dict(value) if isinstance(value, dict) else value for key, value in zero}
-        if self.generation_fields:
-            metadata_of(obj)["generation"] = 1
-
     def set_requester(self, obj: Json, user: Mapping[str, Any]) -> None:
         """Note in a new object who created it, where the kind keeps that; ``user`` is a ``UserInfo``."""
 

@@ -19,6 +19,7 @@ LOCKED = {
 RETURNED = {
     "Pod", "Service", "Namespace", "PersistentVolumeClaim", "PersistentVolume", "ServiceAccount", "ResourceQuota",
     "PodTemplate", "StorageClass", "VolumeAttachment", "CSIDriver", "CSINode", "VolumeAttributesClass",
+    "ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "ResourceSlice",
 }  # fmt: skip
 
 

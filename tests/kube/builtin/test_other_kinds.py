@@ -144,10 +144,12 @@ def test_approval_changes_the_conditions_of_a_signing_request() -> None:
     requests = strategy_for("certificates.k8s.io", "CertificateSigningRequest")
     old: dict[str, Any] = {"metadata": {}, "spec": {"request": "x"}, "status": {"certificate": "c"}}
     new: dict[str, Any] = {"metadata": {}, "spec": {}, "status": {"conditions": [{"type": "Approved"}]}}
-    requests.prepare("approval", new, old)
+    now = "2026-01-01T00:00:00Z"
+    requests.prepare("approval", new, old, now)
 
     assert new["spec"] == {"request": "x"}
-    assert new["status"] == {"certificate": "c", "conditions": [{"type": "Approved"}]}
+    approved = {"type": "Approved", "lastUpdateTime": now, "lastTransitionTime": now}
+    assert new["status"] == {"certificate": "c", "conditions": [approved]}
 
 
 def test_webhooks_count_changes_of_their_hooks() -> None:

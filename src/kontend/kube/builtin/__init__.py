@@ -10,9 +10,12 @@ from kontend.kube.builtin.strategies import (
     aggregation,
     autoscaling,
     batch,
+    certificates,
     config,
     coordination,
+    csi,
     definitions,
+    devices,
     networking,
     nodes,
     pods,
@@ -25,8 +28,8 @@ from kontend.kube.builtin.strategies import (
 from kontend.kube.strategy import Strategy
 
 _AREAS: Final = (
-    access, aggregation, autoscaling, batch, config, coordination, definitions, networking, nodes, pods, policy,
-    registration, services, storage, workloads,
+    access, aggregation, autoscaling, batch, certificates, config, coordination, csi, definitions, devices, networking,
+    nodes, pods, policy, registration, services, storage, workloads,
 )  # fmt: skip
 STRATEGIES: Final[Mapping[tuple[str, str], Strategy]] = {
     key: strategy for area in _AREAS for key, strategy in area.STRATEGIES.items()

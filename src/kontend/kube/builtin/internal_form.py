@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from kontend.kube.builtin.internal_types import TYPES
+from kontend.kube.builtin import internal_group_types, internal_types
 from kontend.kube.field_errors import Verbatim
-from kontend.kube.json_types import Json
+from kontend.kube.json_types import Json, JsonView
 
-_ZERO: Mapping[str, Any] = {"s": "", "n": 0, "b": False, "q": "0", "i": 0, "t": None}
+_TYPES: Mapping[str, str] = {**internal_types.TYPES, **internal_group_types.TYPES}
+_ZERO: Mapping[str, Any] = {"s": "", "n": 0, "b": False, "q": "0", "i": 0, "t": None, "r": None}
 #: These are fields of the pod in the API, but of its security context inside.
 _HOST_FIELDS = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 
@@ -33,7 +34,7 @@ class _Field(NamedTuple):
 @cache
 def _fields(type_name: str) -> tuple[_Field, ...]:
     fields = []
-    for word in TYPES[type_name].split():
+    for word in _TYPES[type_name].split():
         if word.startswith("<"):
             fields.append(_Field("", "", "", word[1:-1], omit_empty=False, embedded=True))
             continue
@@ -82,6 +83,26 @@ def _shaped(field: _Field, value: Any) -> Any:
     if field.shape == "{}":
         return {key: internal(field.type, value[key]) for key in sorted(value)} or None
     return internal(field.type, value)
+
+
+def external(type_name: str, shown: JsonView) -> Json:
+    """Returns the API's form of a value in internal form, without what is null.
+
+    >>> external("EnvVar", {"Name": "A", "ValueFrom": None})
+    {'name': 'A'}
+    """
+    plain: Json = {}
+    for field in _fields(type_name):
+        value = shown.get(field.name)
+        if value is None:
+            continue
+        if field.type in _ZERO:
+            plain[field.key] = value
+        elif field.shape == "[]":
+            plain[field.key] = [external(field.type, item) for item in value]
+        else:
+            plain[field.key] = external(field.type, value)
+    return plain
 
 
 def _escaped(text: str) -> str:

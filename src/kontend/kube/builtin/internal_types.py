@@ -3,9 +3,9 @@
 The server validates not the objects of the API but its own form of them, whose fields have no JSON names; when a
 message shows such a value (what changed in a pod, a template that may not change), it shows those. A type is one text:
 each field has the name that is printed, the field of the API it comes from if that is not the same word, and a type:
-``s`` a string, ``n`` a number, ``b`` a boolean, ``q`` a quantity, ``i`` a number or a string, ``t`` a time, or the name
-of a type here, with ``*`` before it for a pointer, ``[]`` for a list, ``{}`` for a map and ``?`` for what is left out
-when it is empty. A type in angle brackets is embedded.
+``s`` a string, ``n`` a number, ``b`` a boolean, ``q`` a quantity, ``i`` a number or a string, ``t`` a time, ``r`` any
+JSON, or the name of a type here, with ``*`` before it for a pointer, ``[]`` for a list, ``{}`` for a map and ``?`` for
+what is left out when it is empty. A type in angle brackets is embedded.
 """
 
 from __future__ import annotations

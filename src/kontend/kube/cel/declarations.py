@@ -19,6 +19,11 @@ URL: Final = types.struct("kubernetes.URL")
 QUANTITY: Final = types.struct("kubernetes.Quantity")
 SEMVER: Final = types.struct("kubernetes.Semver")
 FORMAT: Final = types.struct("kubernetes.NamedFormat")
+AUTHORIZER: Final = types.struct("kubernetes.authorization.Authorizer")
+PATH_CHECK: Final = types.struct("kubernetes.authorization.PathCheck")
+GROUP_CHECK: Final = types.struct("kubernetes.authorization.GroupCheck")
+RESOURCE_CHECK: Final = types.struct("kubernetes.authorization.ResourceCheck")
+DECISION: Final = types.struct("kubernetes.authorization.Decision")
 
 
 class Overload(NamedTuple):
@@ -218,6 +223,21 @@ SEMVER.compareTo(SEMVER) int
 SEMVER.major() int
 SEMVER.minor() int
 SEMVER.patch() int
+AUTHORIZER.path(string) PATH_CHECK
+AUTHORIZER.group(string) GROUP_CHECK
+AUTHORIZER.serviceAccount(string, string) AUTHORIZER
+GROUP_CHECK.resource(string) RESOURCE_CHECK
+RESOURCE_CHECK.subresource(string) RESOURCE_CHECK
+RESOURCE_CHECK.namespace(string) RESOURCE_CHECK
+RESOURCE_CHECK.name(string) RESOURCE_CHECK
+RESOURCE_CHECK.fieldSelector(string) RESOURCE_CHECK
+RESOURCE_CHECK.labelSelector(string) RESOURCE_CHECK
+PATH_CHECK.check(string) DECISION
+RESOURCE_CHECK.check(string) DECISION
+DECISION.errored() bool
+DECISION.error() string
+DECISION.allowed() bool
+DECISION.reason() string
 """
 _TIME_PARTS: Final = (
     "getFullYear", "getMonth", "getDayOfYear", "getDayOfMonth", "getDate", "getDayOfWeek", "getHours", "getMinutes",
@@ -230,7 +250,9 @@ FORMAT_NAMES: Final = (
     "dns1123SubdomainPrefix", "dns1035LabelPrefix", "labelValue", "uri", "uuid", "byte", "date", "datetime",
 )  # fmt: skip
 _NAMED: Final = {
-    "IP": IP, "CIDR": CIDR, "URL": URL, "QUANTITY": QUANTITY, "SEMVER": SEMVER, "FORMAT": FORMAT, "bool": types.BOOL,
+    "IP": IP, "CIDR": CIDR, "URL": URL, "QUANTITY": QUANTITY, "SEMVER": SEMVER, "FORMAT": FORMAT,
+    "AUTHORIZER": AUTHORIZER, "PATH_CHECK": PATH_CHECK, "GROUP_CHECK": GROUP_CHECK, "RESOURCE_CHECK": RESOURCE_CHECK,
+    "DECISION": DECISION, "bool": types.BOOL,
     "int": types.INT, "uint": types.UINT, "double": types.DOUBLE, "string": types.STRING, "bytes": types.BYTES,
     "dyn": types.DYN, "duration": types.DURATION, "timestamp": types.TIMESTAMP,
 }  # fmt: skip

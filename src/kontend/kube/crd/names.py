@@ -7,14 +7,13 @@ from typing import Any, Final
 
 from kontend.kube.cel.field_paths import FieldPathError, find_field
 from kontend.kube.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required, too_many
-from kontend.kube.golang.url import UrlError, parse_request_uri
-from kontend.kube.meta.name_rules import dns1035_label, dns1123_subdomain
+from kontend.kube.meta.name_rules import dns1035_label
 from kontend.kube.schema.openapi_node import Node, as_mapping
+from kontend.kube.webhook_client import client_errors, review_version_errors
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _MOST_SELECTABLE: Final = 8
-_REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 
 
 def names_errors(names: Node, path: str) -> list[FieldError]:
@@ -136,78 +135,8 @@ def conversion_errors(conversion: Node, path: str, *, known_versions: bool) -> l
     if client is None:
         errors.append(required(where, "required when strategy is set to Webhook"))
     else:
-        errors += _client_errors(as_mapping(client), where)
-    return errors + _review_version_errors(versions, f"{path}.conversionReviewVersions", known_versions)
-
-
-def _client_errors(client: Node, path: str) -> list[FieldError]:
-    url, service = client.get("url"), client.get("service")
-    if (url is None) == (service is None):
-        return [required(path, "exactly one of url or service is required")]
-    return (
-        _url_errors(str(url), f"{path}.url")
-        if url is not None
-        else _service_errors(as_mapping(service), f"{path}.service")
-    )
-
-
-def _url_errors(url: str, path: str) -> list[FieldError]:
-    form = "; desired format: https://host[/path]"
-    try:
-        parsed = parse_request_uri(url.partition("#")[0])
-    except UrlError as error:
-        return [required(path, f"url must be a valid URL: {error}{form}")]
-    errors: list[FieldError] = []
-    if parsed.scheme != "https":
-        errors.append(invalid(path, parsed.scheme, f"'https' is the only allowed URL scheme{form}"))
-    if not parsed.host:
-        errors.append(invalid(path, parsed.host, f"host must be specified{form}"))
-    user, at, _ = url.partition("//")[2].partition("/")[0].rpartition("@")
-    if at:
-        errors.append(invalid(path, user, "user information is not permitted in the URL"))
-    if "#" in url:
-        errors.append(invalid(path, url.partition("#")[2], "fragments are not permitted in the URL"))
-    if parsed.query:
-        errors.append(invalid(path, parsed.query, "query parameters are not permitted in the URL"))
-    return errors
-
-
-def _service_errors(service: Node, path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    if not service.get("name"):
-        errors.append(required(f"{path}.name"))
-    if not service.get("namespace"):
-        errors.append(required(f"{path}.namespace"))
-    port = service.get("port", 443)
-    if not isinstance(port, int) or not 1 <= port <= 65535:
-        says = "port is not valid: must be between 1 and 65535, inclusive"
-        errors.append(invalid(f"{path}.port", port, says))
-    where = service.get("path")
-    if where is None or where == "/":
-        return errors
-    text = str(where)
-    if not text.startswith("/"):
-        errors.append(invalid(f"{path}.path", text, "must start with a '/'"))
-    steps = (text[1:-1] if text.endswith("/") and len(text) > 1 else text[1:]).split("/")
-    for index, step in enumerate(steps):
-        if not step:
-            errors.append(invalid(f"{path}.path", text, f"segment[{index}] may not be empty"))
-            continue
-        errors += [invalid(f"{path}.path", text, f"segment[{index}]: {message}") for message in dns1123_subdomain(step)]
-    return errors
-
-
-def _review_version_errors(versions: list[Any], path: str, known: bool) -> list[FieldError]:
+        errors += client_errors(as_mapping(client), where)
+    where = f"{path}.conversionReviewVersions"
     if not versions:
-        return [required(path)]
-    errors: list[FieldError] = []
-    seen: set[Any] = set()
-    for index, version in enumerate(versions):
-        if version in seen:
-            errors.append(invalid(f"{path}[{index}]", version, "duplicate version"))
-            continue
-        seen.add(version)
-        errors += [invalid(f"{path}[{index}]", version, wrong) for wrong in dns1035_label(str(version))]
-    if known and not seen & set(_REVIEW_VERSIONS):
-        errors.append(invalid(path, versions, f"must include at least one of {', '.join(_REVIEW_VERSIONS)}"))
-    return errors
+        return [*errors, required(where)]
+    return errors + review_version_errors(versions, where, known=known_versions)

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from kontend.kube.json_types import JsonView
 from kontend.kube.printing.ages import age
+from kontend.kube.printing.autoscaler_cells import autoscaler_cells
 from kontend.kube.printing.pod_cells import pod_cells, pod_conditions
 from kontend.kube.printing.shared_cells import (
     NONE,
@@ -20,12 +21,28 @@ from kontend.kube.printing.shared_cells import (
     spec_of,
     status_of,
 )
+from kontend.kube.printing.system_cells import (
+    api_service_cells,
+    component_status_cells,
+    csi_driver_cells,
+    flow_schema_cells,
+    ip_address_cells,
+    pod_template_cells,
+    policy_binding_cells,
+    policy_cells,
+    priority_level_cells,
+    resource_claim_cells,
+    resource_slice_cells,
+    signing_request_cells,
+    volume_attachment_cells,
+)
 from kontend.kube.printing.workload_cells import (
     cron_job_cells,
     daemon_set_cells,
     deployment_cells,
     job_cells,
     replica_set_cells,
+    replication_controller_cells,
     stateful_set_cells,
 )
 
@@ -280,7 +297,31 @@ _RBAC: Final = ("rbac.authorization.k8s.io",)
 _STORAGE: Final = ("storage.k8s.io",)
 _WEBHOOKS: Final = Cells(_simple(lambda obj, _: len(obj.get("webhooks") or ())), ("admissionregistration.k8s.io",))
 
+_ADMISSION: Final = ("admissionregistration.k8s.io",)
+_DEVICES: Final = ("resource.k8s.io",)
+_FLOW: Final = ("flowcontrol.apiserver.k8s.io",)
+
 CELLS: Final[dict[str, Cells]] = {
+    "APIService": Cells(api_service_cells, ("apiregistration.k8s.io",)),
+    "CSIDriver": Cells(csi_driver_cells, _STORAGE),
+    "CSINode": Cells(_simple(lambda obj, _: len(spec_of(obj).get("drivers") or ())), _STORAGE),
+    "CertificateSigningRequest": Cells(signing_request_cells, ("certificates.k8s.io",)),
+    "ComponentStatus": Cells(component_status_cells),
+    "DeviceClass": Cells(_simple(), _DEVICES),
+    "FlowSchema": Cells(flow_schema_cells, _FLOW),
+    "HorizontalPodAutoscaler": Cells(autoscaler_cells, ("autoscaling",)),
+    "IPAddress": Cells(ip_address_cells, _NETWORKING),
+    "PodTemplate": Cells(pod_template_cells),
+    "PriorityLevelConfiguration": Cells(priority_level_cells, _FLOW),
+    "ResourceClaim": Cells(resource_claim_cells, _DEVICES),
+    "ResourceClaimTemplate": Cells(_simple(), _DEVICES),
+    "ResourceSlice": Cells(resource_slice_cells, _DEVICES),
+    "RuntimeClass": Cells(_simple(lambda obj, _: obj.get("handler", "")), ("node.k8s.io",)),
+    "ServiceCIDR": Cells(_simple(lambda obj, _: ",".join(spec_of(obj).get("cidrs") or ())), _NETWORKING),
+    "ValidatingAdmissionPolicy": Cells(policy_cells, _ADMISSION),
+    "ValidatingAdmissionPolicyBinding": Cells(policy_binding_cells, _ADMISSION),
+    "VolumeAttachment": Cells(volume_attachment_cells, _STORAGE),
+    "VolumeAttributesClass": Cells(_simple(lambda obj, _: obj.get("driverName", "")), _STORAGE),
     "ConfigMap": Cells(_simple(lambda obj, _: len(obj.get("data") or ()) + len(obj.get("binaryData") or ()))),
     "ClusterRoleBinding": Cells(_binding, _RBAC),
     "ControllerRevision": Cells(_controller_revision, _APPS),
@@ -311,7 +352,7 @@ CELLS: Final[dict[str, Cells]] = {
     ),
     "PriorityClass": Cells(_priority_class, ("scheduling.k8s.io",)),
     "ReplicaSet": Cells(replica_set_cells, _APPS),
-    "ReplicationController": Cells(replica_set_cells),
+    "ReplicationController": Cells(replication_controller_cells),
     "ResourceQuota": Cells(_resource_quota),
     "RoleBinding": Cells(_binding, _RBAC),
     "Secret": Cells(_simple(lambda obj, _: obj.get("type", ""), lambda obj, _: len(obj.get("data") or ()))),

@@ -62,6 +62,8 @@ def table(
         rows = [{"cells": _custom_cells(obj, columns or _AGE_COLUMN, now)} for obj in objects]
     elif kind in CELLS and group in CELLS[kind].groups:
         definitions = _columns()[kind]
+        if kind == "FlowSchema":  # in the order in which they are matched
+            objects = sorted(objects, key=_precedence)
         rows = [{"cells": CELLS[kind].of(obj, now), **row_conditions(kind, obj)} for obj in objects]
     else:
         definitions = _columns()[""]
@@ -73,6 +75,10 @@ def table(
     if headers:
         result["columnDefinitions"] = definitions
     return result
+
+
+def _precedence(schema: Mapping[str, Any]) -> tuple[int, str]:
+    return (schema.get("spec") or {}).get("matchingPrecedence") or 0, (schema.get("metadata") or {}).get("name", "")
 
 
 def _shown(obj: Mapping[str, Any], include_object: str) -> Any:

@@ -31,12 +31,19 @@ def deployment_cells(obj: JsonView, now: str) -> list[Any]:
 
 
 def replica_set_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a ReplicaSet or a ReplicationController."""
+    """The cells of a ReplicaSet."""
+    return [*_replicas(obj, now), selector_text(spec_of(obj).get("selector"))]
+
+
+def replication_controller_cells(obj: JsonView, now: str) -> list[Any]:
+    """The cells of a ReplicationController, whose selector is a map of labels."""
+    return [*_replicas(obj, now), labels_text(spec_of(obj).get("selector"))]
+
+
+def _replicas(obj: JsonView, now: str) -> list[Any]:
     spec, status = spec_of(obj), status_of(obj)
     counts = [spec.get("replicas", 0), status.get("replicas", 0), status.get("readyReplicas", 0)]
-    selector = spec.get("selector")
-    shown = labels_text(selector) if obj.get("kind") == "ReplicationController" else selector_text(selector)
-    return [name_of(obj), *counts, age_of(obj, now), *containers_of(spec.get("template")), shown]
+    return [name_of(obj), *counts, age_of(obj, now), *containers_of(spec.get("template"))]
 
 
 def stateful_set_cells(obj: JsonView, now: str) -> list[Any]:

@@ -1,15 +1,15 @@
-"""Kinds by which a cluster configures its own API server: webhooks, admission policies, priority levels, certificates.
-
-They have no validation here; what matters is how they are versioned.
-"""
+"""Kinds by which a cluster configures its own API server: webhooks, admission policies, priority levels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from kontend.kube.builtin.validation import flow_control
+from kontend.kube.builtin.validation.admission import mutating_policies, policies, webhooks
+from kontend.kube.field_errors import FieldError
 from kontend.kube.json_types import Json
-from kontend.kube.strategy import STATUS, Strategy, WithOwnFieldLabels, WithSpecAndStatus, metadata_of, take_over
+from kontend.kube.strategy import STATUS, Strategy, WithSpecAndStatus, metadata_of, reset_metadata_for_status, take_over
 
 
 class WebhookConfigurations(Strategy):
@@ -18,14 +18,30 @@ class WebhookConfigurations(Strategy):
     namespaced = False
     allow_unconditional_update = False
     generation_fields = ("webhooks",)
+    rechecks_metadata = True
+    rechecks_metadata_update = False
+
+    def validate(self, obj: Json) -> list[FieldError]:
+        """Validates a new configuration."""
+        return webhooks.validate_webhooks(obj)
+
+    def validate_update(self, new: Json, old: Json) -> list[FieldError]:
+        """Validates a changed configuration."""
+        return webhooks.validate_webhooks(new, old)
 
 
-class AdmissionPolicyBindings(Strategy):
-    """Bindings of admission policies, and mutating admission policies, which have no status."""
+class ValidatingAdmissionPolicyBindings(Strategy):
+    """Bindings of validating admission policies."""
 
     namespaced = False
     allow_unconditional_update = False
     generation_fields = ("spec",)
+    rechecks_metadata = True
+    rechecks_metadata_update = False
+
+    def validate(self, obj: Json) -> list[FieldError]:
+        """Validates a binding."""
+        return policies.validate_policy_binding(obj)
 
 
 class ValidatingAdmissionPolicies(WithSpecAndStatus):
@@ -33,6 +49,52 @@ class ValidatingAdmissionPolicies(WithSpecAndStatus):
 
     namespaced = False
     allow_unconditional_update = False
+    reset_fields: ClassVar = {"": STATUS, "status": (("metadata",), ("spec",))}
+    rechecks_metadata = True
+    rechecks_metadata_update = False
+
+    def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
+        """Keeps everything but the status."""
+        super().prepare_for_status_update(new, old, now)
+        reset_metadata_for_status(new, old)
+
+    def validate(self, obj: Json) -> list[FieldError]:
+        """Validates a new policy."""
+        return policies.validate_policy(obj)
+
+    def validate_update(self, new: Json, old: Json) -> list[FieldError]:
+        """Validates a changed policy."""
+        return policies.validate_policy(new, old)
+
+    def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
+        """Validates a changed status."""
+        return policies.validate_policy_status(new)
+
+
+class MutatingAdmissionPolicies(Strategy):
+    """Mutating admission policies, which have no status."""
+
+    namespaced = False
+    allow_unconditional_update = False
+    generation_fields = ("spec",)
+    rechecks_metadata = True
+    rechecks_metadata_update = False
+
+    def validate(self, obj: Json) -> list[FieldError]:
+        """Validates a new policy."""
+        return mutating_policies.validate_mutating_policy(obj)
+
+    def validate_update(self, new: Json, old: Json) -> list[FieldError]:
+        """Validates a changed policy."""
+        return mutating_policies.validate_mutating_policy(new, old)
+
+
+class MutatingAdmissionPolicyBindings(ValidatingAdmissionPolicyBindings):
+    """Bindings of mutating admission policies."""
+
+    def validate(self, obj: Json) -> list[FieldError]:
+        """Validates a binding."""
+        return mutating_policies.validate_mutating_binding(obj)
 
 
 class FlowControl(WithSpecAndStatus):
@@ -40,6 +102,8 @@ class FlowControl(WithSpecAndStatus):
 
     namespaced = False
     reset_fields: ClassVar = {"": STATUS, "status": (("metadata",), ("spec",))}
+    rechecks_metadata = True
+    rechecks_metadata_update = False
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
         """Keeps everything but the status and the managed fields."""
@@ -48,44 +112,25 @@ class FlowControl(WithSpecAndStatus):
         new["metadata"] = dict(old.get("metadata") or {})
         take_over(new["metadata"], {} if managed is None else {"managedFields": managed}, "managedFields")
 
+    def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
+        """Validates a changed status."""
+        return flow_control.validate_flow_status(new)
 
-class CertificateSigningRequests(WithOwnFieldLabels):
-    """Certificate signing requests, whose spec never changes."""
 
-    namespaced = False
-    zero_status: ClassVar = {}
-    reset_fields: ClassVar = {
-        "": (("spec",), ("status",)),
-        "status": (("spec",), ("status", "conditions")),
-        "approval": (("spec",), ("status", "certificate")),
-    }
-    selectable = ("spec.signerName",)
+class FlowSchemas(FlowControl):
+    """Flow schemas."""
 
-    def set_requester(self, obj: Json, user: Mapping[str, Any]) -> None:
-        """Let the spec say who asks, whatever the request says."""
-        spec = obj.setdefault("spec", {})
-        take_over(spec, user, "username", "uid", "groups", "extra")
+    def validate(self, obj: Json) -> list[FieldError]:
+        """Validates a flow schema."""
+        return flow_control.validate_flow_schema(obj)
 
-    def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Keeps all but the metadata."""
-        take_over(new, old, "spec", "status")
 
-    def prepare(self, subresource: str, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Lets ``approval`` change the conditions."""
-        if subresource != "approval":
-            super().prepare(subresource, new, old, now)
-            return
-        conditions = (new.get("status") or {}).get("conditions")
-        take_over(new, old, "spec", "status")
-        new["status"] = {**(new.get("status") or {}), **({"conditions": conditions} if conditions else {})}
+class PriorityLevels(FlowControl):
+    """Priority levels."""
 
-    def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
-        """The values of the selectable fields."""
-        return {**super().field_labels(obj), "spec.signerName": (obj.get("spec") or {}).get("signerName", "")}
-
-    def canonical_field_label(self, label: str) -> str | None:
-        """Certificate signing requests are not in a namespace."""
-        return None if label == "metadata.namespace" else super().canonical_field_label(label)
+    def validate(self, obj: Json) -> list[FieldError]:
+        """Validates a priority level."""
+        return flow_control.validate_priority_level(obj)
 
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
@@ -94,10 +139,9 @@ STRATEGIES: Final[Mapping[tuple[str, str], Strategy]] = {
     (_ADMISSION, "MutatingWebhookConfiguration"): WebhookConfigurations(),
     (_ADMISSION, "ValidatingWebhookConfiguration"): WebhookConfigurations(),
     (_ADMISSION, "ValidatingAdmissionPolicy"): ValidatingAdmissionPolicies(),
-    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): AdmissionPolicyBindings(),
-    (_ADMISSION, "MutatingAdmissionPolicy"): AdmissionPolicyBindings(),
-    (_ADMISSION, "MutatingAdmissionPolicyBinding"): AdmissionPolicyBindings(),
-    (_FLOW, "FlowSchema"): FlowControl(),
-    (_FLOW, "PriorityLevelConfiguration"): FlowControl(),
-    ("certificates.k8s.io", "CertificateSigningRequest"): CertificateSigningRequests(),
+    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): ValidatingAdmissionPolicyBindings(),
+    (_ADMISSION, "MutatingAdmissionPolicy"): MutatingAdmissionPolicies(),
+    (_ADMISSION, "MutatingAdmissionPolicyBinding"): MutatingAdmissionPolicyBindings(),
+    (_FLOW, "FlowSchema"): FlowSchemas(),
+    (_FLOW, "PriorityLevelConfiguration"): PriorityLevels(),
 }

@@ -1,4 +1,4 @@
-"""Volumes and what provides them: PersistentVolume, PersistentVolumeClaim, StorageClass, and the kinds of CSI."""
+"""Volumes and what provides them: PersistentVolume, PersistentVolumeClaim, StorageClass."""
 
 from __future__ import annotations
 
@@ -9,20 +9,10 @@ from kontend.kube.builtin.default_class import default_class
 from kontend.kube.builtin.validation.storage import storage_class, volume, volume_claim
 from kontend.kube.field_errors import FieldError
 from kontend.kube.json_types import Json
-from kontend.kube.strategy import (
-    STATUS,
-    ListObjects,
-    Strategy,
-    WithSpecAndStatus,
-    metadata_of,
-    nothing_stored,
-    reset_metadata_for_status,
-    take_over,
-)
+from kontend.kube.strategy import ListObjects, Strategy, WithSpecAndStatus, metadata_of, nothing_stored, take_over
 
 PVC_PROTECTION: Final = "kubernetes.io/pvc-protection"
 PV_PROTECTION: Final = "kubernetes.io/pv-protection"
-VAC_PROTECTION: Final = "kubernetes.io/vac-protection"
 DEFAULT_CLASS: Final = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
@@ -30,7 +20,8 @@ DEFAULT_CLASS: Final = (
 _DATA_SOURCE_KINDS: Final = {("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")}
 
 
-def _protect(obj: Json, finalizer: str) -> None:
+def protect(obj: Json, finalizer: str) -> None:
+    """Adds a finalizer that keeps the object while it is in use."""
     metadata = metadata_of(obj)
     finalizers = metadata.get("finalizers") or []
     if finalizer not in finalizers:
@@ -49,7 +40,7 @@ class PersistentVolumes(WithSpecAndStatus):
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:  # noqa: ARG002
         """Protects the volume while it is in use."""
-        _protect(obj, PV_PROTECTION)
+        protect(obj, PV_PROTECTION)
 
     def prepare_for_create(self, obj: Json) -> None:
         """Starts pending, from now on."""
@@ -97,7 +88,7 @@ class PersistentVolumeClaims(WithSpecAndStatus):
             default = default_class(list_objects("storage.k8s.io", "StorageClass"), *DEFAULT_CLASS)
             if default:
                 obj["spec"]["storageClassName"] = default
-        _protect(obj, PVC_PROTECTION)
+        protect(obj, PVC_PROTECTION)
 
     def prepare_for_create(self, obj: Json) -> None:
         """Starts pending."""
@@ -150,63 +141,9 @@ class StorageClasses(Strategy):
         return storage_class.validate_storage_class_update(new, old)
 
 
-class VolumeAttachments(WithSpecAndStatus):
-    """Volume attachments."""
-
-    namespaced = False
-    returns_deleted_object = True
-    allow_unconditional_update = False
-    generation_fields = ()
-    zero_status: ClassVar = {"attached": False}
-    reset_fields: ClassVar = {"": STATUS, "status": (("metadata",), ("spec",))}
-    rechecks_metadata_update = False
-
-    def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Keeps everything but the status."""
-        super().prepare_for_status_update(new, old, now)
-        reset_metadata_for_status(new, old)
-
-
-class _ClusterScopedLocked(Strategy):
-    namespaced = False
-    allow_unconditional_update = False
-    returns_deleted_object = True
-
-
-class CsiDrivers(_ClusterScopedLocked):
-    """CSI drivers, whose generation starts with the first change."""
-
-    def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Counts changes of the spec."""
-        if new.get("spec") != old.get("spec"):
-            self.next_generation(new, old)
-
-
-class CsiStorageCapacities(Strategy):
-    """CSI storage capacities."""
-
-    allow_unconditional_update = False
-
-
-class VolumeAttributesClasses(Strategy):
-    """Volume attributes classes."""
-
-    namespaced = False
-    returns_deleted_object = True
-
-    def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:  # noqa: ARG002
-        """Protects the class while it is in use."""
-        _protect(obj, VAC_PROTECTION)
-
-
 _STORAGE: Final = "storage.k8s.io"
 STRATEGIES: Final[Mapping[tuple[str, str], Strategy]] = {
     ("", "PersistentVolume"): PersistentVolumes(),
     ("", "PersistentVolumeClaim"): PersistentVolumeClaims(),
     (_STORAGE, "StorageClass"): StorageClasses(),
-    (_STORAGE, "VolumeAttachment"): VolumeAttachments(),
-    (_STORAGE, "CSIDriver"): CsiDrivers(),
-    (_STORAGE, "CSINode"): _ClusterScopedLocked(),
-    (_STORAGE, "CSIStorageCapacity"): CsiStorageCapacities(),
-    (_STORAGE, "VolumeAttributesClass"): VolumeAttributesClasses(),
 }

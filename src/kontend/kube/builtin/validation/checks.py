@@ -63,21 +63,21 @@ def labels(given: Mapping[str, str] | None, path: str) -> list[FieldError]:
     return validate_labels(given, path) if given else []
 
 
-def label_selector(selector: Mapping[str, Any] | None, path: str) -> list[FieldError]:
-    """A label selector."""
+def label_selector(selector: Mapping[str, Any] | None, path: str, *, any_value: bool = False) -> list[FieldError]:
+    """A label selector; ``any_value`` accepts values that no label can have."""
     if not selector:
         return []
     errors = labels(selector.get("matchLabels"), f"{path}.matchLabels")
-    for index, expression in enumerate(selector.get("matchExpressions") or []):
-        errors += _requirement(expression, f"{path}.matchExpressions[{index}]")
+    for index, requirement in enumerate(selector.get("matchExpressions") or []):
+        errors += _requirement(requirement, f"{path}.matchExpressions[{index}]", any_value=any_value)
     return errors
 
 
-def _requirement(requirement: Mapping[str, Any], path: str) -> list[FieldError]:
+def _requirement(requirement: Mapping[str, Any], path: str, *, any_value: bool) -> list[FieldError]:
     operator, values = requirement.get("operator", ""), requirement.get("values") or []
     errors = selector_operator(operator, values, path)
     errors += label_name(requirement.get("key", ""), f"{path}.key")
-    for index, value in enumerate(values):
+    for index, value in enumerate([] if any_value else values):
         errors += bad(f"{path}.values[{index}]", value, label_value(value))
     return errors
 

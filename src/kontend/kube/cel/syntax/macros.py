@@ -45,6 +45,17 @@ def method(name: str, target: Node, args: list[Node], at: int, issues: Issues) -
     return expanded or Call(name, args, target, at=at)
 
 
+def bind(target: Node, args: list[Node], at: int, issues: Issues) -> Node:
+    """Expands ``cel.bind(name, value, result)``, which some environments have."""
+    if len(args) != 3:
+        return Call("bind", args, target, at=at)
+    variable = args[0]
+    if not isinstance(variable, Ident):
+        issues.add(variable.at, "cel.bind() variable names must be simple identifiers")
+        return Call("bind", args, target, at=at)
+    return _bind(variable.name, args[1], args[2], at)
+
+
 def _expand(name: str, target: Node, args: list[Node], at: int) -> Node | None:
     count = len(args)
     if name in _QUANTIFIERS and count in (2, 3):

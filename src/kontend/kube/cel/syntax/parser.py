@@ -40,13 +40,13 @@ class _Stop(Exception):
     """The rest cannot be parsed."""
 
 
-def parse(source: str) -> Node:
+def parse(source: str, *, bindings: bool = False) -> Node:
     """The tree of an expression; raises a ``CompileError`` with all mistakes."""
     issues = Issues(source)
     if len(source) > _LONGEST:
         issues.add_limit(f"expression code point size exceeds limit: size: {len(source)}, limit {_LONGEST}")
         issues.raise_any()
-    parser = _Parser(source, issues)
+    parser = _Parser(source, issues, bindings=bindings)
     tree: Node | None = None
     try:
         tree = parser.start()
@@ -67,8 +67,9 @@ def _expecting(kinds: frozenset[str] | set[str]) -> str:
 
 
 class _Parser:
-    def __init__(self, source: str, issues: Issues) -> None:
+    def __init__(self, source: str, issues: Issues, *, bindings: bool = False) -> None:
         self.source = source
+        self.bindings = bindings
         self.issues = issues
         self.tokens = tokenize(source, issues)
         self.index = 0
@@ -268,7 +269,10 @@ class _Parser:
             return Call("_?._", [operand, Literal(value=field, type=STRING, at=name.at)], at=dot.at)
         if self.token.kind == "(" and name.kind == "IDENTIFIER":
             at = self._next().at
-            return macros.method(field, operand, self._arguments(), at, self.issues)
+            args = self._arguments()
+            if self.bindings and field == "bind" and isinstance(operand, Ident) and operand.name == "cel":
+                return macros.bind(operand, args, at, self.issues)
+            return macros.method(field, operand, args, at, self.issues)
         return Select(operand, field, at=dot.at)
 
     def _arguments(self) -> list[Node]:

@@ -14,7 +14,7 @@ def validate_storage_class(obj: Json) -> list[FieldError]:
     """Validates a storage class."""
     provisioner = obj.get("provisioner", "")
     errors = label_name(provisioner.lower(), "provisioner") if provisioner else [required("provisioner")]
-    errors += _parameters(obj.get("parameters") or {})
+    errors += parameter_errors(obj.get("parameters") or {})
     policy, policies = obj.get("reclaimPolicy"), ("Delete", "Retain")
     if policy and policy not in policies:
         errors.append(not_supported("reclaimPolicy", policy, policies))
@@ -26,7 +26,8 @@ def validate_storage_class(obj: Json) -> list[FieldError]:
     return errors + _topologies(obj.get("allowedTopologies") or [])
 
 
-def _parameters(parameters: dict[str, str]) -> list[FieldError]:
+def parameter_errors(parameters: dict[str, str]) -> list[FieldError]:
+    """Validates the parameters of a class."""
     if len(parameters) > _MAX_PARAMETERS:
         return [too_long("parameters", _MAX_PARAMETERS)]
     errors = [invalid("parameters", key, "field can not be empty.") for key in parameters if not key]

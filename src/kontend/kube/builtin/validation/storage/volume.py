@@ -33,73 +33,104 @@ _SECRETS: Final = (
 )  # fmt: skip
 
 
+_NOT_INLINE: Final = "may not be specified in the context of inline volumes"
+
+
 def validate_persistent_volume(obj: Json) -> list[FieldError]:
     """Validates a volume."""
-    spec = obj.get("spec") or {}
+    return volume_spec(obj.get("spec") or {}, "spec")
+
+
+def volume_spec(spec: Json, path: str, *, inline: bool = False) -> list[FieldError]:
+    """Validates the spec of a volume; one that stands ``inline`` in an attachment may say less."""
+    errors = _inline(spec, path) if inline else []
     modes = spec.get("accessModes") or []
-    errors = [] if modes else [required("spec.accessModes")]
-    errors += access_modes(modes, "spec.accessModes")
-    errors += _capacity(spec)
+    errors += [] if modes else [required(f"{path}.accessModes")]
+    errors += access_modes(modes, f"{path}.accessModes")
+    errors += [] if inline else _capacity(spec, f"{path}.capacity")
     policy = spec.get("persistentVolumeReclaimPolicy", "")
-    if policy and policy not in _RECLAIM_POLICIES:
-        errors.append(not_supported("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM_POLICIES))
+    errors += _reclaim_policy(policy, f"{path}.persistentVolumeReclaimPolicy", inline=inline)
     affinity = spec.get("nodeAffinity")
-    if affinity is not None:
-        path = "spec.nodeAffinity.required"
+    if affinity is not None and inline:
+        errors.append(forbidden(f"{path}.nodeAffinity", _NOT_INLINE))
+    elif affinity is not None:
+        where = f"{path}.nodeAffinity.required"
         if affinity.get("required") is None:
-            errors.append(required(path, "must specify required node constraints"))
+            errors.append(required(where, "must specify required node constraints"))
         else:
-            errors += node_selector(affinity["required"], path)
-    errors += _source(spec)
+            errors += node_selector(affinity["required"], where)
+    errors += _source(spec, path)
     if path_of(spec, "hostPath", "path") == "/" and policy == "Recycle":
         why = "may not be 'recycle' for a hostPath mount of '/'"
-        errors.append(forbidden("spec.persistentVolumeReclaimPolicy", why))
-    if spec.get("storageClassName"):
-        errors += dns_subdomain(spec["storageClassName"], "spec.storageClassName")
+        errors.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", why))
+    errors += _class_name(spec.get("storageClassName") or "", f"{path}.storageClassName", inline=inline)
     mode = spec.get("volumeMode")
-    if mode is not None and mode not in VOLUME_MODES:
-        errors.append(not_supported("spec.volumeMode", mode, VOLUME_MODES))
-    attributes, path = spec.get("volumeAttributesClassName"), "spec.volumeAttributesClassName"
+    if mode is not None and inline and mode != "Filesystem":
+        why = "may not specify volumeMode other than Filesystem in the context of inline volumes"
+        errors.append(forbidden(f"{path}.volumeMode", why))
+    elif mode is not None and mode not in VOLUME_MODES:
+        errors.append(not_supported(f"{path}.volumeMode", mode, VOLUME_MODES))
+    attributes, where = spec.get("volumeAttributesClassName"), f"{path}.volumeAttributesClassName"
     if attributes is not None:
-        errors += dns_subdomain(attributes, path) if attributes else [required(path, "an empty string is disallowed")]
+        errors += dns_subdomain(attributes, where) if attributes else [required(where, "an empty string is disallowed")]
         if spec.get("csi") is None:
-            errors.append(required("spec.csi", "has to be specified when using volumeAttributesClassName"))
+            errors.append(required(f"{path}.csi", "has to be specified when using volumeAttributesClassName"))
     return errors
 
 
-def _capacity(spec: Json) -> list[FieldError]:
+def _inline(spec: Json, path: str) -> list[FieldError]:
+    errors = [forbidden(f"{path}.{field}", _NOT_INLINE) for field in ("claimRef", "capacity") if spec.get(field)]
+    if spec.get("csi") is None:
+        errors.append(required(f"{path}.csi", "has to be specified in the context of inline volumes"))
+    return errors
+
+
+def _reclaim_policy(policy: str, path: str, *, inline: bool) -> list[FieldError]:
+    if inline:
+        why = "may only be Retain in the context of inline volumes"
+        return [forbidden(path, why)] if policy not in ("", "Retain") else []
+    return [not_supported(path, policy, _RECLAIM_POLICIES)] if policy and policy not in _RECLAIM_POLICIES else []
+
+
+def _class_name(name: str, path: str, *, inline: bool) -> list[FieldError]:
+    if not name:
+        return []
+    return [forbidden(path, _NOT_INLINE)] if inline else dns_subdomain(name, path)
+
+
+def _capacity(spec: Json, path: str) -> list[FieldError]:
     capacity = spec.get("capacity") or {}
-    errors = [] if capacity else [required("spec.capacity")]
+    errors = [] if capacity else [required(path)]
     if set(capacity) != {"storage"}:
-        errors.append(not_supported("spec.capacity", spec.get("capacity"), ("storage",)))
+        errors.append(not_supported(path, spec.get("capacity"), ("storage",)))
     for name, value in capacity.items():
-        path = f"spec.capacity[{name}]"
+        where = f"{path}[{name}]"
         if amount(value) < 0:
-            errors.append(invalid(path, int64_value(amount(value)), "must be a valid resource quantity"))
+            errors.append(invalid(where, int64_value(amount(value)), "must be a valid resource quantity"))
         if amount(value) <= 0:
-            errors.append(invalid(path, str(value), NOT_POSITIVE))
+            errors.append(invalid(where, str(value), NOT_POSITIVE))
     return errors
 
 
-def _source(spec: Json) -> list[FieldError]:
+def _source(spec: Json, path: str) -> list[FieldError]:
     kinds = [kind for kind in _SOURCES if spec.get(kind) is not None]
     if not kinds:
-        return [required("spec", "must specify a volume type")]
+        return [required(path, "must specify a volume type")]
     first, source = kinds[0], spec[kinds[0]]
     errors: list[FieldError] = []
     if first == "hostPath":
-        errors += host_path(source, "spec.hostPath")
+        errors += host_path(source, f"{path}.hostPath")
     elif first == "nfs":
-        errors += nfs(source, "spec.nfs")
+        errors += nfs(source, f"{path}.nfs")
     elif first == "csi":
-        errors += _csi(source, "spec.csi")
+        errors += _csi(source, f"{path}.csi")
     elif first == "local":
         target = source.get("path", "")
-        errors += no_backsteps(target, "spec.local.path") if target else [required("spec.local.path")]
+        errors += no_backsteps(target, f"{path}.local.path") if target else [required(f"{path}.local.path")]
         if spec.get("nodeAffinity") is None:
-            errors.append(required("spec.nodeAffinity", "Local volume requires node affinity"))
+            errors.append(required(f"{path}.nodeAffinity", "Local volume requires node affinity"))
     why = "may not specify more than 1 volume type"
-    return errors + [forbidden(f"spec.{'cephFS' if kind == 'cephfs' else kind}", why) for kind in kinds[1:]]
+    return errors + [forbidden(f"{path}.{'cephFS' if kind == 'cephfs' else kind}", why) for kind in kinds[1:]]
 
 
 def _csi(source: Mapping[str, Any], path: str) -> list[FieldError]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final
+from typing import Final
 
 from kontend.kube.builtin.internal_form import shown_as
 from kontend.kube.builtin.pod_admission import SYSTEM_CLASSES
@@ -11,21 +10,14 @@ from kontend.kube.builtin.validation.checks import (
     at_most_all,
     immutable,
     int_or_percent,
-    label_name,
     label_selector,
     non_negative,
     one_of,
 )
-from kontend.kube.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required, too_long
+from kontend.kube.builtin.validation.conditions import conditions
+from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported
 from kontend.kube.json_types import Json
 
-_REASON: Final = r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
-_BAD_REASON: Final = (
-    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
-    "characters or '_,:', and must end with an alphanumeric character or '_' "
-    f"(e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', "
-    f"regex used for validation is '{_REASON}')"
-)
 _HIGHEST: Final = 1000000000
 _SYSTEM: Final = "system-"
 
@@ -54,36 +46,6 @@ def validate_disruption_budget_status(obj: Json) -> list[FieldError]:
     errors = conditions(status.get("conditions") or [], "status.conditions")
     for field in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
         errors += non_negative(status.get(field), f"status.{field}")
-    return errors
-
-
-def conditions(given: list[dict[str, Any]], path: str) -> list[FieldError]:
-    """Conditions of the common type, each kind once."""
-    errors: list[FieldError] = []
-    seen: set[str] = set()
-    for index, condition in enumerate(given):
-        where, kind, status = f"{path}[{index}]", condition.get("type", ""), condition.get("status", "")
-        if kind in seen:
-            errors.append(duplicate(f"{where}.type", kind))
-        seen.add(kind)
-        errors += label_name(kind, f"{where}.type")
-        if status not in ("True", "False", "Unknown"):
-            errors.append(not_supported(f"{where}.status", status, ("False", "True", "Unknown")))
-        generation = condition.get("observedGeneration") or 0
-        if generation < 0:
-            why = "must be greater than or equal to zero"
-            errors.append(invalid(f"{where}.observedGeneration", generation, why))
-        if condition.get("lastTransitionTime") is None:
-            errors.append(required(f"{where}.lastTransitionTime"))
-        reason = condition.get("reason", "")
-        if not reason:
-            errors.append(required(f"{where}.reason"))
-        elif not re.fullmatch(_REASON, reason):
-            errors.append(invalid(f"{where}.reason", reason, _BAD_REASON))
-        if len(reason) > 1024:
-            errors.append(too_long(f"{where}.reason", 1024))
-        if len(condition.get("message", "")) > 32 * 1024:
-            errors.append(too_long(f"{where}.message", 32 * 1024))
     return errors
 
 

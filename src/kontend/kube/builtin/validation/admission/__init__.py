@@ -1,0 +1,1 @@
+"""Webhook configurations and admission policies."""

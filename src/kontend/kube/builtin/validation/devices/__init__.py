@@ -1,0 +1,1 @@
+"""Dynamic resource allocation: devices, their classes, and claims on them."""
