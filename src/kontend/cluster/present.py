@@ -69,10 +69,12 @@ def present(state: State, target: Target, include_object: str, form: Form, body:
 
 def _shown(state: State, target: Target, include_object: str, form: Form, body: Any, headers: bool) -> Any:
     if form.shape == "Table":
+        objects = _objects(target, body, include_object)
         table = tables.table(
             target.resource.group,
             target.resource.kind,
-            _objects(target, body, include_object),
+            [_internal(target, obj) for obj in objects],
+            shown=objects,
             columns=target.resource.custom.printer_columns if target.resource.custom is not None else None,
             now=rfc3339(state.now),
             include_object=include_object or "Metadata",
@@ -83,11 +85,23 @@ def _shown(state: State, target: Target, include_object: str, form: Form, body: 
     if form.shape == "PartialObjectMetadataList":
         if "items" not in body:
             raise ApiError("content is not a list", code=500)
-        return tables.partial_metadata_list(body)
+        return tables.partial_metadata_list({**body, "items": [_internal(target, item) for item in body["items"]]})
     if "items" in body:
         go_type = "unstructured.UnstructuredList" if target.resource.custom is not None else _go_type(target)
         raise NotAcceptable(f"you requested PartialObjectMetadata, but the requested object is a list (*{go_type})")
-    return tables.partial_metadata(body)
+    return tables.partial_metadata(_internal(target, body))
+
+
+def _internal(target: Target, obj: dict[str, Any]) -> dict[str, Any]:
+    """Returns an object in the form that the server prints: that of storage, with the metadata it has inside."""
+    resource = target.resource
+    if resource.custom is not None:
+        return obj
+    if resource.conversion is not None:
+        obj = resource.to_hub(obj)
+    metadata = obj.get("metadata") or {}
+    inside = resource.strategy.internal_metadata(metadata)
+    return obj if inside is metadata else {**obj, "metadata": inside}
 
 
 def _objects(target: Target, body: dict[str, Any], include_object: str) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from kontend.kube import kinds
 from kontend.kube.apply.field_set import FieldSet
 from kontend.kube.builtin import defaults as builtin_defaults
 from kontend.kube.builtin import strategy_for
+from kontend.kube.builtin.conversion import Conversion, conversion_of
 from kontend.kube.crd.custom_resource import CustomDefinition, CustomStrategy
 from kontend.kube.encoding.decode import decode
 from kontend.kube.encoding.unstructured import from_unstructured
@@ -53,9 +54,23 @@ class Resource:
     custom: CustomDefinition | None = None
 
     @cached_property
+    def conversion(self) -> Conversion | None:
+        """The conversion of a built-in kind that is stored in another form than this one."""
+        return None if self.custom is not None else conversion_of(self.group, self.version, self.kind)
+
+    def to_hub(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """Returns an object of this version in the form that is stored, with that form's defaults."""
+        if self.conversion is None:
+            return obj
+        hub = self.conversion.to_hub(obj)
+        builtin_defaults.apply_defaults(hub, self.conversion.hub_group, self.conversion.hub_version, self.kind)
+        return hub
+
+    @cached_property
     def key(self) -> str:
         """The key under which objects are stored: the same for all versions of a kind."""
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+        group = self.group if self.conversion is None else self.conversion.hub_group
+        return f"{self.plural}.{group}" if group else self.plural
 
     @cached_property
     def api_version(self) -> str:
@@ -121,7 +136,9 @@ class Resource:
 
     def fill_in(self, obj: dict[str, Any]) -> None:
         """The defaults that a built-in kind gets when it is read back from storage, in place."""
-        builtin_defaults.apply_defaults(obj, self.group, self.version, self.kind)
+        hub = self.conversion
+        group, version = (self.group, self.version) if hub is None else (hub.hub_group, hub.hub_version)
+        builtin_defaults.apply_defaults(obj, group, version, self.kind)
 
     def completed(self, obj: dict[str, Any]) -> dict[str, Any]:
         """The outcome of an apply as an object of this kind: its fields are known, its defaults are not."""

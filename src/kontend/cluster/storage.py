@@ -19,7 +19,7 @@ _LARGEST_OBJECT = 1_572_864
 
 
 def encoded(resource: Resource, obj: dict[str, Any]) -> bytes:
-    """The bytes under which an object is stored."""
+    """The bytes under which an object is stored; a built-in one is in the form of storage already."""
     metadata = obj["metadata"]
     metadata.pop("resourceVersion", None)
     metadata.pop("managedFields", None)
@@ -28,7 +28,10 @@ def encoded(resource: Resource, obj: dict[str, Any]) -> bytes:
         if obj.get(name) == []:
             obj[name] = None
     obj["kind"] = resource.kind
-    obj["apiVersion"] = resource.custom.storage_api_version if resource.custom is not None else resource.api_version
+    if resource.custom is not None:
+        obj["apiVersion"] = resource.custom.storage_api_version
+    elif resource.conversion is None:
+        obj["apiVersion"] = resource.api_version
     return canonical(obj)
 
 
@@ -56,7 +59,11 @@ def read_back(resource: Resource, version: Version) -> dict[str, Any]:
 
 def served(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
     """Gives an object the apiVersion under which it is served; fields the version does not know are dropped."""
-    if resource.custom is not None and obj["apiVersion"] != resource.api_version:
+    if obj["apiVersion"] == resource.api_version:
+        return obj
+    if resource.conversion is not None:
+        return resource.conversion.from_hub(obj)
+    if resource.custom is not None:
         obj["apiVersion"] = resource.api_version
         resource.convert(obj)
     return obj

@@ -104,7 +104,15 @@ class Strategy:
         """Lets the built-in admission plugins change an object that is being updated."""
 
     def set_requester(self, obj: Json, user: Mapping[str, Any]) -> None:
-        """Note in a new object who created it, where the kind keeps that; ``user`` is a ``UserInfo``."""
+        """Notes in a new object who created it, where the kind keeps that; ``user`` is a ``UserInfo``."""
+
+    def prepare_for_create(self, obj: Json) -> None:
+        """Takes away what the creator may not set, and sets what only the server sets."""
+        if self.zero_status is not None:
+            zero = self.zero_status.items()
+            obj["status"] = {key: dict(value) if isinstance(value, dict) else value for key, value in zero}
+        if self.generation_fields:
+            metadata_of(obj)["generation"] = 1
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
         """Takes back what a write to the main resource may not change; ``metadata.generation`` is still the old one."""
@@ -139,6 +147,10 @@ class Strategy:
     def validate_changes(self, subresource: str, new: Json, old: Json) -> list[FieldError]:
         """Validates an update through the main resource ("") or one of its subresources."""
         return self.validate_update(new, old) if subresource == "" else self.validate_status_update(new, old)
+
+    def internal_metadata(self, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Returns the metadata of the server's internal form, which tables and partial objects show."""
+        return metadata
 
     def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:  # noqa: ARG002
         """Returns the server's warnings about a valid object."""

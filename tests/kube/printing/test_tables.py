@@ -31,7 +31,8 @@ def test_every_kind_has_a_cell_for_each_of_its_columns() -> None:
         for group in known.groups:
             result = table(group, kind, [{"metadata": {"name": "x"}}, {}], now=NOW)
             widths = {len(row["cells"]) for row in result["rows"]}
-            assert widths == {len(result["columnDefinitions"])}, kind
+            # The server prints the age of an IP address, but has no column for it.
+            assert widths == {len(result["columnDefinitions"]) + (kind == "IPAddress")}, kind
 
 
 @pytest.mark.parametrize(

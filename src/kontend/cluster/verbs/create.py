@@ -49,6 +49,7 @@ def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFi
     """The registry's half of a create: everything after admission."""
     resource = target.resource
     before = state
+    obj = resource.to_hub(obj)
     metadata = obj["metadata"]
     generated = bool(metadata.get("generateName")) and not metadata.get("name")
     if generated:
@@ -59,7 +60,8 @@ def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFi
     if resource.key == "services":
         allocate_addresses(state, obj, None)
     _prepare_and_validate(target, obj)
-    admission.validate(state, target, obj, None, managed)
+    shown = obj if resource.conversion is None else served(resource, dict(obj))
+    admission.validate(state, target, shown, None, managed)
     # A create refuses a version; an update or apply that turned into one does not look.
     if metadata.get("resourceVersion") and target.verb == "create":
         raise ApiError("resourceVersion should not be set on objects to be created", code=500)

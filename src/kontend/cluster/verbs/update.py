@@ -89,10 +89,15 @@ def update_object(
     _check_resource_version(target, obj, old)
     if resource.key == "services":
         allocate_addresses(state, obj, live)
-    _prepare_and_validate(target, obj, live, rfc3339(state.now))
-    admission.validate(state, target, obj, live, managed)
+    if resource.conversion is None:
+        _prepare_and_validate(target, obj, live, rfc3339(state.now))
+        admission.validate(state, target, obj, live, managed)
+    else:
+        obj = resource.to_hub(obj)
+        _prepare_and_validate(target, obj, old.versioned(), rfc3339(state.now))
+        admission.validate(state, target, served(resource, dict(obj)), live, managed)
     if _finalized(target, obj, live):
-        answer = with_managed_fields(obj, managed)
+        answer = served(resource, with_managed_fields(obj, managed))
         answer["metadata"]["resourceVersion"] = str(old.resource_version)
         return (state if target.options.dry_run else state.remove(resource.key, target.key)), answer, False
     if target.options.dry_run:

@@ -31,6 +31,7 @@ TYPES: Final[Mapping[str, str]] = {
         "Tolerations:[]DeviceToleration Capacity:*CapacityRequirements"
     ),
     "DeviceToleration": "Key:s Operator:s Value:s Effect:s TolerationSeconds:*n",
+    "EventSource": "Component:s Host:s",
     "ExactDeviceRequest": (
         "DeviceClassName:s Selectors:[]DeviceSelector AllocationMode:s Count:n AdminAccess:*b "
         "Tolerations:[]DeviceToleration Capacity:*CapacityRequirements"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kontend.kube.builtin.conversion.autoscaler import is_version_1, to_version_2
 from kontend.kube.json_types import JsonView
 from kontend.kube.printing.shared_cells import NONE, UNSET, age_of, name_of, spec_of, status_of
 
@@ -20,9 +19,7 @@ _SOURCES: Final = {
 
 
 def autoscaler_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of an autoscaler, whichever version it is written in."""
-    if is_version_1(obj):
-        obj = to_version_2(dict(obj))
+    """The cells of an autoscaler in its second version."""
     spec, status = spec_of(obj), status_of(obj)
     reference = spec.get("scaleTargetRef") or {}
     least = spec.get("minReplicas")

@@ -38,6 +38,7 @@ def table(
     objects: Sequence[Mapping[str, Any]],
     *,
     columns: Sequence[Mapping[str, Any]] | None = None,
+    shown: Sequence[Mapping[str, Any]] | None = None,
     now: str,
     include_object: str = "Metadata",
     headers: bool = True,
@@ -45,7 +46,8 @@ def table(
     """A ``Table`` with a row for each object.
 
     ``columns`` are the printer columns of a custom resource, none of them meaning the server's default; ``None`` is for
-    built-in kinds. ``now`` is what ages are counted from. Watches have ``headers`` only in their first event.
+    built-in kinds. ``shown`` are the objects to include, where they are printed in another form. ``now`` is what ages
+    are counted from. Watches have ``headers`` only in their first event.
 
     >>> made = {"metadata": {"name": "c", "creationTimestamp": "2026-01-01T00:00:00Z"}, "data": {"a": "1"}}
     >>> table("", "ConfigMap", [made], now="2026-01-01T00:01:00Z", include_object="None")["rows"]
@@ -63,14 +65,17 @@ def table(
     elif kind in CELLS and group in CELLS[kind].groups:
         definitions = _columns()[kind]
         if kind == "FlowSchema":  # in the order in which they are matched
-            objects = sorted(objects, key=_precedence)
+            order = sorted(range(len(objects)), key=lambda index: _precedence(objects[index]))
+            shown = None if shown is None else [shown[index] for index in order]
+            objects = [objects[index] for index in order]
         rows = [{"cells": CELLS[kind].of(obj, now), **row_conditions(kind, obj)} for obj in objects]
     else:
         definitions = _columns()[""]
         # The server's fallback leaves an empty list of rows nil.
         rows = [{"cells": _default_cells(obj)} for obj in objects] or None
-    for row, obj in zip(rows or (), objects, strict=True):
-        row["object"] = _shown(obj, include_object)
+    for index, row in enumerate(rows or ()):
+        whole = include_object == "Object" and shown is not None
+        row["object"] = _shown(shown[index] if whole and shown is not None else objects[index], include_object)
     result: Json = {"kind": "Table", "apiVersion": META, "metadata": {}, "columnDefinitions": None, "rows": rows}
     if headers:
         result["columnDefinitions"] = definitions

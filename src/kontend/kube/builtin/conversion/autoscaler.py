@@ -9,7 +9,7 @@ import orjson
 
 from kontend.kube.builtin.internal_form import external, shown_as
 from kontend.kube.field_errors import go_json
-from kontend.kube.json_types import Json, JsonView
+from kontend.kube.json_types import Json
 
 _PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
 METRICS: Final = f"{_PREFIX}metrics"
@@ -308,11 +308,3 @@ def _new_status(metric: Json) -> Json:
             "external": _new_external_state,
         },
     )
-
-
-def is_version_1(obj: JsonView) -> bool:
-    """Tells the versions apart where ``apiVersion`` is left out, as in the items of a list."""
-    written = obj.get("apiVersion")
-    if written:
-        return bool(written == "autoscaling/v1")
-    return not (obj.get("spec") or {}).get("metrics")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from kontend.kube.builtin.validation.workloads import autoscaler
 from kontend.kube.field_errors import FieldError
@@ -12,16 +12,10 @@ from kontend.kube.strategy import Strategy, WithSpecAndStatus
 
 
 class HorizontalPodAutoscalers(WithSpecAndStatus):
-    """Horizontal pod autoscalers."""
+    """Horizontal pod autoscalers, in their second version whatever the client writes."""
 
     generation_fields = ()
-
-    def prepare_for_create(self, obj: Json) -> None:
-        """Starts without a status; which of its fields are always written depends on the version."""
-        if str(obj.get("apiVersion", "")).endswith("/v1"):
-            obj["status"] = {"currentReplicas": 0, "desiredReplicas": 0}
-        else:
-            obj["status"] = {"desiredReplicas": 0, "currentMetrics": None}
+    zero_status: ClassVar = {"desiredReplicas": 0, "currentMetrics": None}
 
     def validate(self, obj: Json) -> list[FieldError]:
         """Validates a new autoscaler."""

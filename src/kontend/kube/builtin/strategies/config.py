@@ -171,6 +171,7 @@ class LimitRanges(Strategy):
 class Events(WithOwnFieldLabels):
     """Events, under their first name in the core group."""
 
+    strict: ClassVar[bool] = False
     allow_create_on_update = True
     default_deletion = "unsupported"
     checks_metadata = False
@@ -183,11 +184,11 @@ class Events(WithOwnFieldLabels):
 
     def validate(self, obj: Json) -> list[FieldError]:
         """Validates a new event."""
-        return events.validate_event(obj)
+        return events.validate_event(obj, strict=self.strict)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
         """Validates a changed event."""
-        return events.validate_event_update(new, old)
+        return events.validate_event_update(new, old, strict=self.strict)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
         """The values of the selectable fields, whichever of the two groups the event is written in."""
@@ -208,8 +209,9 @@ class Events(WithOwnFieldLabels):
 
 
 class NewEvents(Events):
-    """The same events under ``events.k8s.io``, where some fields have other names."""
+    """The same events under ``events.k8s.io``, where some fields have other names and more is checked."""
 
+    strict = True
     selectable: ClassVar[tuple[str, ...]] = ("reason", "type")
     field_aliases: ClassVar = {
         **{

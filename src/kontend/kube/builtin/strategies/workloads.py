@@ -160,6 +160,15 @@ class DaemonSets(_WithTemplate):
         if TEMPLATE_GENERATION not in (metadata.get("annotations") or {}):
             metadata.setdefault("annotations", {})[TEMPLATE_GENERATION] = "0"
 
+    def internal_metadata(self, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Returns the metadata without the annotation, which is a field inside."""
+        annotations = {**(metadata.get("annotations") or {})}
+        annotations.pop(TEMPLATE_GENERATION, None)
+        inside = {**metadata, "annotations": annotations}
+        if not annotations:
+            del inside["annotations"]
+        return inside
+
     def prepare_for_create(self, obj: Json) -> None:
         """Starts with the first template."""
         super().prepare_for_create(obj)

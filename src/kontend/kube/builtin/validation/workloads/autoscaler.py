@@ -1,4 +1,4 @@
-"""Horizontal pod autoscalers, in the first version and in the second."""
+"""Horizontal pod autoscalers in their second version."""
 
 from __future__ import annotations
 
@@ -43,11 +43,6 @@ def validate_autoscaler(new: Json, old: Json | None = None) -> list[FieldError]:
         check_version=not kept,
         group_required=target.get("kind") != "ReplicationController",
     )
-    utilization = spec.get("targetCPUUtilizationPercentage")
-    if utilization is not None and utilization < 1:
-        # The first version knows one metric, which becomes the first of a list.
-        path = "spec.metrics[0].resource.target.averageUtilization"
-        errors.append(invalid(path, utilization, "must be greater than 0"))
     metrics = spec.get("metrics") or []
     for index, metric in enumerate(metrics):
         errors += _metric(metric, f"spec.metrics[{index}]")
