@@ -67,12 +67,12 @@ _cache: dict[bytes, list[Resource]] = {}
 def _resources_of(definition: dict[str, Any]) -> list[Resource]:
     """The resources of a definition; compiled schemas are kept, because states are many and definitions few."""
     spec = canonical(definition["spec"])
-    found = _cache.get(spec)
-    if found is None:
+    cached = _cache.get(spec)
+    if cached is None:
         if len(_cache) > 1000:
             _cache.clear()
-        found = _cache[spec] = custom_resources(definition)
-    return found
+        cached = _cache[spec] = custom_resources(definition)
+    return cached
 
 
 def _settle(state: State, change: Change) -> State:

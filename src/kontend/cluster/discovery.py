@@ -31,10 +31,10 @@ def respond(registry: Registry, request: ApiRequest) -> ApiResponse | None:
     path = request.path.rstrip("/")
     if path.count("/") > 3:
         return None
-    found = _respond(registry, request, path)
-    if found is not None and request.method not in ("GET", "HEAD") and path not in ("/api", "/apis"):
+    response = _respond(registry, request, path)
+    if response is not None and request.method not in ("GET", "HEAD") and path not in ("/api", "/apis"):
         return ApiResponse.of_error(not_allowed())
-    return found
+    return response
 
 
 def _respond(registry: Registry, request: ApiRequest, path: str) -> ApiResponse | None:

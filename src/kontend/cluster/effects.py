@@ -77,11 +77,11 @@ class Answers:
 
     def all(self, calls: Sequence[Call]) -> list[Answer]:
         """The answers to some calls. Raises :class:`Suspended` for those that the shell must make."""
-        found = {call.key: self._answer(call) for call in calls}
-        missing = [call for call in calls if found[call.key] is None]
+        answers = {call.key: self._answer(call) for call in calls}
+        missing = [call for call in calls if answers[call.key] is None]
         if missing:
             raise Suspended(missing)
-        return [answer for call in calls if (answer := found[call.key]) is not None]
+        return [answer for call in calls if (answer := answers[call.key]) is not None]
 
     def _answer(self, call: Call) -> Answer | None:
         answer = self._known.get(call.key)

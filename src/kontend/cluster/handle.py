@@ -73,9 +73,9 @@ def _handle(state: State, request: ApiRequest, answers: Answers) -> tuple[State,
     target: Target | None = None
     try:
         rbac.check(state, request)
-        found = discovery.respond(state.registry, request)
-        if found is not None:
-            return state, found
+        response = discovery.respond(state.registry, request)
+        if response is not None:
+            return state, response
         target = route(state.registry, request)
         target.answers = answers
         if target.verb == "watch":

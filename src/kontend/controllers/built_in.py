@@ -90,23 +90,23 @@ def builtin_kinds() -> dict[str, str]:
     >>> builtin_kinds()["Deployment.apps/v1"]
     'deployments'
     """
-    found: dict[str, str] = {}
+    plurals: dict[str, str] = {}
     seen = set()
     for info in kinds.resources():
         if info.kind != "Event" and set(info.verbs) >= _NEEDED and (info.group, info.kind) not in seen:
             seen.add((info.group, info.kind))
-            found[str(GroupVersionKind(info.group, info.version, info.kind))] = info.plural
-    return found
+            plurals[str(GroupVersionKind(info.group, info.version, info.kind))] = info.plural
+    return plurals
 
 
 def custom_kinds(definitions: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """The kinds that definitions add, each at the version that is stored: their plurals."""
-    found = {}
+    plurals = {}
     for definition in definitions:
         spec = definition["spec"]
         served = [version for version in spec["versions"] if version.get("served")]
         chosen = next((version for version in served if version.get("storage")), served[0] if served else None)
         if chosen is not None:
             kind = GroupVersionKind(spec["group"], chosen["name"], spec["names"]["kind"])
-            found[str(kind)] = spec["names"]["plural"]
-    return found
+            plurals[str(kind)] = spec["names"]["plural"]
+    return plurals

@@ -188,10 +188,10 @@ class GarbageCollector(OfEveryKind):
 
     async def _dependents(self, api: Api, owner: Object) -> list[Object]:
         """The objects that name an owner, as the caches know them."""
-        found: list[Object] = []
+        dependents: list[Object] = []
         for kind in await self.served_kinds(api):
-            found += await api.list(kind, namespace=key_of(owner).namespace, index=(OWNER, uid_of(owner)))
-        return found
+            dependents += await api.list(kind, namespace=key_of(owner).namespace, index=(OWNER, uid_of(owner)))
+        return dependents
 
     async def _delete_dependents_first(self, api: Api, owner: Object) -> None:
         blocking = [child for child in await self._dependents(api, owner) if _blocks(child, owner)]

@@ -142,10 +142,10 @@ def _forbidden(asked: Attributes, reason: str) -> Forbidden:
 
 
 def _bindings(objects: Objects) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
+    bindings: dict[str, list[dict[str, Any]]] = {}
     for key, version in sorted(objects.items()):
-        found.setdefault(key.namespace, []).append(version.content())
-    return found
+        bindings.setdefault(key.namespace, []).append(version.content())
+    return bindings
 
 
 _by_namespace: Final = Memo(_bindings)

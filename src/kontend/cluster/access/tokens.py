@@ -100,16 +100,16 @@ def _bound(state: State, namespace: str, reference: Any) -> dict[str, Any]:
     plural = _BINDABLE.get(str(kind))
     if plural is None or version != "v1":
         raise BadRequest(f"cannot bind token to object of type /{version}, Kind={kind}")
-    found = state.find(plural, Key("" if plural == "nodes" else namespace, name))
-    if found is None:
+    stored = state.find(plural, Key("" if plural == "nodes" else namespace, name))
+    if stored is None:
         raise not_found("", plural, name)
-    uid = str(found.content()["metadata"].get("uid", ""))
+    uid = str(stored.content()["metadata"].get("uid", ""))
     wanted = reference.get("uid")
     if wanted and wanted != uid:
         why = f"the UID in the bound object reference ({wanted}) does not match the UID in record. The object might "
         raise conflict("", plural, name, why + "have been deleted and then recreated")
     claims: dict[str, Any] = {str(kind).lower(): {"name": name, "uid": uid}}
-    node_name = (found.content().get("spec") or {}).get("nodeName") if kind == "Pod" else None
+    node_name = (stored.content().get("spec") or {}).get("nodeName") if kind == "Pod" else None
     node = state.find("nodes", Key("", node_name)) if node_name else None
     if node is not None:
         claims["node"] = {"name": node_name, "uid": node.content()["metadata"].get("uid", "")}

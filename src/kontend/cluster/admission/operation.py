@@ -90,9 +90,9 @@ class Operation:
 
     def labels(self) -> list[Mapping[str, str]]:
         """The labels of the new and of the old object, as far as there are these."""
-        found = []
+        label_sets = []
         old = self.shown_old(self.target.resource)
         for obj in (self.obj, old):
             if obj is not None:
-                found.append(obj["metadata"].get("labels") or {})
-        return found
+                label_sets.append(obj["metadata"].get("labels") or {})
+        return label_sets

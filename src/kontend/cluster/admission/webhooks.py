@@ -52,11 +52,11 @@ class Webhook:
 
 
 def _webhooks(objects: Objects) -> list[Webhook]:
-    found = []
+    webhooks = []
     for key, version in sorted(objects.items()):
         for spec in version.content().get("webhooks") or ():
-            found.append(Webhook(key.name, spec["name"], spec))
-    return found
+            webhooks.append(Webhook(key.name, spec["name"], spec))
+    return webhooks
 
 
 _configured: Final = Memo(_webhooks)

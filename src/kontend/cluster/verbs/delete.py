@@ -191,17 +191,17 @@ def check_preconditions(target: Target, version: Version, options: DeleteOptions
     """Refuses to delete another object, or another version of it, than the client meant."""
     if options.uid is None and options.resource_version is None:
         return
-    found = version.content()["metadata"].get("uid", "")
-    if options.uid is not None and options.uid != found:
-        raise _mismatch(target, "UID", options.uid, found, "deleted and then recreated")
-    found = str(version.resource_version)
-    if options.resource_version is not None and options.resource_version != found:
-        raise _mismatch(target, "ResourceVersion", options.resource_version, found, "modified")
+    actual = version.content()["metadata"].get("uid", "")
+    if options.uid is not None and options.uid != actual:
+        raise _mismatch(target, "UID", options.uid, actual, "deleted and then recreated")
+    actual = str(version.resource_version)
+    if options.resource_version is not None and options.resource_version != actual:
+        raise _mismatch(target, "ResourceVersion", options.resource_version, actual, "modified")
 
 
-def _mismatch(target: Target, what: str, wanted: str, found: str, perhaps: str) -> Conflict:
+def _mismatch(target: Target, what: str, wanted: str, actual: str, perhaps: str) -> Conflict:
     why = (
-        f"the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). "
+        f"the {what} in the precondition ({wanted}) does not match the {what} in record ({actual}). "
         f"The object might have been {perhaps}"
     )
     # kube-apiserver names the kind here, not the resource.

@@ -98,18 +98,18 @@ def _sorted(state: State, target: Target, at: int) -> list[tuple[str, Version]]:
         objects = state.objects(resource.key)
     else:
         objects = state.objects_at(resource.key, at)
-    found: Iterable[tuple[Key, Version]]
+    candidates: Iterable[tuple[Key, Version]]
     if target.name:
         version = objects.get(target.key)
-        found = [] if version is None else [(target.key, version)]
+        candidates = [] if version is None else [(target.key, version)]
     else:
-        found = objects.items()
+        candidates = objects.items()
     if namespace and resource.namespaced:
-        pairs = [(key[1], version) for key, version in found if key[0] == namespace]
+        pairs = [(key[1], version) for key, version in candidates if key[0] == namespace]
     elif resource.namespaced:
-        pairs = [(f"{key[0]}/{key[1]}", version) for key, version in found]
+        pairs = [(f"{key[0]}/{key[1]}", version) for key, version in candidates]
     else:
-        pairs = [(key[1], version) for key, version in found]
+        pairs = [(key[1], version) for key, version in candidates]
     pairs.sort(key=lambda pair: pair[0])
     return pairs
 

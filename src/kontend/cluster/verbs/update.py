@@ -129,17 +129,17 @@ def _check_resource_version(target: Target, obj: dict[str, Any], old: Version) -
 
 def check_uid(target: Target, old: Version, uid: str) -> None:
     """Refuses a write with another uid than the stored object's."""
-    found = old.content()["metadata"].get("uid", "")
-    if found != uid:
-        raise _precondition_failed(target, uid, found)
+    actual = old.content()["metadata"].get("uid", "")
+    if actual != uid:
+        raise _precondition_failed(target, uid, actual)
 
 
-def _precondition_failed(target: Target, wanted: str, found: str) -> Conflict:
+def _precondition_failed(target: Target, wanted: str, actual: str) -> Conflict:
     """Returns the storage layer's error for a write with another uid than the stored object's."""
     resource = target.resource
     why = (
         f"StorageError: invalid object, Code: 4, Key: {_storage_path(target)}, ResourceVersion: 0, AdditionalErrorMsg: "
-        f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+        f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}"
     )
     return conflict(resource.group, resource.plural, target.name, why)
 

@@ -188,12 +188,12 @@ def _latest_due(cron_job: Object, schedule: Schedule, now: int) -> int | None:
         return first
     # Jump close to now, as far as the first step says, and walk from there.
     step = second - first
-    found = None
+    latest = None
     due = schedule.next(first + ((now - first) // step - 1) * step)
     while due is not None and due <= now:
-        found = due
+        latest = due
         due = schedule.next(due)
-    return found
+    return latest
 
 
 def _drop_active(status: dict[str, Any], uid: str) -> None:

@@ -21,11 +21,11 @@ def parse_indexes(text: str, completions: int) -> set[int]:
     >>> sorted(parse_indexes("1,3-5,9", 5))
     [1, 3, 4]
     """
-    found: set[int] = set()
+    indexes: set[int] = set()
     for part in text.split(",") if text else ():
         first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return {index for index in found if index < completions}
+        indexes.update(range(int(first), int(last or first) + 1))
+    return {index for index in indexes if index < completions}
 
 
 def format_indexes(indexes: Iterable[int]) -> str:

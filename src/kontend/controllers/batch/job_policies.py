@@ -26,9 +26,12 @@ def failure_rule(job: Mapping[str, Any], pod: Mapping[str, Any]) -> tuple[int, M
             if name:
                 return index, rule, f"Container {name} for pod {where} failed with exit code {code}"
         elif rule.get("onPodConditions"):
-            for found in status.get("conditions") or ():
-                if any((found["type"], found["status"]) == (p["type"], p["status"]) for p in rule["onPodConditions"]):
-                    return index, rule, f"Pod {where} has condition {found['type']}"
+            for condition in status.get("conditions") or ():
+                if any(
+                    (condition["type"], condition["status"]) == (p["type"], p["status"])
+                    for p in rule["onPodConditions"]
+                ):
+                    return index, rule, f"Pod {where} has condition {condition['type']}"
     return None
 
 

@@ -171,13 +171,13 @@ def _desired(
 
 
 def _ports(service: Object, pod: Object) -> Ports:
-    found = []
+    ports = []
     for port in service["spec"].get("ports") or ():
         number = port_of(pod, port)
         if number is not None:
             shown = {"name": port.get("name") or "", "port": number, "protocol": port.get("protocol") or "TCP"}
-            found.append({**shown, **({"appProtocol": port["appProtocol"]} if port.get("appProtocol") else {})})
-    return found
+            ports.append({**shown, **({"appProtocol": port["appProtocol"]} if port.get("appProtocol") else {})})
+    return ports
 
 
 def _port_key(ports: Ports) -> bytes:

@@ -29,8 +29,8 @@ def services_of(pod: Object, cache: Cache) -> Iterator[Key]:
 async def pods_behind(api: Api, pods: str, service: Object) -> list[Object]:
     """The pods that a service selects and that have an address."""
     selector: dict[str, str] = service["spec"]["selector"]
-    found = await api.list(pods, namespace=service["metadata"]["namespace"], labels=selector)
-    return [pod for pod in found if not is_finished(pod) and addresses_of(pod)]
+    selected = await api.list(pods, namespace=service["metadata"]["namespace"], labels=selector)
+    return [pod for pod in selected if not is_finished(pod) and addresses_of(pod)]
 
 
 def addresses_of(pod: Mapping[str, Any]) -> list[str]:

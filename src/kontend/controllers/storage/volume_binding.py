@@ -101,10 +101,10 @@ class VolumeClaims(BuiltIn):
         if not name:
             return False
         try:
-            found = await api.get(CLASSES, Key("", name))
+            storage_class = await api.get(CLASSES, Key("", name))
         except NotFound:
             return False
-        return found.get("volumeBindingMode") == "WaitForFirstConsumer"
+        return storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
 
 
 class Volumes(BuiltIn):

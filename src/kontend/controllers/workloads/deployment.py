@@ -102,8 +102,8 @@ class Deployments(BuiltIn):
         except NotFound:
             return None
         selector = selector_from_json(deployment["spec"]["selector"])
-        found = await api.list(REPLICA_SETS, namespace=request.namespace)
-        sets = await claim(api, deployment, found, selector)
+        existing = await api.list(REPLICA_SETS, namespace=request.namespace)
+        sets = await claim(api, deployment, existing, selector)
         if is_deleting(deployment):
             rollout = await self._rollout(api, deployment, sets, create=False)
             return await self._write_status(api, rollout, status_of(rollout, api.now()))
@@ -324,9 +324,9 @@ class Deployments(BuiltIn):
         status = status_of(rollout, now)
         set_progress(rollout, status, now)
         failures = [
-            found
+            failure
             for replica_set in (*([rollout.new] if rollout.new is not None else []), *rollout.every)
-            if (found := get_condition(replica_set, "ReplicaFailure")) is not None
+            if (failure := get_condition(replica_set, "ReplicaFailure")) is not None
         ]
         if failures:
             put_condition(status, {**failures[0], "lastUpdateTime": failures[0]["lastTransitionTime"]})

@@ -63,9 +63,9 @@ def is_ready(pod: Mapping[str, Any]) -> bool:
 
 def ready_since(pod: Mapping[str, Any]) -> int | None:
     """Returns the time at which a pod became ready, in seconds since 1970."""
-    found = get_condition(pod, "Ready") or {}
-    time = found.get("lastTransitionTime")
-    return seconds(time) if found.get("status") == "True" and time else None
+    condition = get_condition(pod, "Ready") or {}
+    time = condition.get("lastTransitionTime")
+    return seconds(time) if condition.get("status") == "True" and time else None
 
 
 def is_available(pod: Mapping[str, Any], min_ready: int, now: str) -> bool:

@@ -78,10 +78,10 @@ def in_order(revisions: Sequence[Object]) -> list[Object]:
 async def revisions_of(api: Api, owner: Object) -> list[Object]:
     """The revisions of an object, oldest first; those without a controller are adopted."""
     selector = selector_from_json(owner["spec"]["selector"])
-    found = await api.list(REVISIONS, namespace=owner["metadata"]["namespace"])
+    existing = await api.list(REVISIONS, namespace=owner["metadata"]["namespace"])
     mine = [
         revision
-        for revision in found
+        for revision in existing
         if (controller_of(revision) or {"uid": uid_of(owner)}).get("uid") == uid_of(owner)
     ]
     matching = [revision for revision in mine if selector.matches(revision["metadata"].get("labels") or {})]

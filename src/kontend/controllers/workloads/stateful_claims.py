@@ -57,10 +57,10 @@ class Claims:
         """Makes the claims that a pod needs and does not have."""
         for claim in self._wanted(pod):
             name = claim["metadata"]["name"]
-            found = await self._find(name)
-            if found is None:
+            existing = await self._find(name)
+            if existing is None:
                 await self._api.create(claim)
-            elif is_deleting(found):
+            elif is_deleting(existing):
                 raise Conflict(f"pvc {name} is being deleted")
 
     async def are_stale(self, pod: Object) -> bool:
@@ -68,8 +68,8 @@ class Claims:
         if not self._goes_when_scaled:
             return False
         for claim in self._wanted(pod):
-            found = await self._find(claim["metadata"]["name"])
-            if found is not None and _is_stale(found, pod):
+            existing = await self._find(claim["metadata"]["name"])
+            if existing is not None and _is_stale(existing, pod):
                 return True
         return False
 

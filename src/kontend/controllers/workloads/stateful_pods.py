@@ -22,11 +22,11 @@ def parent_and_ordinal(pod: Mapping[str, Any]) -> tuple[str, int]:
     >>> parent_and_ordinal({"metadata": {"name": "web-2"}}), parent_and_ordinal({"metadata": {"name": "web"}})
     (('web', 2), ('', -1))
     """
-    found = _NUMBERED.fullmatch(pod["metadata"]["name"])
-    if found is None:
+    match = _NUMBERED.fullmatch(pod["metadata"]["name"])
+    if match is None:
         return "", -1
-    number = int(found[2])
-    return found[1], number if number < 2**31 else -1
+    number = int(match[2])
+    return match[1], number if number < 2**31 else -1
 
 
 def ordinal_of(pod: Mapping[str, Any]) -> int:

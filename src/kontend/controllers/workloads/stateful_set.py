@@ -264,8 +264,8 @@ async def _rollout(api: Api, stateful_set: Object, revisions: list[Object], pods
         (revision for revision in revisions if revision["metadata"]["name"] == status.get("currentRevision")), update
     )
     line = ordinals(stateful_set)
-    found = {ordinal_of(pod): pod for pod in pods}
-    replicas = [found.get(each) or _new_pod(stateful_set, current, update, each) for each in line]
+    existing = {ordinal_of(pod): pod for pod in pods}
+    replicas = [existing.get(each) or _new_pod(stateful_set, current, update, each) for each in line]
     outside = [pod for pod in pods if ordinal_of(pod) >= 0 and ordinal_of(pod) not in line]
     condemned = sorted(outside, key=ordinal_of, reverse=True)
     return Rollout(stateful_set, current, update, collisions, replicas, condemned, api.now())

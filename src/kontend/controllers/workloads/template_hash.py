@@ -96,16 +96,16 @@ def _fields(name: str) -> tuple[tuple[str, str, str], ...]:
     row = kinds.type_row(name)
     assert isinstance(row, dict)  # only structs have fields
     short = name.rpartition(".")[2]
-    found = []
+    fields = []
     for key, text in row.items():
         if key == "#":
             continue
         if key[0] == "^":
-            found.append(("", key[1:].rpartition(".")[2], key[1:]))
+            fields.append(("", key[1:].rpartition(".")[2], key[1:]))
             continue
         go_name = _GO_NAMES.get(f"{short}.{key}") or _GO_NAMES.get(key) or key[0].upper() + key[1:]
-        found.append((key, go_name, text.split(" ")[0]))
-    return tuple(found)
+        fields.append((key, go_name, text.split(" ")[0]))
+    return tuple(fields)
 
 
 def _field(go_type: str, package: str, given: Mapping[str, Any], key: str) -> str:

@@ -82,8 +82,8 @@ class Versions:
             if schema is None and self._custom:
                 text = f"request to convert CR to an invalid group/version: {api_version}"
                 raise CannotConvert(text) from None
-            found = self._types[api_version] = None if schema is None else type_of(schema)
-            return found
+            field_type = self._types[api_version] = None if schema is None else type_of(schema)
+            return field_type
 
     def convert(
         self, obj: dict[str, Any], api_version: str, why: str = "", *, at: str = ""
@@ -123,15 +123,15 @@ class Versions:
         made: dict[str, Comparison] = {}
 
         def at(api_version: str) -> Comparison:
-            found = made.get(api_version)
-            if found is None:
+            comparison = made.get(api_version)
+            if comparison is None:
                 _, before = self.convert(old, api_version, "failed to convert old object: ")
                 kind, after = self.convert(new, api_version, "failed to convert new object: ")
-                found = compare(kind, before, after)
-                found = made[api_version] = Comparison(
-                    self.reset(found.removed, api_version), self.reset(found.touched, api_version)
+                comparison = compare(kind, before, after)
+                comparison = made[api_version] = Comparison(
+                    self.reset(comparison.removed, api_version), self.reset(comparison.touched, api_version)
                 )
-            return found
+            return comparison
 
         return at
 

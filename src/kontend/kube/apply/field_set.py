@@ -55,9 +55,9 @@ class FieldSet:
 
     def __new__(cls, tree: Tree) -> FieldSet:
         data = _canonical(tree)
-        found = _interned.get(data)
-        if found is not None:
-            return found
+        known = _interned.get(data)
+        if known is not None:
+            return known
         self = object.__new__(cls)
         self.tree = tree
         self.json = data

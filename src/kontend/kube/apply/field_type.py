@@ -120,10 +120,10 @@ _INT_OR_STRING: Final = _untyped(ATOMIC, loose=False)
 
 def type_of(schema: Schema) -> FieldType:
     """The type of a whole object with this schema."""
-    found = schema.field_type
-    if found is None:
-        found = schema.field_type = _Builder().root(schema)
-    return found  # type: ignore[no-any-return]
+    field_type = schema.field_type
+    if field_type is None:
+        field_type = schema.field_type = _Builder().root(schema)
+    return field_type  # type: ignore[no-any-return]
 
 
 class _Builder:
@@ -140,9 +140,9 @@ class _Builder:
 
     def build(self, schema: Schema, preserve: bool, *, whole: bool = False) -> FieldType:
         preserve = preserve or schema.preserve_unknown
-        found = self.made.get((id(schema), preserve))
-        if found is not None:
-            return found
+        known = self.made.get((id(schema), preserve))
+        if known is not None:
+            return known
         if schema.go_type == "RawExtension":
             return ATOMIC
         if schema.go_type == "FieldsV1":

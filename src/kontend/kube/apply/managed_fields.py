@@ -104,11 +104,11 @@ def decode(raw: Any) -> ManagedFields:
         return ()
     if not isinstance(raw, list) or not all(isinstance(each, dict) for each in raw):
         raise InvalidManagedFields("managedFields must be a list of objects")
-    found = {}
+    entries = {}
     for index, each in enumerate(raw):
         entry = _decode_entry(each, index)
-        found[entry.identity] = entry
-    return in_order(found.values())
+        entries[entry.identity] = entry
+    return in_order(entries.values())
 
 
 def _decode_entry(raw: dict[str, Any], index: int) -> ManagedEntry:

@@ -40,9 +40,9 @@ def _merge_maps(kind: FieldType, live: dict[str, Any], patch: dict[str, Any]) ->
     out = None
     for name, wanted in patch.items():
         below = fields.get(name, values)
-        found = live.get(name, MISSING)
-        merged = wanted if below is None else merge(below, found, wanted)
-        if merged is not found:
+        current = live.get(name, MISSING)
+        merged = wanted if below is None else merge(below, current, wanted)
+        if merged is not current:
             if out is None:
                 out = dict(live)
             out[name] = merged
@@ -55,11 +55,11 @@ def _merge_lists(kind: FieldType, live: list[Any], patch: list[Any]) -> list[Any
     assert item is not None
     lefts, rights = _elements(kind, live), _elements(kind, patch)
     wanted = dict(zip(rights, patch, strict=True))
-    found: dict[str, Any] = {}
+    merged_items: dict[str, Any] = {}
     for element, value in zip(lefts, live, strict=True):
         # Items that cannot be told apart are not merged with: the new one takes their place.
-        found[element] = MISSING if element in found else value
-    shared = iter([element for element in rights if element in found])
+        merged_items[element] = MISSING if element in merged_items else value
+    shared = iter([element for element in rights if element in merged_items])
     next_shared = next(shared, None)
     merged: set[str] = set()
     out = []
@@ -69,7 +69,7 @@ def _merge_lists(kind: FieldType, live: list[Any], patch: list[Any]) -> list[Any
             element = lefts[left]
             if element == rights[right]:
                 merged.add(element)
-                out.append(merge(item, found[element], patch[right]))
+                out.append(merge(item, merged_items[element], patch[right]))
                 left += 1
                 right += 1
                 next_shared = next(shared, None)
@@ -88,7 +88,7 @@ def _merge_lists(kind: FieldType, live: list[Any], patch: list[Any]) -> list[Any
         if right < len(rights):
             element = rights[right]
             merged.add(element)
-            out.append(merge(item, found.get(element, MISSING), patch[right]))
+            out.append(merge(item, merged_items.get(element, MISSING), patch[right]))
             right += 1
             if next_shared == element:
                 next_shared = next(shared, None)

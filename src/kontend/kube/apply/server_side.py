@@ -79,9 +79,9 @@ def apply(
     """
     expected = _kind_text(api_version, kind)
     patch = patch if isinstance(patch, dict) else {}
-    found = _kind_text(patch.get("apiVersion"), patch.get("kind"))
-    if found != expected:
-        raise BadRequest(f"invalid object type: {found}")
+    actual = _kind_text(patch.get("apiVersion"), patch.get("kind"))
+    if actual != expected:
+        raise BadRequest(f"invalid object type: {actual}")
     versions = Versions(schema, api_version, schema_at, resetting(api_version, subresource, reset_fields, kept_fields))
     root = versions.root
     before = live if live is not None else root.empty or {"apiVersion": api_version, "kind": kind}
@@ -229,17 +229,17 @@ def _present(kind: FieldType, obj: dict[str, Any]) -> Tree:
 
 def _conflict_error(owned: list[tuple[Identity, Tree]]) -> Conflict:
     owned = sorted(owned, key=lambda entry: identity_text(entry[0]))
-    found = [(identity, list(paths(tree))) for identity, tree in owned]
+    conflicts = [(identity, list(paths(tree))) for identity, tree in owned]
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {_manager_text(identity)}", "field": path}
-        for identity, listed in found
+        for identity, listed in conflicts
         for path in listed
     ]
     if len(causes) == 1:
         message = f"Apply failed with 1 conflict: {causes[0]['message']}: {causes[0]['field']}"
     else:
         lines = []
-        for identity, listed in found:
+        for identity, listed in conflicts:
             lines.append(f"conflicts with {_manager_text(identity)}:")
             lines += [f"- {path}" for path in listed]
         message = f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)

@@ -119,14 +119,14 @@ def footprint(kind: FieldType | None, value: Any) -> Tree:
 
 def items_by_element(kind: FieldType, items: list[Any]) -> dict[str, list[Any]]:
     """The items of a list by their path element, in order. Raises :class:`Violations`."""
-    found: dict[str, list[Any]] = {}
+    by_element: dict[str, list[Any]] = {}
     element = kind.element
     try:
         for item in items:
-            found.setdefault(element(item), []).append(item)
+            by_element.setdefault(element(item), []).append(item)
     except NoElement as error:
-        raise Violations([("", f"element {sum(map(len, found.values()))}: {error}")]) from None
-    return found
+        raise Violations([("", f"element {sum(map(len, by_element.values()))}: {error}")]) from None
+    return by_element
 
 
 def applied_fields(kind: FieldType, value: dict[str, Any]) -> Tree:

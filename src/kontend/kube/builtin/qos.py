@@ -40,10 +40,10 @@ def quality_of_service(spec: Mapping[str, Any]) -> QualityOfService:
 
 def _add_up(totals: dict[str, Decimal], amounts: Mapping[str, Any] | None) -> int:
     """Adds the positive quantities to the totals; returns how many of them are counted resources."""
-    found = 0
+    count = 0
     for name in _COUNTED:
         given = amount(amounts[name]) if amounts and name in amounts else None
         if given is not None and given > 0:
             totals[name] = total(totals.get(name, Decimal(0)), given)
-            found += 1
-    return found
+            count += 1
+    return count

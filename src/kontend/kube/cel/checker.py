@@ -104,9 +104,9 @@ class _Checker:
     def _select(self, node: Select) -> Type:
         name = qualified_name(node)
         if name is not None:
-            found = self._lookup(name)
-            if found is not None:
-                return found
+            declared = self._lookup(name)
+            if declared is not None:
+                return declared
         result = self._field(node.operand, node.field, node.at, optional=False)
         return types.BOOL if node.test else substitute(self.mapping, result)
 
@@ -223,15 +223,15 @@ class _Checker:
     def _list(self, node: ListLiteral) -> Type:
         joined: Type | None = None
         for index, element in enumerate(node.elements):
-            found = self._element(element, index in node.optional)
-            joined = self._join(joined, found)
+            element_type = self._element(element, index in node.optional)
+            joined = self._join(joined, element_type)
         return types.list_of(joined or self._variable())
 
     def _element(self, element: Node, optional: bool) -> Type:
-        found = self.visit(element)
+        element_type = self.visit(element)
         if not optional:
-            return found
-        inner, was_optional = types.unwrap_optional(found)
+            return element_type
+        inner, was_optional = types.unwrap_optional(element_type)
         if not was_optional and inner.kind != "dyn":
             self.issues.add(element.at, f"expected type '{types.optional_of(inner)}' but found '{inner}'")
         return inner
@@ -283,9 +283,9 @@ class _Checker:
         return substitute(self.mapping, result)
 
     def _expect(self, node: Node, wanted: Type) -> None:
-        found = self.visit(node)
-        if not self._assign(wanted, found):
-            self.issues.add(node.at, f"expected type '{wanted}' but found '{found}'")
+        actual = self.visit(node)
+        if not self._assign(wanted, actual):
+            self.issues.add(node.at, f"expected type '{wanted}' but found '{actual}'")
 
 
 def qualified_name(node: Node) -> str | None:

@@ -332,7 +332,7 @@ def _parse_types(text: str) -> list[Type]:
 
 
 def _parse_list(tokens: list[str], at: int) -> tuple[list[Type], int]:
-    found: list[Type] = []
+    parsed: list[Type] = []
     while at < len(tokens) and tokens[at] != ")":
         name = tokens[at]
         at += 1
@@ -342,8 +342,8 @@ def _parse_list(tokens: list[str], at: int) -> tuple[list[Type], int]:
         if at < len(tokens) and tokens[at] == "(":
             inner, at = _parse_list(tokens, at + 1)
             at += 1
-        found.append(_make_type(name, inner))
-    return found, at
+        parsed.append(_make_type(name, inner))
+    return parsed, at
 
 
 def _make_type(name: str, inner: list[Type]) -> Type:

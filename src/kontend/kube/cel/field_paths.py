@@ -58,10 +58,10 @@ def _quoted(token: str | None) -> str:
     if len(token) < 2 or token[0] != "'" or token[-1] != "'":
         raise FieldPathError(f"expected single quoted string but got {token}")
 
-    def unescape(found: re.Match[str]) -> str:
-        if found[0][1] not in _ESCAPES:
-            raise FieldPathError(f"invalid string literal: invalid escape char {found[0]}")
-        return _ESCAPES[found[0][1]]
+    def unescape(match: re.Match[str]) -> str:
+        if match[0][1] not in _ESCAPES:
+            raise FieldPathError(f"invalid string literal: invalid escape char {match[0]}")
+        return _ESCAPES[match[0][1]]
 
     return re.sub(r"\\.", unescape, token[1:-1])
 

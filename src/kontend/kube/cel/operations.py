@@ -87,12 +87,12 @@ def map_field(operand: Run, name: str, test: bool) -> Run:
 
     def run(frame: Frame) -> Any:
         value = operand(frame)
-        found = value.get(name, MISSING) if isinstance(value, dict) else MISSING
+        content = value.get(name, MISSING) if isinstance(value, dict) else MISSING
         if test:
-            return found is not MISSING
-        if found is MISSING:
+            return content is not MISSING
+        if content is MISSING:
             raise EvalError(f"no such key: {name}")
-        return found
+        return content
 
     return run
 
@@ -110,12 +110,12 @@ def indexed(container: Run, key: Run, kind: Type) -> Run:
         return item
 
     def entry(frame: Frame) -> Any:
-        found, name = container(frame), key(frame)
+        content, name = container(frame), key(frame)
         if type(name) is str:
-            value = found.get(name, MISSING)
+            value = content.get(name, MISSING)
             if value is not MISSING:
                 return value
-        return index(found, name)
+        return index(content, name)
 
     return entry
 

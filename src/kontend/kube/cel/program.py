@@ -132,12 +132,12 @@ class Compiler:
                 value = value.value
             if not isinstance(value, dict):
                 raise NoOverload
-            found = value.get(key, MISSING)
-            if found is MISSING or (found is None and is_object):
+            content = value.get(key, MISSING)
+            if content is MISSING or (content is None and is_object):
                 return False if test else NONE
             if test:
                 return True
-            return Optional(convert(found) if convert is not None else found)
+            return Optional(convert(content) if convert is not None else content)
 
         return run
 
@@ -214,14 +214,14 @@ class Compiler:
         def run(frame: Frame) -> Any:
             out: dict[Any, Any] = {}
             for key, value, optional in entries:
-                name, found = key(frame), value(frame)
+                name, content = key(frame), value(frame)
                 if optional:
-                    if not found.present:
+                    if not content.present:
                         continue
-                    found = found.value
+                    content = content.value
                 if name in out:
                     raise EvalError(f"Failed with repeated key: {name}")
-                out[name] = found
+                out[name] = content
             return out
 
         return run

@@ -76,10 +76,10 @@ class Declaration:
 def declare(node: Mapping[str, Any], *, resource: bool, name: str = "selfType") -> Declaration | None:
     """The declaration of a schema, or nothing when rules cannot see it."""
     structs: dict[str, Declaration] = {}
-    found = _declare(node, resource, name, structs)
-    if found is not None:
-        found.structs = structs
-    return found
+    declaration = _declare(node, resource, name, structs)
+    if declaration is not None:
+        declaration.structs = structs
+    return declaration
 
 
 _SIMPLE: Final = {"boolean": (types.BOOL, 4), "number": (types.DOUBLE, 1), "integer": (types.INT, 1)}
@@ -252,8 +252,8 @@ def _list_converter(node: Mapping[str, Any]) -> Convert | None:
 def _object_converter(node: Mapping[str, Any]) -> Convert | None:
     additional = additional_schema(node)
     inner = converter(additional) if additional is not None else None
-    found = {key: converter(as_mapping(child)) for key, child in as_mapping(node.get("properties")).items()}
-    known = {key: each for key, each in found.items() if each is not None and each is not _to_int}
+    converters = {key: converter(as_mapping(child)) for key, child in as_mapping(node.get("properties")).items()}
+    known = {key: each for key, each in converters.items() if each is not None and each is not _to_int}
     if inner is _to_int:
         inner = None
     if inner is None and not known:
@@ -305,4 +305,4 @@ def data_problem(value: Any, node: Mapping[str, Any]) -> str:
             schema = properties.get(key, additional)
             if isinstance(schema, Mapping) and not (child is None and key in properties):
                 below.append((child, schema))
-    return next((found for child, schema in below if (found := data_problem(child, schema))), "")
+    return next((problem for child, schema in below if (problem := data_problem(child, schema))), "")

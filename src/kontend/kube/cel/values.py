@@ -154,9 +154,9 @@ def equal(left: Any, right: Any) -> bool:
 def type_name(value: Any) -> str:
     """The name of a value's type."""
     kind = type(value)
-    found = _TYPE_NAMES.get(kind)
-    if found is not None:
-        return found
+    name = _TYPE_NAMES.get(kind)
+    if name is not None:
+        return name
     if isinstance(value, list):
         return "list"
     return str(getattr(kind, "CEL_TYPE", kind.__name__))

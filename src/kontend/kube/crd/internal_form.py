@@ -30,11 +30,11 @@ class InternalSpec:
 
     def schemas(self) -> list[tuple[str, Mapping[str, Any]]]:
         """Every schema with the path of what holds it."""
-        found = [("spec.validation", self.schema)] if self.schema is not None else []
+        holders = [("spec.validation", self.schema)] if self.schema is not None else []
         for index, version in enumerate(self.versions):
             if version.get("schema") is not None:
-                found.append((f"spec.versions[{index}].schema", as_mapping(version["schema"])))
-        return [(path, node) for path, holder in found if isinstance(node := holder.get("openAPIV3Schema"), Mapping)]
+                holders.append((f"spec.versions[{index}].schema", as_mapping(version["schema"])))
+        return [(path, node) for path, holder in holders if isinstance(node := holder.get("openAPIV3Schema"), Mapping)]
 
     def schema_of(self, name: str) -> Mapping[str, Any] | None:
         """The schema holder of one version."""

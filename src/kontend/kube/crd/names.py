@@ -33,8 +33,8 @@ def names_errors(names: Node, path: str) -> list[FieldError]:
 
 
 def _label_errors(texts: Any, path: str) -> list[FieldError]:
-    found = [(index, text, ",".join(dns1035_label(str(text)))) for index, text in enumerate(texts or ())]
-    return [invalid(f"{path}[{index}]", text, wrong) for index, text, wrong in found if wrong]
+    messages = [(index, text, ",".join(dns1035_label(str(text)))) for index, text in enumerate(texts or ())]
+    return [invalid(f"{path}[{index}]", text, wrong) for index, text, wrong in messages if wrong]
 
 
 def column_errors(column: Node, path: str) -> list[FieldError]:
@@ -95,19 +95,19 @@ def selectable_errors(fields: Sequence[Any], schema: Node, path: str, *, limited
             errors.append(required(where))
             continue
         try:
-            found, node = find_field(text, schema, brackets=False)
+            spelled, node = find_field(text, schema, brackets=False)
         except FieldPathError as error:
             errors.append(invalid(where, text, f"is an invalid path: {error}"))
             continue
-        if found.split(".")[0] == "metadata":
+        if spelled.split(".")[0] == "metadata":
             errors.append(invalid(where, text, "must not point to fields in metadata"))
         if node.get("type") not in ("string", "boolean", "integer"):
             says = "must point to a field of type string, boolean or integer. "
             says += "Enum string fields and strings with formats are allowed."
             errors.append(invalid(where, text, says))
-        if found in seen:
+        if spelled in seen:
             errors.append(duplicate(where, text))
-        seen.add(found)
+        seen.add(spelled)
     if len(seen) > _MOST_SELECTABLE and limited:
         errors.append(too_many(path, len(seen), _MOST_SELECTABLE))
     return errors

@@ -137,11 +137,11 @@ def _own_errors(node: Node, place: _Place, options: Options) -> list[FieldError]
 def _children(node: Node, place: _Place) -> list[tuple[Node, _Place]]:
     path = place.path
     most = _most_elements(node, place.most)
-    found: list[tuple[Any, _Place]] = []
+    children: list[tuple[Any, _Place]] = []
     inner = replace(place, root=False, most=most)
     no_defaults = "inside additionalProperties applying to object metadata" if place.in_metadata else place.no_defaults
     additional = replace(inner, path=f"{path}.additionalProperties", no_defaults=no_defaults)
-    found.append((node.get("additionalProperties"), additional))
+    children.append((node.get("additionalProperties"), additional))
     resource = place.root or node.get("x-kubernetes-embedded-resource") is True
     map_type = node.get("x-kubernetes-map-type")
     for key, child in as_mapping(node.get("properties")).items():
@@ -152,24 +152,24 @@ def _children(node: Node, place: _Place) -> list[tuple[Node, _Place]]:
             below = replace(below, in_metadata=True)
             if place.root:
                 below = replace(below, no_defaults=f"in top-level {key}")
-        found.append((child, below))
+        children.append((child, below))
     junctor = replace(place, root=False, rules=False)
-    found.append((node.get("not"), replace(junctor, path=f"{path}.not")))
+    children.append((node.get("not"), replace(junctor, path=f"{path}.not")))
     for name in ("allOf", "oneOf", "anyOf"):
         for index, branch in enumerate(node.get(name) or ()):
-            found.append((branch, replace(junctor, path=f"{path}.{name}[{index}]")))
+            children.append((branch, replace(junctor, path=f"{path}.{name}[{index}]")))
     for key, child in as_mapping(node.get("definitions")).items():
-        found.append((child, replace(junctor, path=f"{path}.definitions[{key}]")))
+        children.append((child, replace(junctor, path=f"{path}.definitions[{key}]")))
     items = replace(inner, path=f"{path}.items")
     if node.get("x-kubernetes-list-type") != "map":
         items = replace(items, uncorrelated=items.uncorrelated or path)
     raw = node.get("items")
     for index, branch in enumerate(raw if isinstance(raw, list) else ()):
-        found.append((branch, replace(items, path=f"{path}.items[{index}]")))
-    found.append((raw, items))
+        children.append((branch, replace(items, path=f"{path}.items[{index}]")))
+    children.append((raw, items))
     for key, child in as_mapping(node.get("dependencies")).items():
-        found.append((child, replace(junctor, path=f"{path}.dependencies[{key}]")))
-    return [(child, where) for child, where in found if isinstance(child, Mapping)]
+        children.append((child, replace(junctor, path=f"{path}.dependencies[{key}]")))
+    return [(child, where) for child, where in children if isinstance(child, Mapping)]
 
 
 def _most_elements(node: Node, most: int | None) -> int | None:

@@ -64,13 +64,13 @@ def conversion_problem(node: Node) -> str:
 
 
 def _children(node: Node) -> list[tuple[str, Node]]:
-    found: list[tuple[str, Any]] = [("not", node.get("not"))]
+    children: list[tuple[str, Any]] = [("not", node.get("not"))]
     for name in ("allOf", "anyOf", "oneOf"):
-        found += [(f"{name}[{index}]", branch) for index, branch in enumerate(node.get(name) or ())]
-    found.append(("items", node.get("items")))
-    found += [(f"properties[{key}]", branch) for key, branch in as_mapping(node.get("properties")).items()]
-    found.append(("additionalProperties", node.get("additionalProperties")))
-    return [(path, branch) for path, branch in found if isinstance(branch, Mapping)]
+        children += [(f"{name}[{index}]", branch) for index, branch in enumerate(node.get(name) or ())]
+    children.append(("items", node.get("items")))
+    children += [(f"properties[{key}]", branch) for key, branch in as_mapping(node.get("properties")).items()]
+    children.append(("additionalProperties", node.get("additionalProperties")))
+    return [(path, branch) for path, branch in children if isinstance(branch, Mapping)]
 
 
 def structural_errors(node: Node, path: str) -> list[FieldError]:

@@ -93,10 +93,10 @@ class _Reader:
         raise self.unexpected(at, "looking for beginning of value")
 
     def object(self, at: int, path: str, depth: int) -> tuple[dict[str, Any], int]:
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         at = self.start(at)
         if self.data[at] == 0x7D:
-            return found, at + 1
+            return members, at + 1
         while True:
             at = self.start(at)
             if self.data[at] != 0x22:
@@ -106,27 +106,27 @@ class _Reader:
             if self.data[at] != 0x3A:
                 raise self.unexpected(at, "after object key")
             place = f"{path}.{key}" if path else key
-            if key in found and place not in self.duplicates and len(self.duplicates) < MAX_DUPLICATES:
+            if key in members and place not in self.duplicates and len(self.duplicates) < MAX_DUPLICATES:
                 self.duplicates.append(place)
-            found[key], at = self.value(at + 1, place, depth)
+            members[key], at = self.value(at + 1, place, depth)
             at = self.start(at)
             if self.data[at] == 0x7D:
-                return found, at + 1
+                return members, at + 1
             if self.data[at] != 0x2C:
                 raise self.unexpected(at, "after object key:value pair")
             at += 1
 
     def array(self, at: int, path: str, depth: int) -> tuple[list[Any], int]:
-        found: list[Any] = []
+        elements: list[Any] = []
         at = self.start(at)
         if self.data[at] == 0x5D:
-            return found, at + 1
+            return elements, at + 1
         while True:
-            item, at = self.value(at, f"{path}[{len(found)}]", depth)
-            found.append(item)
+            item, at = self.value(at, f"{path}[{len(elements)}]", depth)
+            elements.append(item)
             at = self.start(at)
             if self.data[at] == 0x5D:
-                return found, at + 1
+                return elements, at + 1
             if self.data[at] != 0x2C:
                 raise self.unexpected(at, "after array element")
             at += 1

@@ -54,11 +54,11 @@ def canonical_time(text: str, layout: str = SECONDS) -> str | None:
             raise _unreadable(text, layout, rest, before)
         rest = rest[len(before) :]
         pattern = _YEAR if name == "2006" else _HOUR if name == "15" else _DIGITS
-        found = pattern.match(rest)
-        if found is None:
+        match = pattern.match(rest)
+        if match is None:
             raise _unreadable(text, layout, rest, name)
-        rest = rest[found.end() :]
-        values.append(int(found[0]))
+        rest = rest[match.end() :]
+        values.append(int(match[0]))
         if not least <= values[-1] <= most:
             raise TimeError(f"parsing time {_quote(text)}: {word} out of range")
     fraction = (_MICROS if layout == MICROSECONDS else _FRACTION).match(rest)

@@ -49,10 +49,10 @@ class Regexp:
     def _matches(self, text: bytes) -> Any:
         at, previous_end = 0, -1
         while at <= len(text):
-            found = self._compiled.search(text, at)
-            if found is None:
+            match = self._compiled.search(text, at)
+            if match is None:
                 return
-            start, end = found.span()
+            start, end = match.span()
             # An empty match right after the one before does not count.
             if start != end or start != previous_end:
                 yield text[start:end].decode()

@@ -44,20 +44,20 @@ def parse_duration(text: str) -> int:
         raise ValueError(f"time: invalid duration {quoted}")
     total = at = 0
     while at < len(rest):
-        found = _PART.match(rest, at)
-        if found is None or not (found[1] or (found[2] and len(found[2]) > 1)):
+        match = _PART.match(rest, at)
+        if match is None or not (match[1] or (match[2] and len(match[2]) > 1)):
             raise ValueError(f"time: invalid duration {quoted}")
-        if not found[3]:
+        if not match[3]:
             raise ValueError(f"time: missing unit in duration {quoted}")
-        unit = _UNITS.get(found[3])
+        unit = _UNITS.get(match[3])
         if unit is None:
-            raise ValueError(f'time: unknown unit "{found[3]}" in duration {quoted}')
-        total += whole_number(found[1] or "0") * unit
+            raise ValueError(f'time: unknown unit "{match[3]}" in duration {quoted}')
+        total += whole_number(match[1] or "0") * unit
         # Go reads no more of a fraction than counts.
-        fraction = (found[2] or "")[1:19]
+        fraction = (match[2] or "")[1:19]
         if fraction:
             total += int(fraction) * unit // 10 ** len(fraction)
-        at = found.end()
+        at = match.end()
     negative = text.startswith("-")
     if total > MOST_DURATION + negative:
         raise ValueError(f"time: invalid duration {quoted}")
@@ -97,8 +97,8 @@ def _decimal(value: int, unit: int) -> str:
 
 def is_date(text: str) -> bool:
     """Reports whether ``text`` is a full date such as ``2006-01-02``."""
-    found = _DATE.fullmatch(text)
-    return found is not None and _valid_day(int(found[1]), int(found[2]), int(found[3]))
+    match = _DATE.fullmatch(text)
+    return match is not None and _valid_day(int(match[1]), int(match[2]), int(match[3]))
 
 
 def _valid_day(year: int, month: int, day: int) -> bool:
@@ -117,22 +117,22 @@ def parse_time(text: str, *, zone_required: bool = True) -> int:
     >>> parse_time("1970-01-01T01:00:00.5+01:00")
     500000000
     """
-    found = _TIME.fullmatch(text)
+    match = _TIME.fullmatch(text)
     bad = ValueError(f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse it')
-    if found is None or (zone_required and not (text.endswith("Z") or found[8])):
+    if match is None or (zone_required and not (text.endswith("Z") or match[8])):
         raise bad
-    year, month, day, hour, minute, second = (int(found[index]) for index in range(1, 7))
+    year, month, day, hour, minute, second = (int(match[index]) for index in range(1, 7))
     if not _valid_day(year, month, day) or hour > 23 or minute > 59 or second > 59:
         raise bad
     ordinal = date(year, month, day).toordinal() if year else date(4, month, day).toordinal() - 4 * 365 - 1
     total = (ordinal - _EPOCH) * DAY + hour * HOUR + minute * MINUTE + second * SECOND
-    if found[7]:
-        total += int(found[7][1:10].ljust(9, "0"))
-    if found[8]:
-        offset = int(found[9]) * HOUR + int(found[10]) * MINUTE
-        if int(found[9]) > 24 or int(found[10]) > 60:
+    if match[7]:
+        total += int(match[7][1:10].ljust(9, "0"))
+    if match[8]:
+        offset = int(match[9]) * HOUR + int(match[10]) * MINUTE
+        if int(match[9]) > 24 or int(match[10]) > 60:
             raise bad
-        total -= offset if found[8] == "+" else -offset
+        total -= offset if match[8] == "+" else -offset
     return total
 
 

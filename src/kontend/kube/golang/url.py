@@ -43,8 +43,8 @@ class Url:
     def port(self) -> str:
         """The port, or nothing."""
         rest = self.host[self.host.find("]") + 1 :] if self.host.startswith("[") else self.host
-        found = re.search(":([0-9]*)$", rest)
-        return found[1] if found else ""
+        match = re.search(":([0-9]*)$", rest)
+        return match[1] if match else ""
 
 
 def parse_request_uri(raw: str) -> Url:

@@ -106,7 +106,7 @@ def parse_field_selector(text: str) -> FieldSelector:
     Traceback (most recent call last):
     kontend.kube.meta.field_selectors.BadFieldSelector: invalid selector: 'a'; can't understand 'a'
     """
-    found: list[FieldRequirement] = []
+    requirements: list[FieldRequirement] = []
     for term in _terms(text):
         if not term:
             continue
@@ -117,5 +117,5 @@ def parse_field_selector(text: str) -> FieldSelector:
         value = _unescape(match[3])
         # The server takes a bare operator for a selector that selects everything.
         if match[1] or value:
-            found.append(FieldRequirement(match[1], operator, value))
-    return FieldSelector(tuple(found))
+            requirements.append(FieldRequirement(match[1], operator, value))
+    return FieldSelector(tuple(requirements))

@@ -201,20 +201,20 @@ class _Parser:
         return token != _END and token not in _SPECIAL
 
     def requirements(self) -> list[Requirement]:
-        found: list[Requirement] = []
+        parsed: list[Requirement] = []
         while True:
             token = self.peek()
             if token == _END:
-                return found
+                return parsed
             if not (self.is_word(token) or token == "!"):
                 raise BadSelector(f"found '{token}', expected: !, identifier, or 'end of string'")
             try:
-                found.append(self.requirement())
+                parsed.append(self.requirement())
             except BadSelector as error:
                 raise BadSelector(f"unable to parse requirement: {error.message}") from None
             token = self.take()
             if token == _END:
-                return found
+                return parsed
             if token != ",":
                 raise BadSelector(f"found '{token}', expected: ',' or 'end of string'")
             token = self.peek()
@@ -260,20 +260,20 @@ class _Parser:
             return {""}
         if not (self.is_word(token) or token == ","):
             raise BadSelector(f"found '{token}', expected: ',', ')' or identifier")
-        found: set[str] = set()
+        parsed: set[str] = set()
         while True:
             token = self.take()
             following = self.peek()
             if self.is_word(token):
-                found.add(token)
+                parsed.add(token)
                 if following not in (",", ")"):
                     raise BadSelector(f"found '{following}', expected: ',' or ')'")
             elif token == ",":
                 # Nothing between commas, or between a comma and a parenthesis, is the empty value.
-                if not found or following in (",", ")"):
-                    found.add("")
+                if not parsed or following in (",", ")"):
+                    parsed.add("")
             else:
                 raise BadSelector(f"found '{token}', expected: ',', or identifier")
             if following == ")":
                 self.take()
-                return found
+                return parsed

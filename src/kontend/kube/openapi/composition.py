@@ -88,8 +88,8 @@ def _check_one(branches: list[_Branch], value: Any, path: Path, errors: list[Fai
     valid = sum(not result for result in results)
     if valid == 1:
         return
-    found = f"Found {valid} valid alternatives" if valid else "Found none valid"
-    errors.append(_composite(path, f"must validate one and only one schema (oneOf). {found}"))
+    count_text = f"Found {valid} valid alternatives" if valid else "Found none valid"
+    errors.append(_composite(path, f"must validate one and only one schema (oneOf). {count_text}"))
     if not valid:
         errors.extend(_nearest(branches, results, value))
 

@@ -58,11 +58,11 @@ class Validator:
 
 def validator_of(schema: Schema) -> Validator:
     """The compiled rules of a schema, made on first use."""
-    found = schema.validator
-    if found is None:
-        found = schema.validator = Validator(schema)
-    assert isinstance(found, Validator)
-    return found
+    validator = schema.validator
+    if validator is None:
+        validator = schema.validator = Validator(schema)
+    assert isinstance(validator, Validator)
+    return validator
 
 
 def validate(
@@ -115,15 +115,15 @@ def validate(
 
 def _list_errors(compiled: Validator, obj: Any, old: Any) -> list[FieldError]:
     assert compiled.lists is not None
-    found: list[FieldError] = []
-    compiled.lists(obj, None, found)
-    if found and old is not MISSING:
+    errors: list[FieldError] = []
+    compiled.lists(obj, None, errors)
+    if errors and old is not MISSING:
         # An object that was wrong before may stay wrong anywhere.
         before: list[FieldError] = []
         compiled.lists(old, None, before)
         if before:
             return []
-    return found
+    return errors
 
 
 def scale_errors(obj: Mapping[str, Any], scale: Mapping[str, Any], *, status: bool = False) -> list[FieldError]:

@@ -150,11 +150,11 @@ def _type_check(kind: type, types: tuple[str, ...], format_name: str, nullable: 
     return wrong
 
 
-def _wrong_type(wanted: str, found: str) -> Check:
+def _wrong_type(wanted: str, actual: str) -> Check:
     def refuse(_value: Any, path: Path, errors: list[Failure], _old: Any) -> None:
         name = path_text(path)
-        text = f"{name} in body must be of type {wanted}: {go_quote(found)}"
-        errors.append(Failure(text, name, field_errors.TYPE_INVALID, found))
+        text = f"{name} in body must be of type {wanted}: {go_quote(actual)}"
+        errors.append(Failure(text, name, field_errors.TYPE_INVALID, actual))
 
     return refuse
 
@@ -307,10 +307,10 @@ def _array(node: Mapping[str, Any]) -> Check | None:
 
 def _ratchet(check: Check, value: Any, path: Path, errors: list[Failure], old: Any, node: Mapping[str, Any]) -> None:
     """Checks a value whose old value is known: where nothing changed, nothing is wrong."""
-    found: list[Failure] = []
-    check(value, path, found, old)
-    if found and not unchanged(value, old, node):
-        errors.extend(found)
+    failures: list[Failure] = []
+    check(value, path, failures, old)
+    if failures and not unchanged(value, old, node):
+        errors.extend(failures)
 
 
 def _object(node: Mapping[str, Any]) -> Check | None:

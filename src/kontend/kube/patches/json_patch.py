@@ -264,15 +264,15 @@ def _op_copy(obj: Any, step: Operation) -> Any:
 
 
 def _op_test(obj: Any, step: Operation) -> Any:
-    found = obj if step.path == "" else _get(obj, _pointer(step.path))
-    if found is None:
+    actual = obj if step.path == "" else _get(obj, _pointer(step.path))
+    if actual is None:
         same = _value(step) is None
     elif step.spelled is MISSING:
-        same = _equal(found, step.value)
+        same = _equal(actual, step.value)
     else:
-        same = _equal_as_written(found, step.spelled)
+        same = _equal_as_written(actual, step.spelled)
     if not same:
-        raise _DoesNotApply(f"found {go_json(found)}")
+        raise _DoesNotApply(f"found {go_json(actual)}")
     return obj
 
 

@@ -296,11 +296,11 @@ def _interleave(
 
 
 def _unique(items: list[Any]) -> list[Any]:
-    found: list[Any] = []
+    unique: list[Any] = []
     for item in items:
-        if not _contains(found, item):
-            found.append(item)
-    return found
+        if not _contains(unique, item):
+            unique.append(item)
+    return unique
 
 
 def _contains(items: Sequence[Any], wanted: Any) -> bool:

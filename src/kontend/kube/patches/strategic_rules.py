@@ -35,9 +35,9 @@ def strategy_of(field: Schema) -> tuple[bool, str]:
 
 
 def field_of(schema: Schema | None, key: str) -> Schema:
-    found = schema.properties.get(key) if schema is not None else None
-    if found is not None:
-        return found
+    field = schema.properties.get(key) if schema is not None else None
+    if field is not None:
+        return field
     kind = go_kind_of(schema)
     if kind != "struct":
         raise failure(f"merging an object in json but data type is not struct, instead is: {kind}")

@@ -41,12 +41,12 @@ def find(path: str, value: Any) -> list[Any]:
     >>> find(".a.b[-1]", {"a": {"b": [1, 2]}}), find(".a.c", {"a": {}})
     ([2], [])
     """
-    found = [value]
+    values = [value]
     for step in parse(path):
         if step.everywhere:
-            found = [descendant for start in found for descendant in _descendants(start)]
-        found = [result for start in found for result in step.take(start)]
-    return found
+            values = [descendant for start in values for descendant in _descendants(start)]
+        values = [result for start in values for result in step.take(start)]
+    return values
 
 
 @lru_cache(maxsize=1024)
@@ -129,10 +129,10 @@ def _filter(text: str) -> Callable[[Any], Iterable[Any]]:
 
 
 def _walk(steps: tuple[Step, ...], value: Any) -> list[Any]:
-    found = [value]
+    values = [value]
     for step in steps:
-        found = [result for start in found for result in step.take(start)]
-    return found
+        values = [result for start in values for result in step.take(start)]
+    return values
 
 
 def _operand(text: str) -> Callable[[Any], list[Any]]:

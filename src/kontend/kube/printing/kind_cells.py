@@ -151,13 +151,13 @@ def _node(obj: JsonView, now: str) -> list[Any]:
         labels.get("kubernetes.io/role", "")
     }
     addresses = status_of(obj).get("addresses") or ()
-    found = [
+    shown = [
         next((address.get("address", "") for address in addresses if address.get("type") == kind), NONE)
         for kind in ("InternalIP", "ExternalIP")
     ]
     system = [info.get(key) or "<unknown>" for key in ("osImage", "kernelVersion", "containerRuntimeVersion")]
     role = ",".join(sorted(roles - {""})) or NONE
-    return [name_of(obj), status, role, age_of(obj, now), info.get("kubeletVersion", ""), *found, *system]
+    return [name_of(obj), status, role, age_of(obj, now), info.get("kubeletVersion", ""), *shown, *system]
 
 
 def _event(obj: JsonView, now: str) -> list[Any]:

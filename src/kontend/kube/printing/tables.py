@@ -146,10 +146,10 @@ def _custom_cells(obj: Mapping[str, Any], columns: Sequence[Mapping[str, Any]], 
     cells: list[Any] = [(obj.get("metadata") or {}).get("name", "")]
     for column in columns:
         try:
-            found = find(column.get("jsonPath", ""), obj)
+            values = find(column.get("jsonPath", ""), obj)
         except BadPath:
-            found = []
-        cells.append(_cell(column.get("type", ""), found[0], now) if found else None)
+            values = []
+        cells.append(_cell(column.get("type", ""), values[0], now) if values else None)
     return cells
 
 

@@ -69,7 +69,7 @@ def _repeated(values: list[Any]) -> list[int]:
     except TypeError:
         pass
     seen: dict[Any, int] = {}
-    found: list[int] = []
+    repeated: list[int] = []
     for index, value in enumerate(values):
         kind = type(value)
         # 1, 1.0 and true are different values.
@@ -77,8 +77,8 @@ def _repeated(values: list[Any]) -> list[int]:
         times = seen.get(key, 0)
         seen[key] = times + 1
         if times == 1:
-            found.append(index)
-    return found
+            repeated.append(index)
+    return repeated
 
 
 def _set_errors(items: list[Any], path: Path) -> list[FieldError]:

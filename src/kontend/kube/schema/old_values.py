@@ -39,12 +39,12 @@ def old_items(node: Mapping[str, Any], old: Any) -> dict[Any, Any] | None:
     keys = node.get("x-kubernetes-list-map-keys")
     if type(old) is not list or node.get("x-kubernetes-list-type") != "map" or node.get("type") != "array" or not keys:
         return None
-    found: dict[Any, Any] = {}
+    by_key: dict[Any, Any] = {}
     for item in old:
         key = item_key(keys, item)
         if key is not None:
-            found.setdefault(key, item)
-    return found
+            by_key.setdefault(key, item)
+    return by_key
 
 
 def item_key(keys: list[str], item: Any) -> tuple[Any, ...] | None:
@@ -64,8 +64,8 @@ def item_key(keys: list[str], item: Any) -> tuple[Any, ...] | None:
 
 def field_schema(node: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
     """The schema of one field of an object or one value of a map."""
-    found = as_mapping(node.get("properties")).get(key)
-    return found if found is not None else additional_schema(node)
+    schema = as_mapping(node.get("properties")).get(key)
+    return schema if schema is not None else additional_schema(node)
 
 
 def unchanged(new: Any, old: Any, node: Mapping[str, Any]) -> bool:

@@ -88,5 +88,5 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 def additional_schema(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The schema of ``additionalProperties``, unless that is a boolean or missing."""
-    found = node.get("additionalProperties")
-    return found if isinstance(found, Mapping) else None
+    schema = node.get("additionalProperties")
+    return schema if isinstance(schema, Mapping) else None

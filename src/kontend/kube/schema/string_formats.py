@@ -44,14 +44,14 @@ def parse_lenient_duration(text: str) -> int:
     try:
         return parse_duration(text)
     except ValueError:
-        total, found = 0, False
+        total, matched = 0, False
         for amount, word in _DURATION_PART.findall(text):
             unit = word.lower()
             for multiplier, names in _DURATION_UNITS:
                 for name in names:
                     if unit == name or (name is names[-1] and unit.startswith(name)):
-                        total, found = total + whole_number(amount) * multiplier, True
-        if not found:
+                        total, matched = total + whole_number(amount) * multiplier, True
+        if not matched:
             raise ValueError(f"unable to parse {text} as duration") from None
         return total
 

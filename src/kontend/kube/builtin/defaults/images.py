@@ -41,9 +41,9 @@ def _tag(image: str) -> str:
     name = rest.partition(":")[0]
     if name.lower() != name:
         return ""
-    found = _REFERENCE.fullmatch(f"{host}/{rest}")
-    if found is None or len(found["name"]) > _LONGEST_NAME:
+    match = _REFERENCE.fullmatch(f"{host}/{rest}")
+    if match is None or len(match["name"]) > _LONGEST_NAME:
         return ""
-    if found["digest"]:
-        return found["tag"] or "" if _DIGEST.fullmatch(found["digest"]) else ""
-    return found["tag"] or "latest"
+    if match["digest"]:
+        return match["tag"] or "" if _DIGEST.fullmatch(match["digest"]) else ""
+    return match["tag"] or "latest"

@@ -27,9 +27,9 @@ def validate_cluster_role(obj: Json) -> list[FieldError]:
             why = "at least one clusterRoleSelector required if aggregationRule is non-nil"
             errors.append(required(path, why))
         for index, selector in enumerate(selectors):
-            found = label_selector(selector, f"{path}[{index}]")
-            errors += found
-            if found:
+            selector_errors = label_selector(selector, f"{path}[{index}]")
+            errors += selector_errors
+            if selector_errors:
                 errors.append(invalid(f"{path}[{index}]", None, "invalid label selector."))
     return errors
 

@@ -158,10 +158,10 @@ def validate_limit_range(obj: Json) -> list[FieldError]:
     seen: set[str] = set()
     for index, limit in enumerate((obj.get("spec") or {}).get("limits") or []):
         path, kind = f"spec.limits[{index}]", limit.get("type", "")
-        found = bad(f"{path}.type", kind, qualified_name(kind))
-        if not found and "/" not in kind and kind not in ("Pod", "Container", "PersistentVolumeClaim"):
-            found.append(invalid(f"{path}.type", kind, "must be a standard limit type or fully qualified"))
-        errors += found
+        type_errors = bad(f"{path}.type", kind, qualified_name(kind))
+        if not type_errors and "/" not in kind and kind not in ("Pod", "Container", "PersistentVolumeClaim"):
+            type_errors.append(invalid(f"{path}.type", kind, "must be a standard limit type or fully qualified"))
+        errors += type_errors
         if kind in seen:
             errors.append(duplicate(f"{path}.type", kind))
         seen.add(kind)

@@ -99,14 +99,14 @@ class Estimate:
 
     def size(self, node: Node) -> Range:
         """Returns the largest size of a value, which may be unlimited."""
-        found = self._size(node)
-        return UNKNOWN if found is None else found
+        known_size = self._size(node)
+        return UNKNOWN if known_size is None else known_size
 
     def item_size(self, node: Node) -> Range:
         """Returns the largest size of an item of a list."""
         path = self._path(node)
-        found = self._declared_size((*path, "@items")) if path and path[0] != "@result" else None
-        return UNKNOWN if found is None else found
+        known_size = self._declared_size((*path, "@items")) if path and path[0] != "@result" else None
+        return UNKNOWN if known_size is None else known_size
 
     def _entry_sizes(self, node: Node) -> _Entries | None:
         known = self.entries.get(id(node))
@@ -257,9 +257,9 @@ class Estimate:
         """The cost of one overload without its arguments, and the size of what it gives."""
         known = COSTS.get(node.function)
         if known is not None:
-            found = known(self, node, kinds)
-            if found is not None:
-                return found
+            special = known(self, node, kinds)
+            if special is not None:
+                return special
         if node.function == "_+_" and kinds and kinds[0].kind in ("string", "bytes", "list"):
             return self._concatenation(node, kinds[0].kind)
         traversed = kinds and kinds[0].kind in ("string", "bytes") and node.function in ("_<_", "_<=_", "_>_", "_>=_")

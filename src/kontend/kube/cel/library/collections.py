@@ -182,10 +182,10 @@ def has_value(value: Any) -> bool:
 @register("value")
 def value_of(value: Any) -> Any:
     """The value."""
-    found = _optional(value)
-    if not found.present:
+    content = _optional(value)
+    if not content.present:
         raise EvalError("optional.none() dereference")
-    return found.value
+    return content.value
 
 
 @register("unwrapOpt", "optional.unwrap")

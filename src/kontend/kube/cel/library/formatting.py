@@ -67,15 +67,15 @@ def clauses(template: str, count: int) -> Iterator[str | tuple[str, int | None]]
         if used >= count:
             raise EvalError(f"index {used} out of range")
         used += 1
-        found = _CLAUSE.match(template, at)
-        assert found is not None
-        if found[2].lower() not in CLAUSES or (found[2].isupper() and found[2] != "X"):
-            raise EvalError(f'could not parse formatting clause: unrecognized formatting clause "{found[2]}"')
-        precision = whole_number(found[1]) if found[1] else None
+        match = _CLAUSE.match(template, at)
+        assert match is not None
+        if match[2].lower() not in CLAUSES or (match[2].isupper() and match[2] != "X"):
+            raise EvalError(f'could not parse formatting clause: unrecognized formatting clause "{match[2]}"')
+        precision = whole_number(match[1]) if match[1] else None
         if precision is not None and precision > _MAX_PRECISION:
-            raise EvalError(f"could not parse formatting clause: precision {found[1][:20]} is too large")
-        yield found[2], precision
-        at = found.end()
+            raise EvalError(f"could not parse formatting clause: precision {match[1][:20]} is too large")
+        yield match[2], precision
+        at = match.end()
 
 
 def format_string(template: Any, values: Any) -> str:

@@ -229,10 +229,10 @@ def contained(item: Any, container: Any) -> bool:
 
 def _find_key(container: dict[Any, Any], key: Any) -> tuple[Any] | None:
     try:
-        found = key in container
+        is_there = key in container
     except TypeError:
         raise EvalError(f"unsupported key type: {type_name(key)}") from None
-    if not found or (type(key) is bool) != any(type(item) is bool and item == key for item in container):
+    if not is_there or (type(key) is bool) != any(type(item) is bool and item == key for item in container):
         return None
     return (container[key],)
 
@@ -242,9 +242,9 @@ def index(container: Any, key: Any) -> Any:
     """``container[key]``."""
     if isinstance(container, Optional):
         return Optional(index(container.value, key)) if container.present else container
-    found = lookup(container, key)
-    if found is not None:
-        return found[0]
+    value = lookup(container, key)
+    if value is not None:
+        return value[0]
     if isinstance(container, list):
         raise EvalError(f"index out of bounds: {show(key)}")
     raise EvalError(f"no such key: {show(key)}")
@@ -255,8 +255,8 @@ def optional_index(container: Any, key: Any) -> Optional:
     """``container[?key]``."""
     if isinstance(container, Optional):
         return optional_index(container.value, key) if container.present else NONE
-    found = lookup(container, key)
-    return Optional(found[0]) if found is not None else NONE
+    value = lookup(container, key)
+    return Optional(value[0]) if value is not None else NONE
 
 
 def lookup(container: Any, key: Any) -> tuple[Any] | None:

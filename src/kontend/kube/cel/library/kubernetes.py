@@ -38,18 +38,18 @@ _SEMVER: Final = re.compile(
 
 
 def _semver(text: str) -> Semver:
-    found = _SEMVER.fullmatch(text)
-    if found is None or any(part == "" for group in found.groups()[3:] if group for part in group.split(".")):
+    match = _SEMVER.fullmatch(text)
+    if match is None or any(part == "" for group in match.groups()[3:] if group for part in group.split(".")):
         raise EvalError(_semver_complaint(text))
     parts = []
-    for part in (found[4] or "").split("."):
+    for part in (match[4] or "").split("."):
         if part.isdigit():
             if len(part) > 1 and part.startswith("0"):
                 raise EvalError(f"Numeric PreRelease version must not contain leading zeroes {go_quote(part)}")
             parts.append((0, _semver_number(part), ""))
         elif part:
             parts.append((1, 0, part))
-    return Semver((_semver_number(found[1]), _semver_number(found[2]), _semver_number(found[3])), tuple(parts))
+    return Semver((_semver_number(match[1]), _semver_number(match[2]), _semver_number(match[3])), tuple(parts))
 
 
 def _semver_number(text: str) -> int:
@@ -166,10 +166,10 @@ def _whole(value: Any) -> int | None:
 @register("asInteger")
 def as_integer(value: Any) -> int:
     """A quantity that is a whole number."""
-    found = _whole(value)
-    if found is None:
+    whole = _whole(value)
+    if whole is None:
         raise EvalError("cannot convert value to integer")
-    return found
+    return whole
 
 
 FUNCTIONS["isInteger"] = lambda value: _whole(value) is not None

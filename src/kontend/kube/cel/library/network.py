@@ -61,12 +61,12 @@ def is_url(text: Any) -> bool:
 
 
 def _query(value: UrlValue) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    parameters: dict[str, list[str]] = {}
     for part in value.url.query.split("&"):
         if part and ";" not in part:
             key, _, text = part.partition("=")
-            found.setdefault(unquote_plus(key), []).append(unquote_plus(text))
-    return found
+            parameters.setdefault(unquote_plus(key), []).append(unquote_plus(text))
+    return parameters
 
 
 def _escaped_path(value: UrlValue) -> str:

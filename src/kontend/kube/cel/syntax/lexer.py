@@ -66,20 +66,20 @@ def tokenize(source: str, issues: Issues) -> list[Token]:
     tokens: list[Token] = []
     at = 0
     while at < len(source):
-        found = _TOKEN.match(source, at)
-        if found is None:
+        match = _TOKEN.match(source, at)
+        if match is None:
             dead = _DEAD_END.match(source, at)
             end = (dead.end() if dead else at) + 1
             issues.add(at, f"Syntax error: token recognition error at: '{source[at:end]}'")
             at = end
             continue
-        kind = found.lastgroup or ""
-        text = found[0]
+        kind = match.lastgroup or ""
+        text = match[0]
         if kind == "op" or text in _KEYWORDS:
             kind = text
         if kind != "skip":
             tokens.append(Token(kind, text, at))
-        at = found.end()
+        at = match.end()
     tokens.append(Token("<EOF>", "<EOF>", len(source)))
     return tokens
 

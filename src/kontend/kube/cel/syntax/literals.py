@@ -23,13 +23,13 @@ def check_literals(nodes: Iterable[Node], mixed: frozenset[int], issues: Issues)
         elif id(node) in mixed:
             continue
         elif isinstance(node, ListLiteral):
-            found: Type | None = None
+            common: Type | None = None
             for index, element in enumerate(node.elements):
                 kind = types.unwrap_optional(element.type)[0] if index in node.optional else element.type
-                if found is not None and not _equivalent(found, kind):
-                    _mismatch(issues, element, found, kind)
+                if common is not None and not _equivalent(common, kind):
+                    _mismatch(issues, element, common, kind)
                     break
-                found = found or kind
+                common = common or kind
         elif isinstance(node, MapLiteral):
             _check_map(node, issues)
 
@@ -97,8 +97,8 @@ def _check_map(node: MapLiteral, issues: Issues) -> None:
             _mismatch(issues, entry.value, values, value)
 
 
-def _mismatch(issues: Issues, node: Node, wanted: Type, found: Type) -> None:
-    issues.add(node.at, f"expected type '{wanted}' but found '{found}'")
+def _mismatch(issues: Issues, node: Node, wanted: Type, actual: Type) -> None:
+    issues.add(node.at, f"expected type '{wanted}' but found '{actual}'")
 
 
 def _equivalent(left: Type, right: Type) -> bool:

@@ -55,8 +55,8 @@ def validate_service(service: Json, old: Json | None = None) -> list[FieldError]
     known = before.get("externalIPs") or []
     for index, address in enumerate(spec.get("externalIPs") or []):
         where = f"spec.externalIPs[{index}]"
-        found = [] if address in known else valid_ip(address, where)
-        errors += found or endpoint_ip(address, where)
+        ip_errors = [] if address in known else valid_ip(address, where)
+        errors += ip_errors or endpoint_ip(address, where)
     errors += one_of(kind, "spec.type", _TYPES)
     errors += _distinct_ports(ports, kind)
     errors += _load_balancer(service, spec)
@@ -147,9 +147,9 @@ def validate_cluster_ips(spec: Json, known: Sequence[str] = ()) -> list[FieldErr
                 broken = True
                 errors.append(invalid("spec.clusterIPs", several, "'None' must be the first and only value"))
             continue
-        found = [] if address in known else valid_ip(address, f"spec.clusterIPs[{index}]")
-        broken = broken or bool(found)
-        errors += found
+        ip_errors = [] if address in known else valid_ip(address, f"spec.clusterIPs[{index}]")
+        broken = broken or bool(ip_errors)
+        errors += ip_errors
     if len(several) > 2:
         errors.append(invalid("spec.clusterIPs", several, "may only hold up to 2 values"))
     if broken or is_headless(spec):

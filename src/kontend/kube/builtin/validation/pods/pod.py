@@ -94,8 +94,8 @@ def validate_pod_spec(spec: Json, path: str, *, pod_name: str = "", in_pod: bool
     """Validates the spec of a pod or of a pod template."""
     grace_period = spec.get("terminationGracePeriodSeconds")
     errors = [] if grace_period is not None else [required(f"{path}.terminationGracePeriodSeconds")]
-    good_volumes, found = volumes(spec.get("volumes") or [], pod_name, f"{path}.volumes", in_pod=in_pod)
-    errors += found
+    good_volumes, volume_errors = volumes(spec.get("volumes") or [], pod_name, f"{path}.volumes", in_pod=in_pod)
+    errors += volume_errors
     claims = frozenset(claim.get("name", "") for claim in spec.get("resourceClaims") or []) or _NO_CLAIMS
     errors += _resource_claims(spec.get("resourceClaims") or [], f"{path}.resourceClaims")
     pod = Surroundings(

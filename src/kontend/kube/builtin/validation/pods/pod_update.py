@@ -29,8 +29,8 @@ def validate_update(new: Json, old: Json) -> list[FieldError]:
     errors += _annotations(new, old)
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     for field in ("containers", "initContainers"):
-        found, comparable = _images(spec.get(field) or [], before.get(field) or [], f"spec.{field}")
-        errors += found
+        image_errors, comparable = _images(spec.get(field) or [], before.get(field) or [], f"spec.{field}")
+        errors += image_errors
         if not comparable:
             return errors
     deadline, old_deadline = spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds")
@@ -278,13 +278,13 @@ def validate_resize(new: Json, old: Json) -> list[FieldError]:
             "InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled"
         )
         return [*errors, forbidden(_NOWHERE, why)]
-    found = [
+    container_errors = [
         error
         for field in ("containers", "initContainers")
         for error in _same_containers(spec.get(field) or [], before.get(field) or [], field)
     ]
-    if found:
-        return errors + found
+    if container_errors:
+        return errors + container_errors
     for field in ("initContainers", "containers"):
         for index, container in enumerate(before.get(field) or []):
             if field == "containers" or container.get("restartPolicy") == "Always":

@@ -55,13 +55,13 @@ def volumes(given: list[Json], pod_name: str, path: str, *, in_pod: bool) -> tup
     }
     for index, volume in enumerate(given):
         where, name = f"{path}[{index}]", volume.get("name", "")
-        found = _volume(volume, pod_name, where, in_pod=in_pod)
-        found += dns_label(name, f"{where}.name") if name else [required(f"{where}.name")]
+        volume_errors = _volume(volume, pod_name, where, in_pod=in_pod)
+        volume_errors += dns_label(name, f"{where}.name") if name else [required(f"{where}.name")]
         if name in good:
-            found.append(duplicate(f"{where}.name", name))
-        if not found:
+            volume_errors.append(duplicate(f"{where}.name", name))
+        if not volume_errors:
             good[name] = volume
-        errors += found
+        errors += volume_errors
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")
         if claim and claim in made:
             why = "must not reference a PVC that gets created for an ephemeral volume"

@@ -100,8 +100,8 @@ def _source(kind: str, source: Json, path: str) -> list[FieldError]:
         errors += _reference(source.get("describedObject") or {}, f"{path}.describedObject")
     if kind in ("object", "external", "pods"):
         name = path_of(source, "metric", "name") or ""
-        found = bad(f"{path}.metric.name", name, path_segment(name))
-        errors += found if name else [required(f"{path}.metric.name", "must specify a metric name")]
+        name_errors = bad(f"{path}.metric.name", name, path_segment(name))
+        errors += name_errors if name else [required(f"{path}.metric.name", "must specify a metric name")]
     else:
         name = source.get("name", "")
         if not name:
@@ -110,8 +110,8 @@ def _source(kind: str, source: Json, path: str) -> list[FieldError]:
             errors += container_resource_name(name, f"{path}.name")
     if kind == "containerResource":
         container = source.get("container", "")
-        found = dns_label(container, f"{path}.container")
-        errors += found if container else [required(f"{path}.container", "must specify a container")]
+        name_errors = dns_label(container, f"{path}.container")
+        errors += name_errors if container else [required(f"{path}.container", "must specify a container")]
     errors += _target(target, where)
     if kind == "object" and value is None and average is None:
         errors.append(required(f"{where}.averageValue", "must set either a target value or averageValue"))

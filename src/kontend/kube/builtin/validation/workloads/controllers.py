@@ -132,9 +132,9 @@ def _stateful_set(spec: Json, *, new: bool) -> list[FieldError]:
     if new and spec.get("serviceName"):
         errors += dns_label(spec["serviceName"], "spec.serviceName")
     selector, template = spec.get("selector"), spec.get("template") or {}
-    found = selector_problems(selector, "statefulset")
-    errors += found
-    if found and selector:
+    selector_errors = selector_problems(selector, "statefulset")
+    errors += selector_errors
+    if selector_errors and selector:
         errors.append(invalid("spec.selector", shown_as("LabelSelector", selector), ""))
     else:
         errors += template_matches(selector, template)
@@ -218,9 +218,9 @@ def validate_daemon_set(obj: Json) -> list[FieldError]:
     """Validates a daemon set."""
     spec = obj.get("spec") or {}
     selector, template = spec.get("selector"), spec.get("template") or {}
-    found = [error for error in selector_problems(selector, "daemonset") if error.field != "spec.selector"]
-    errors = list(found)
-    if not found:
+    selector_errors = [error for error in selector_problems(selector, "daemonset") if error.field != "spec.selector"]
+    errors = list(selector_errors)
+    if not selector_errors:
         errors += template_matches(selector, template, even_if_empty=True)
     if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
         shown = shown_as("LabelSelector", selector)

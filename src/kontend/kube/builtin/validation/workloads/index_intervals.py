@@ -21,13 +21,13 @@ def intervals(text: str, completions: int) -> list[tuple[int, int]]:
     >>> intervals("1,3-5", 10)
     [(1, 1), (3, 5)]
     """
-    found: list[tuple[int, int]] = []
+    parsed: list[tuple[int, int]] = []
     for part in text.split(",") if text else []:
         first, last = _interval(part, completions)
-        if found and found[-1][1] >= first:
-            raise IntervalError(f"non-increasing order, previous: {found[-1][1]}, current: {first}")
-        found.append((first, last))
-    return found
+        if parsed and parsed[-1][1] >= first:
+            raise IntervalError(f"non-increasing order, previous: {parsed[-1][1]}, current: {first}")
+        parsed.append((first, last))
+    return parsed
 
 
 def count_indexes(text: str, completions: int) -> int:
@@ -52,13 +52,13 @@ def overlap(one: str, other: str, completions: int) -> int | None:
 
 
 def _readable(text: str, completions: int) -> list[tuple[int, int]]:
-    found = []
+    readable = []
     for part in text.split(",") if text else []:
         try:
-            found.append(_interval(part, completions))
+            readable.append(_interval(part, completions))
         except IntervalError:
             continue
-    return found
+    return readable
 
 
 def _interval(text: str, completions: int) -> tuple[int, int]:

@@ -79,10 +79,10 @@ def _generated_selector(job: Json, *, prefixed_labels: bool) -> list[FieldError]
 def _spec_with_selector(spec: Json) -> list[FieldError]:
     errors = validate_job_spec(spec, _SPEC)
     selector = spec.get("selector")
-    found = [required("spec.selector")] if selector is None else label_selector(selector, "spec.selector")
-    errors += found
+    selector_errors = [required("spec.selector")] if selector is None else label_selector(selector, "spec.selector")
+    errors += selector_errors
     labels = path_of(spec, "template", "metadata", "labels")
-    if (selector is None or not found) and not selects(selector, labels or {}):
+    if (selector is None or not selector_errors) and not selects(selector, labels or {}):
         errors.append(invalid(_TEMPLATE_LABELS, labels, "`selector` does not match template `labels`"))
     return errors
 
