@@ -1,4 +1,4 @@
-"""How fast the API server is, and whether it stays so when it is full."""
+"""Speed of the API server, empty and full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many states fit into memory."""
+"""Number of states that fit into memory."""
 
 from __future__ import annotations
 

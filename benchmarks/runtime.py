@@ -1,4 +1,4 @@
-"""How fast controllers work, and that they stop when there is nothing left to do.
+"""Speed of controllers, and that they stop when nothing is left to do.
 
     python -m benchmarks.runtime [--against URL [--token TOKEN]]
 
@@ -168,7 +168,7 @@ class Ticker(Controller):
 
 
 def _memory() -> tuple[float, float]:
-    """How much memory many reconciles take, in MB, and how many run in a second."""
+    """Measure the memory of many reconciles, in MB, and the number per second."""
     manager = InProcessManager(Cluster(crds=[WIDGETS], objects=[_widget(index) for index in range(20)]), [Ticker()])
 
     def work(number: int) -> None:

@@ -1,4 +1,4 @@
-"""How a benchmark prints what it measured."""
+"""Prints the results of benchmarks."""
 
 from __future__ import annotations
 

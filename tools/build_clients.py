@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def controller_hash() -> str:
-    """What the binary of the controller is called: another one for other sources."""
+    """Return the name of the controller's binary: another one for other sources."""
     sources = sorted(path for path in CONTROLLER.iterdir() if path.name.startswith("go.") or path.suffix == ".go")
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 

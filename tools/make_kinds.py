@@ -82,7 +82,7 @@ def short(import_path: str) -> str:
 
 @dataclass
 class Source:
-    """What was read: the types by their name in the table, and the package of each API group."""
+    """The types by their name in the table, and the package of each API group."""
 
     types: dict[str, Any] = field(default_factory=dict)
     groups: dict[tuple[str, str], str] = field(default_factory=dict)

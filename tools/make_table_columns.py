@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def documentation(package: Path) -> dict[str, dict[str, str]]:
-    """What the generated documentation of a package says about the fields of its types."""
+    """Return the generated documentation of the fields of a package's types."""
     text = "".join(path.read_text() for path in package.glob("types_swagger_doc_generated.go"))
     return {
         name: {field: json.loads(f'"{sentence}"') for field, sentence in SENTENCE.findall(body)}

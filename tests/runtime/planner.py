@@ -1,6 +1,6 @@
 """A reconciler that makes a plan when it sees none: in the safe way, and in the two ways that look just as good.
 
-Run as a program it is one of two processes that do so at once: it reads, says so, waits to be told, and writes.
+Run as a program it is one of two processes that do so at once: it reads, reports that, waits for a signal, and writes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def write(api: Api, obj: dict[str, Any], *, way: str, plan: str) -> str:
         await api.status.patch(obj, merge_from(base, lock=way == LOCKED))
     except Conflict:
         seen = await api.live.get(GADGET, f"{base['metadata']['namespace']}/{base['metadata']['name']}")
-        assert seen["status"]["plan"], "refused, although nobody made a plan"
+        assert seen["status"]["plan"], "refused, although there is no plan"
         return "observed"
     return "created"
 

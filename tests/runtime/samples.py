@@ -24,7 +24,7 @@ def gadget(name: str = "g", **spec: Any) -> dict[str, Any]:
 
 
 def config_map(name: str, *, owner: dict[str, Any] | None = None, **data: str) -> dict[str, Any]:
-    """A ConfigMap in the default namespace, controlled by an owner or by nobody."""
+    """A ConfigMap in the default namespace, with or without a controller."""
     metadata: dict[str, Any] = {"name": name, "namespace": "default"}
     if owner is not None:
         reference = {name: owner[name] for name in ("apiVersion", "kind")}

@@ -168,7 +168,7 @@ def test_a_missing_child_is_made_again() -> None:
     assert tracking(server)["uid"] == uid(server)
 
 
-def test_a_child_that_nobody_controls_is_adopted() -> None:
+def test_a_child_without_a_controller_is_adopted() -> None:
     server = cluster()
     server.create(desired(image="theirs"))
     former = uid(server)
@@ -199,7 +199,7 @@ def test_a_child_recreated_outside_with_its_owner_is_the_parents() -> None:
     assert deleted_uids(server, since) == []
 
 
-def test_a_child_that_somebody_else_controls_is_not_touched() -> None:
+def test_a_child_of_another_controller_is_not_changed() -> None:
     server = cluster()
     server.create(widget("other"))
     server.create(desired(image="theirs"))
@@ -213,7 +213,7 @@ def test_a_child_that_somebody_else_controls_is_not_touched() -> None:
     assert server.get(CHILD, "d")["metadata"]["resourceVersion"] == before
 
 
-def test_a_tracked_child_taken_over_by_somebody_else_is_not_touched() -> None:
+def test_a_tracked_child_with_another_controller_is_not_changed() -> None:
     server = cluster()
     server.create(widget("other"))
     synced(server)
@@ -594,7 +594,7 @@ def _nothing(_: Cluster) -> None:
 
 
 def _untracked(server: Cluster) -> None:
-    """There is one that nobody controls."""
+    """There is one without a controller."""
     server.create(desired(image="theirs"))
 
 
@@ -669,7 +669,7 @@ def _settle(server: Cluster, at: dict[int, Fault] | None = None) -> Wire:
 
 
 def _starts(situation: Callable[[Cluster], None]) -> Iterator[tuple[Cluster, int]]:
-    """A fork of the situation for each call of an undisturbed run."""
+    """A fork of the situation for each call of an unperturbed run."""
     server = cluster()
     situation(server)
     calls = len(_settle(server.fork()).calls)

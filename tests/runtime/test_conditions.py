@@ -174,7 +174,7 @@ def test_a_foreign_condition_that_was_removed_meanwhile_does_not_come_back() -> 
 
 
 def test_after_a_merge_the_generation_is_still_the_one_that_was_read() -> None:
-    """The spec is newer now, but nobody has looked at it: the condition must not claim so."""
+    """The spec is newer now, but the reconcile has not read it: the condition must not claim so."""
     server = cluster()
     api, _ = wired(server)
     stale = server.get(WIDGET, "w")
@@ -185,7 +185,7 @@ def test_after_a_merge_the_generation_is_still_the_one_that_was_read() -> None:
 
 
 def test_after_a_merge_the_object_keeps_the_version_that_was_read() -> None:
-    """Whatever else is computed from it is still computed from the old spec, and later locked writes must say so."""
+    """Later locked writes must carry the old version: they are computed from the old spec."""
     server = cluster()
     api, _ = wired(server)
     stale = server.get(WIDGET, "w")

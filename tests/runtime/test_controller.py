@@ -1,4 +1,4 @@
-"""Controllers: what an event asks for, and mistakes that are told early."""
+"""Controllers: the requests that an event triggers, and mistakes that are reported early."""
 
 from __future__ import annotations
 

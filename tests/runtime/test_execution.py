@@ -92,7 +92,7 @@ def rollout(image: str, *, failed_phase: str = "Failed") -> Plan:
 
 
 async def reconcile(api: Api, *, failed_phase: str = "Failed") -> Progress:
-    """What an operator would write: a plan when the image is not the one observed."""
+    """Plan as an operator would: a plan when the image is not the one observed."""
     obj = await api.get(WIDGET, "default/w")
     image = obj["spec"]["image"]
     drift = (obj.get("status") or {}).get("currentImage") != image
@@ -334,7 +334,7 @@ def test_an_error_of_the_query_does_not_make_the_command_run_again(sidecar: Side
     assert len(sidecar.submitted) == 1
 
 
-def test_a_task_that_nobody_knows_any_more_fails_the_plan() -> None:
+def test_a_task_of_an_unknown_type_fails_the_plan() -> None:
     server = cluster()
     api, _ = wired(server)
     run(reconcile(api))
@@ -422,7 +422,7 @@ def test_a_stale_object_repeats_no_command_that_is_done(sidecar: Sidecar) -> Non
     assert len(sidecar.submitted) == 1
 
 
-# The test nobody had: two reconciles of one object, both see no plan
+# Two reconciles of one object, both see no plan
 
 
 def _locked(server: Cluster, name: str, obj: dict[str, Any]) -> None:
@@ -501,7 +501,7 @@ def test_a_task_may_have_a_tracked_child_of_its_own() -> None:
 
 
 class Stepwise:
-    """A backend that hands each call to whoever drives the coroutine, as an explorer does."""
+    """A backend that hands each call to the driver of the coroutine, as an explorer does."""
 
     def __init__(self, inner: InProcess) -> None:
         self.inner = inner
@@ -650,7 +650,7 @@ def _settle(server: Cluster, at: dict[int, Fault] | None = None, *, name: str = 
 
 
 def _calls() -> int:
-    """How many calls an undisturbed run makes."""
+    """Count the calls of an unperturbed run."""
     SIDECAR.answers = [RUNNING]
     calls = len(_settle(cluster()).calls)
     SIDECAR.submitted.clear()

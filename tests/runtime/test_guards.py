@@ -54,7 +54,7 @@ class OneChild(Controller):
 
 
 def children(guards: Guards) -> int:
-    """How many children are there after two looks, when the cache of the children is slow."""
+    """Count the children after two reconciles, when the cache of the children lags."""
     world = cluster(gadget("a"))
     manager = InProcessManager(world, [OneChild()], guards=guards)
     manager.poll()

@@ -57,12 +57,12 @@ def test_garbage_does_not_stop_it(garbage: bytes) -> None:
 
 
 @pytest.mark.parametrize("address", ["8080", "127.0.0.1:port", "127.0.0.1:99999", "no such host:1"])
-def test_an_address_that_cannot_be_is_told(address: str) -> None:
+def test_a_wrong_address_is_refused(address: str) -> None:
     with pytest.raises(BadAddress, match=r"expected host:port|cannot listen on"):
         asyncio.run(HealthServer(Metrics()).start(address))
 
 
-def test_an_address_in_use_is_told_with_a_way_out() -> None:
+def test_an_address_in_use_is_refused_with_a_way_out() -> None:
     async def run() -> None:
         first = HealthServer(Metrics())
         await first.start("127.0.0.1:0")

@@ -99,7 +99,7 @@ def test_a_long_list_is_read_in_pages() -> None:
     assert found == (1100, True, 4)  # discovery and three pages
 
 
-def test_a_kind_that_is_not_served_is_told_and_found_once_it_is() -> None:
+def test_an_unknown_kind_is_refused_until_it_is_served() -> None:
     async def act(backend: HttpBackend, cluster: Cluster) -> None:
         for kind, words in (
             ("Nothing.example.com/v1", 'no kind "Nothing" is served for version "example.com/v1"'),

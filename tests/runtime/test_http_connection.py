@@ -76,7 +76,7 @@ def test_half_an_answer_is_none(pieces: list[bytes]) -> None:
         receive(pieces, then=None)
 
 
-def test_what_nobody_asked_for_ends_the_connection() -> None:
+def test_an_unsolicited_response_ends_the_connection() -> None:
     connection = Connection()
     line = Line()
     connection.connection_made(line)

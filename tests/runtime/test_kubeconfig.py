@@ -82,7 +82,7 @@ def test_a_proxy_is_ignored_with_a_message(tmp_path: Path, caplog: pytest.LogCap
         ({"user": {"exec": {"command": "x", "apiVersion": "v9"}}}, "apiVersion v9 is not supported"),
     ],
 )
-def test_a_kubeconfig_that_cannot_be_used_is_told_with_the_reason(
+def test_a_kubeconfig_that_cannot_be_used_is_refused_with_the_reason(
     tmp_path: Path, changes: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(BadKubeconfig) as raised:
@@ -97,7 +97,7 @@ def test_garbage_is_no_kubeconfig(tmp_path: Path, text: str) -> None:
         from_files([tmp_path / "config"])
 
 
-def test_no_server_at_all_is_told_with_the_ways_out(tmp_path: Path) -> None:
+def test_without_any_server_the_error_names_the_options(tmp_path: Path) -> None:
     with pytest.raises(BadKubeconfig, match="Name a file with --kubeconfig or a server with --server"):
         load(env={"HOME": str(tmp_path)})
     with pytest.raises(BadKubeconfig, match="no such file"):
@@ -164,7 +164,7 @@ def test_an_exec_plugin_gives_a_token_until_it_expires(tmp_path: Path) -> None:
         ("print('{\"status\": 5}')", "expected an object, found 5"),
     ],
 )
-def test_an_exec_plugin_that_fails_is_told_with_what_it_said(tmp_path: Path, body: str, words: str) -> None:
+def test_an_exec_plugin_that_fails_is_reported_with_its_output(tmp_path: Path, body: str, words: str) -> None:
     with pytest.raises(BadKubeconfig) as raised:
         run_plugin(ExecPlugin(plugin(tmp_path / "plugin", body)))
     assert words in str(raised.value)
@@ -175,7 +175,7 @@ def test_an_exec_plugin_that_is_not_installed_gives_its_hint() -> None:
         run_plugin(ExecPlugin("no-such-plugin-here", install_hint="Install it with care"))
 
 
-def test_certificates_that_are_none_are_told() -> None:
+def test_malformed_certificates_are_refused() -> None:
     with pytest.raises(BadKubeconfig, match="certificate authority"):
         Credentials(Config("https://c", ca="-----BEGIN CERTIFICATE-----\nno\n")).tls()
     with pytest.raises(BadKubeconfig, match="client certificate"):

@@ -92,7 +92,7 @@ def test_the_old_leader_stops_before_the_next_may_begin() -> None:
     world.now = 9.9
     assert a.leads
     world.now = 10
-    assert not a.leads  # and nobody else can lead before 15
+    assert not a.leads  # and no other process can lead before 15
 
 
 @pytest.mark.parametrize(("there", "back"), [(0.0, 2.0), (2.0, 0.0), (1.5, 0.5)])
@@ -166,7 +166,7 @@ def test_acquire_waits_and_hold_ends_when_the_server_is_away_for_too_long() -> N
     assert 9.9 <= world.now - began < 15
 
 
-def test_hold_ends_when_somebody_else_has_the_lease() -> None:
+def test_hold_ends_when_another_process_has_the_lease() -> None:
     world = World()
     a = world.elector("a")
     world.attempt(a)

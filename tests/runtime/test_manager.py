@@ -329,7 +329,7 @@ def test_a_cache_comes_back_after_the_server_was_away() -> None:
         controller.all_done.clear()
         controller.wanted = 2
         with BackgroundServer(Cluster(state=state, objects=[gadget("b")]).state) as server:
-            # The same address is not to be had for certain, so the client is told of the new one.
+            # The same address may be taken, so the client gets the new one.
             running.backend.http.close()
             running.backend.http.config = type(running.backend.http.config)(server.url)
             assert port

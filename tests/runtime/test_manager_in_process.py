@@ -176,7 +176,7 @@ def test_a_mapping_function_that_fails_fails_the_test() -> None:
         settle(cluster(config_map("c")), Wrong())
 
 
-def test_a_wrong_return_value_is_told() -> None:
+def test_a_wrong_return_value_is_refused() -> None:
     class Returning(Quiet):
         async def reconcile(self, request: Request, api: Api) -> Result | None:
             return 5  # type: ignore[return-value]

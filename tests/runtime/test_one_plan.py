@@ -90,7 +90,7 @@ def plans_in(events: list[dict[str, Any]]) -> set[str]:
     return {event["object"]["status"]["plan"]["id"] for event in events if "status" in event["object"]}
 
 
-# Over HTTP: two processes, both told to write when both have read.
+# Over HTTP: two processes that write once both have read.
 
 
 @contextmanager

@@ -12,7 +12,7 @@ A, B, C = (Request("default", name) for name in "abc")
 
 
 class Clock:
-    """Time that only moves when told."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -172,7 +172,7 @@ def test_a_coroutine_that_is_awaited_later_is_fine() -> None:
         assert check(scenario).ok
 
 
-def test_concurrent_reconciles_are_told_apart() -> None:
+def test_concurrent_reconciles_have_reports_of_their_own() -> None:
     async def forgets(started: asyncio.Event) -> list[str]:
         with collect_unawaited() as reports:
             started.set()

@@ -1,4 +1,4 @@
-"""What goes over the wire: a backend that writes every call down, and can fail, crash or let others act at any of them.
+"""A backend that records every call, and can fail, crash or let others act at any of them.
 
 Nothing in these tests waits, so a coroutine is run by hand: no event loop is needed, which also proves that status
 writes, children and plans suspend at calls and nowhere else.
@@ -28,7 +28,7 @@ class Crash(BaseException):
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong at one call: it is raised before the server has done anything, or after (the answer is lost)."""
+    """A failure of one call: raised before the server has carried it out, or after (the response is lost)."""
 
     error: BaseException
     committed: bool = False
