@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ from typing import Any
 import pytest
 
 from kontend import Cluster
+from kontend.serve import audit_log
 from kontend.serve.audit_log import AuditLog
 from kontend.serve.background import BackgroundServer
 from serve.objects import WIDGETS_PATH, widget, widgets
@@ -107,3 +111,65 @@ def test_a_refusal_is_logged_with_its_status(logged: Logged) -> None:
     assert malformed["responseStatus"]["code"] == 400
     assert "requestObject" not in malformed
     assert created["objectRef"]["apiGroup"] == "example.com"
+
+
+def test_a_log_that_cannot_be_written_costs_no_client_its_answer(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The events are dropped and counted, and the failure is reported once."""
+    server = Logged(Path("/dev/full"))
+    with Client(server.running.url) as client:
+        assert [client.create(f"c{number}").code for number in range(5)] == [201] * 5
+        assert client.get(CONFIG_MAPS).code == 200
+        assert client.get(f"{CONFIG_MAPS}/none").code == 404
+    server.running.stop()
+    reported = capfd.readouterr().err
+    assert reported.count("No space left on device") == 1
+    assert "/dev/full: 7 events were dropped" in reported
+
+
+def test_an_event_that_cannot_be_made_costs_no_client_its_answer(
+    logged: Logged, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Though that would be a bug of ours."""
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("why")
+
+    with monkeypatch.context() as patched, Client(logged.running.url) as client:
+        patched.setattr(audit_log, "_event", broken)
+        assert client.create("c").code == 201
+    assert logged.events() == []
+    assert "why; events are dropped" in capfd.readouterr().err
+
+
+def test_a_line_that_was_written_in_part_does_not_spoil_the_next(
+    logged: Logged, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As when the disk is full for a while."""
+    write = os.write
+
+    def half(file: int, data: bytes) -> int:
+        if len(data) < 20:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(file, data[: max(10, len(data) - 15)])
+
+    with Client(logged.running.url) as client:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "write", half)
+            client.create("lost")
+            client.create("lost too")
+        client.create("kept")
+    logged.running.stop()
+    lines = logged.path.read_text().splitlines()
+    assert json.loads(lines[-1])["objectRef"]["name"] == "kept"
+    assert "events were dropped" in capfd.readouterr().err
+
+
+def test_only_the_owner_can_read_the_log(logged: Logged, tmp_path: Path) -> None:
+    """Also when others could read the file that was there before: it holds Secrets."""
+    assert stat.S_IMODE(logged.path.stat().st_mode) == 0o600
+    before = tmp_path / "before.log"
+    before.touch(0o644)
+    AuditLog(before).close()
+    assert stat.S_IMODE(before.stat().st_mode) == 0o600

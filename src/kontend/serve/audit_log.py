@@ -7,10 +7,13 @@ configure it: an event ``ResponseComplete`` for each request, and for a watch ``
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
+import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.response import ApiResponse
@@ -24,36 +27,74 @@ _ALLOWED: Final = {"authorization.k8s.io/decision": "allow", "authorization.k8s.
 
 
 class AuditLog:
-    """A file that events are appended to."""
+    """A file that events are appended to.
+
+    A log that cannot be written never affects a request, as in kube-apiserver: events are dropped and counted, and the
+    first failure is reported on standard error.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._file: TextIO = path.open("a", encoding="utf-8", buffering=1 << 16)
+        self._path = path
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if stat.S_ISREG(os.fstat(self._file).st_mode):
+            os.fchmod(self._file, 0o600)
+        self._lines: list[bytes] = []
         self._flushing = False
+        #: The last line was written in part only.
+        self._torn = False
+        #: Events that could not be written.
+        self.dropped = 0
 
     def started(self, exchange: Exchange, response: ApiResponse) -> None:
-        """A watch has begun."""
-        self._write(exchange, response, "ResponseStarted")
+        """Log that a watch has begun."""
+        self._log(exchange, response, "ResponseStarted")
 
     def complete(self, exchange: Exchange, response: ApiResponse) -> None:
-        """An answer is complete."""
-        self._write(exchange, response, "ResponseComplete")
+        """Log that an answer is complete."""
+        self._log(exchange, response, "ResponseComplete")
 
-    def _write(self, exchange: Exchange, response: ApiResponse, stage: str) -> None:
-        if self._file.closed:
+    def _log(self, exchange: Exchange, response: ApiResponse, stage: str) -> None:
+        if self._file < 0:
             return
-        self._file.write(encode(_event(exchange, response, stage), JSON_TYPE).decode())
+        try:
+            self._lines.append(encode(_event(exchange, response, stage), JSON_TYPE))
+        except Exception as error:  # an event that cannot be made must not cost the client its answer
+            self._drop(1, error)
         if not self._flushing:
             self._flushing = True
             asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
         self._flushing = False
-        if not self._file.closed:
-            self._file.flush()
+        lines, self._lines = self._lines, []
+        if self._file < 0 or not lines:
+            return
+        start = b"\n" if self._torn else b""
+        data = start + b"".join(lines)
+        written = 0
+        try:
+            while written < len(data):
+                written += os.write(self._file, data[written:])
+            self._torn = False
+        except OSError as error:
+            if written:
+                self._torn = data[written - 1 : written] != b"\n"
+            self._drop(len(lines) - data[len(start) : written].count(b"\n"), error)
+
+    def _drop(self, events: int, error: Exception) -> None:
+        if not self.dropped:
+            reason = error.strerror if isinstance(error, OSError) else error
+            sys.stderr.write(f"kontend serve: --audit-log {self._path}: {reason}; events are dropped and counted\n")
+        self.dropped += events
 
     def close(self) -> None:
-        """Write what is left."""
-        self._file.close()
+        """Write what is left, and say how much is missing."""
+        self._flush()
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+        if self.dropped:
+            sys.stderr.write(f"kontend serve: --audit-log {self._path}: {self.dropped} events were dropped\n")
 
 
 def _event(exchange: Exchange, response: ApiResponse, stage: str) -> dict[str, Any]:

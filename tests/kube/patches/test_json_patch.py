@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import time
 from typing import Any
 
 import orjson
@@ -244,3 +245,45 @@ def test_a_patch_does_the_same_as_text_and_as_data(obj: dict[str, Any], steps: l
             return "refused"
 
     assert run(steps) == run(orjson.dumps(steps))
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"op": "move", "from": f"/data/k{n}", "path": f"/data/m{n}"} for n in range(10_000)],
+        [{"op": "add", "path": f"/data/n{n}", "value": "x"} for n in range(10_000)],
+        [{"op": "remove", "path": f"/data/k{n}"} for n in range(10_000)],
+        [{"op": "copy", "from": "/data/k1", "path": f"/data/c{n}"} for n in range(10_000)],
+        [{"op": "add", "path": "/list/-", "value": n} for n in range(10_000)],
+    ],
+)
+def test_a_long_patch_of_a_large_object_takes_time_in_proportion(steps: list[dict[str, Any]]) -> None:
+    """And leaves the object as it was."""
+    obj: dict[str, Any] = {"data": {f"k{n}": "v" for n in range(60_000)}, "list": []}
+    started = time.process_time()
+    after = apply_json_patch(obj, parse_json_patch(steps))
+    assert time.process_time() - started < 0.5
+    assert after != obj
+    assert obj == {"data": {f"k{n}": "v" for n in range(60_000)}, "list": []}
+
+
+def test_a_copy_and_its_original_are_changed_apart() -> None:
+    """Also when the original was changed before by the same patch, and below the copied value."""
+    steps: list[dict[str, Any]] = [
+        {"op": "add", "path": "/a/b/c", "value": {"d": 1}},
+        {"op": "copy", "from": "/a", "path": "/copy"},
+        {"op": "add", "path": "/a/b/c/d", "value": 2},
+        {"op": "add", "path": "/copy/b/e", "value": 3},
+        {"op": "copy", "from": "/a", "path": "/a/self"},
+    ]
+    obj: dict[str, Any] = {"a": {"b": {}}}
+    after = apply_json_patch(obj, parse_json_patch(steps))
+    inner = {"b": {"c": {"d": 2}}}
+    assert after == {"a": {**inner, "self": inner}, "copy": {"b": {"c": {"d": 1}, "e": 3}}}
+    assert obj == {"a": {"b": {}}}
+
+
+def test_the_values_of_a_patch_are_not_changed_by_it() -> None:
+    """The same patch may be applied again."""
+    operations = parse_json_patch([{"op": "add", "path": "/a", "value": {}}, {"op": "add", "path": "/a/b", "value": 1}])
+    assert apply_json_patch({}, operations) == apply_json_patch({}, operations) == {"a": {"b": 1}}

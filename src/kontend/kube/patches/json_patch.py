@@ -5,7 +5,8 @@ not there for ``null``, a negative index counts from the end, the text before th
 and ``test`` compares numbers and strings as they are written, so that ``2.0`` is not ``2``. Whatever does not apply is
 answered with one and the same sentence; a note on the exception says which operation it was.
 
-Objects are never changed in place: an operation copies the containers on its path and shares everything else.
+The object that is patched is never changed: a container is copied when an operation first reaches it, and changed in
+place from then on, so that a patch takes time in proportion to the object and to its operations.
 """
 
 from __future__ import annotations
@@ -134,20 +135,59 @@ def apply_json_patch(obj: Any, operations: Iterable[Operation]) -> Any:
     >>> apply_json_patch({"spec": {"args": ["a"]}}, append)
     {'spec': {'args': ['a', 'b']}}
     """
-    copied = 0
+    document = _Document(obj)
     for number, step in enumerate(operations):
         try:
             apply = _OPERATIONS.get(step.op) if isinstance(step.op, str) else None
             if apply is None:
                 raise _DoesNotApply(f"unknown operation {step.op!r}")
-            if apply is _op_copy:
-                copied += len(orjson.dumps(_get(obj, _pointer(step.source, "from"))))
-                if copied > MAX_COPIED_BYTES:
-                    raise _DoesNotApply(f"copies more than {MAX_COPIED_BYTES} bytes")
-            obj = apply(obj, step)
+            apply(document, step)
         except _DoesNotApply as why:
             raise rejected(f"operation {number} ({step.op} {step.path!r}): {why}") from why
-    return obj
+    return document.root
+
+
+class _Document:
+    """The object as it is patched, with the containers in it that are copies of its own."""
+
+    def __init__(self, root: Any) -> None:
+        self.root = root
+        self.copied_bytes = 0
+        #: By identity; the values keep them alive, so that an identity stays theirs.
+        self._own: dict[int, Any] = {}
+
+    def _owned(self, container: Any) -> Any:
+        """Returns the container, or a copy of it that may be changed."""
+        if id(container) in self._own:
+            return container
+        copy = container.copy()
+        self._own[id(copy)] = copy
+        return copy
+
+    def disown(self, value: Any) -> None:
+        """Notes that a value is now found in two places: whoever changes one of them must copy it."""
+        self._own.pop(id(value), None)
+        if isinstance(value, (dict, list)):
+            for below in value.values() if isinstance(value, dict) else value:
+                if isinstance(below, (dict, list)):
+                    self.disown(below)
+
+    def container(self, pointer: list[str]) -> Any:
+        """Returns the container that the last part of a pointer is in, ready to be changed."""
+        _container_of(self.root, pointer)
+        at = self.root = self._owned(self.root)
+        for part in pointer[:-1]:
+            key: Any = _index(part, len(at)) if isinstance(at, list) else part
+            at[key] = self._owned(at[key])
+            at = at[key]
+        return at
+
+
+def _container_of(root: Any, pointer: list[str]) -> None:
+    """Refuses a pointer whose way leads through anything but objects and lists."""
+    at = _get(root, pointer[:-1])
+    if not isinstance(at, (dict, list)):
+        raise _DoesNotApply(f"there is no object or list around {pointer[-1]!r}")
 
 
 def _pointer(text: Any, field: str = "path") -> list[str]:
@@ -186,85 +226,69 @@ def _get(obj: Any, pointer: list[str]) -> Any:
     return obj
 
 
-def _changed(obj: Any, pointer: list[str], change: Callable[[Any, str], Any]) -> Any:
-    """``obj`` with ``change`` made in the container that the pointer leads to; the others on the way are copied."""
-    way: list[Any] = [obj]
-    for part in pointer[:-1]:
-        obj = _child(obj, part)
-        way.append(obj)
-    new = change(obj, pointer[-1])
-    for part, at in zip(reversed(pointer[:-1]), reversed(way[:-1]), strict=True):
-        copy = at.copy()
-        if isinstance(at, list):
-            copy[_index(part, len(at))] = new
-        else:
-            copy[part] = new
-        new = copy
-    return new
-
-
-def _add(at: Any, key: str, value: Any) -> Any:
+def _add(at: Any, key: str, value: Any) -> None:
     if isinstance(at, dict):
-        return {**at, key: value}
-    if isinstance(at, list):
-        index = len(at) if key == "-" else _index(key, len(at) + 1)
-        return [*at[:index], value, *at[index:]]
-    raise _DoesNotApply(f"there is no object or list around {key!r}")
-
-
-def _remove(at: Any, key: str) -> Any:
-    if isinstance(at, dict):
-        if key not in at:
-            raise _DoesNotApply(f"there is no {key!r} to remove")
-        return {part: at[part] for part in at if part != key}
-    if isinstance(at, list):
-        index = _index(key, len(at))
-        return [*at[:index], *at[index + 1 :]]
-    raise _DoesNotApply(f"there is no object or list around {key!r}")
-
-
-def _replace(at: Any, key: str, value: Any) -> Any:
-    if isinstance(at, list):
-        copy = at.copy()
-        copy[_index(key, len(at))] = value
-        return copy
-    return _add(at, key, value)
+        at[key] = value
+    else:
+        at.insert(len(at) if key == "-" else _index(key, len(at) + 1), value)
 
 
 def _value(step: Operation) -> Any:
     return None if step.value is MISSING else step.value
 
 
-def _op_add(obj: Any, step: Operation) -> Any:
-    return _changed(obj, _pointer(step.path), lambda at, key: _add(at, key, _value(step)))
+def _op_add(document: _Document, step: Operation) -> None:
+    pointer = _pointer(step.path)
+    _add(document.container(pointer), pointer[-1], _value(step))
 
 
-def _op_remove(obj: Any, step: Operation) -> Any:
-    return _changed(obj, _pointer(step.path), _remove)
+def _op_remove(document: _Document, step: Operation) -> None:
+    _take(document, _pointer(step.path))
 
 
-def _op_replace(obj: Any, step: Operation) -> Any:
+def _take(document: _Document, pointer: list[str]) -> Any:
+    at, key = document.container(pointer), pointer[-1]
+    if isinstance(at, list):
+        return at.pop(_index(key, len(at)))
+    if key not in at:
+        raise _DoesNotApply(f"there is no {key!r} to remove")
+    return at.pop(key)
+
+
+def _op_replace(document: _Document, step: Operation) -> None:
     if step.path == "":
         if not isinstance(step.value, (dict, list)):
             raise _DoesNotApply("the whole document can only become an object or a list")
-        return step.value
-    return _changed(obj, _pointer(step.path), lambda at, key: _replace(at, key, _value(step)))
+        document.root = step.value
+        return
+    pointer = _pointer(step.path)
+    at, key = document.container(pointer), pointer[-1]
+    if isinstance(at, list):
+        at[_index(key, len(at))] = _value(step)
+    else:
+        at[key] = _value(step)
 
 
-def _op_move(obj: Any, step: Operation) -> Any:
+def _op_move(document: _Document, step: Operation) -> None:
     source = _pointer(step.source, "from")
-    value = _get(obj, source)
-    obj = _changed(obj, source, _remove)
-    return _changed(obj, _pointer(step.path), lambda at, key: _add(at, key, value))
+    _get(document.root, source)
+    value = _take(document, source)
+    pointer = _pointer(step.path)
+    _add(document.container(pointer), pointer[-1], value)
 
 
-def _op_copy(obj: Any, step: Operation) -> Any:
-    value = _get(obj, _pointer(step.source, "from"))
-    return _changed(obj, _pointer(step.path), lambda at, key: _add(at, key, value))
+def _op_copy(document: _Document, step: Operation) -> None:
+    value = _get(document.root, _pointer(step.source, "from"))
+    document.copied_bytes += len(orjson.dumps(value))
+    if document.copied_bytes > MAX_COPIED_BYTES:
+        raise _DoesNotApply(f"copies more than {MAX_COPIED_BYTES} bytes")
+    document.disown(value)
+    pointer = _pointer(step.path)
+    _add(document.container(pointer), pointer[-1], value)
 
 
-def _op_test(obj: Any, step: Operation) -> Any:
-    actual = obj if step.path == "" else _get(obj, _pointer(step.path))
+def _op_test(document: _Document, step: Operation) -> None:
+    actual = document.root if step.path == "" else _get(document.root, _pointer(step.path))
     if actual is None:
         same = _value(step) is None
     elif step.spelled is MISSING:
@@ -272,8 +296,7 @@ def _op_test(obj: Any, step: Operation) -> Any:
     else:
         same = _equal_as_written(actual, step.spelled)
     if not same:
-        raise _DoesNotApply(f"found {go_json(actual)}")
-    return obj
+        raise _DoesNotApply(f"found {go_json(found)}")
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -319,7 +342,7 @@ def _written(value: Any) -> str:
     return go_json(value).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-_OPERATIONS: Final[dict[str, Callable[[Any, Operation], Any]]] = {
+_OPERATIONS: Final[dict[str, Callable[[_Document, Operation], None]]] = {
     "add": _op_add,
     "remove": _op_remove,
     "replace": _op_replace,
