@@ -83,3 +83,20 @@ def test_the_changes_of_one_object_are_told_newest_first_over_all_of_history(mon
     changes = list(cluster.state.changes_of("configmaps", Key("default", "c")))
     assert [change.type for change in changes] == ["DELETED", "MODIFIED", "ADDED"]
     assert cluster.state.older is not None
+
+
+def test_history_is_bounded_by_bytes_too() -> None:
+    """A large object that changes often does not fill the memory; a watch from long ago is told to list again."""
+    cluster = Cluster()
+    cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}})
+    first = cluster.state.resource_version
+    for number in range(160):
+        cluster.state, _ = cluster.state.write(
+            "configmaps", Key("default", "large"), b"%d" % number + b" " * 1_000_000, ()
+        )
+    kept = cluster.state.changes_since(cluster.state.floor)
+    assert cluster.state.floor > first
+    assert 60 < len(kept) < 140
+    assert sum(len(change.old.body) for change in kept if change.old is not None) < 3 * module.HISTORY_BYTES
+    (event,) = cluster.watch("ConfigMap/v1", since=str(first))
+    assert (event["type"], event["object"]["code"]) == ("ERROR", 410)

@@ -67,6 +67,7 @@ class Target:
     #: Where webhooks' answers come from; without any, neither webhooks nor policies see the request.
     answers: Answers | None = None
     warnings: list[str] = field(default_factory=list)
+    _warned: set[str] = field(default_factory=set)
 
     @property
     def key(self) -> Key:
@@ -75,7 +76,8 @@ class Target:
 
     def warn(self, text: str) -> None:
         """Adds a Warning header to the response; the same one only once."""
-        if text not in self.warnings:
+        if text not in self._warned:
+            self._warned.add(text)
             self.warnings.append(text)
 
 

@@ -42,7 +42,7 @@ def empty_state(now: int = EPOCH) -> State:
     for name in _NAMESPACES:
         state = seed(state, _namespace(name), manager="kube-apiserver")
     # There are no watches yet: history begins here.
-    return state.replace(newest=None, stretch=0, floor=state.resource_version)
+    return state.replace(newest=None, stretch=0, stretch_bytes=0, floor=state.resource_version)
 
 
 def seed_all(state: State, objects: Iterable[Mapping[str, Any]], *, manager: str) -> State:

@@ -27,6 +27,8 @@ from kontend.kube.meta.names import Key
 
 #: How many changes are kept for watches and for lists in the past: at least this many, at most twice as many.
 HISTORY: Final = 10_000
+#: How many bytes of replaced objects end a stretch of history before it has as many changes.
+HISTORY_BYTES: Final = 64 << 20
 
 #: The time at which a cluster starts unless told otherwise: 2026-01-01T00:00:00Z, in seconds since 1970.
 EPOCH: Final = 1_767_225_600
@@ -146,6 +148,7 @@ class State:
         "serial",
         "settings",
         "stretch",
+        "stretch_bytes",
     )
 
     def __init__(
@@ -161,6 +164,7 @@ class State:
         newest: Change | None = None,
         older: Change | None = None,
         stretch: int = 0,
+        stretch_bytes: int = 0,
         floor: int = 0,
     ) -> None:
         #: Objects by resource (``deployments.apps``), then by namespace and name.
@@ -181,6 +185,7 @@ class State:
         self.newest = newest
         self.older = older
         self.stretch = stretch
+        self.stretch_bytes = stretch_bytes
         #: Changes at or before this version are forgotten.
         self.floor = floor
 
@@ -268,15 +273,18 @@ class State:
         state.resource_version = resource_version = self.resource_version + 1
         state.serial = self.serial
         state.now = self.now
-        if self.stretch >= HISTORY:
+        replaced = 0 if old is None else len(old.body)
+        if self.stretch >= HISTORY or self.stretch_bytes >= HISTORY_BYTES:
             state.newest = Change(resource, key, old, new, resource_version, None)
             state.older = self.newest
             state.stretch = 1
+            state.stretch_bytes = replaced
             state.floor = _oldest(self.newest) - 1
         else:
             state.newest = Change(resource, key, old, new, resource_version, self.newest)
             state.older = self.older
             state.stretch = self.stretch + 1
+            state.stretch_bytes = self.stretch_bytes + replaced
             state.floor = self.floor
         return state
 

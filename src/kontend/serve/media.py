@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 
 from kontend.cluster.accept import parse_accept
+from kontend.serve.warning_headers import warning_headers
 
 #: Smaller answers are not worth compressing.
 GZIP_THRESHOLD: Final = 128 * 1024
@@ -103,7 +104,8 @@ def head(
         f"{_status_line(code)}Audit-Id: {audit_id}\r\nCache-Control: no-cache, private\r\n",
         f"Content-Type: {media_type}\r\nDate: {_date(int(time.time()))}\r\n",
     ]
-    lines.extend(f"Warning: 299 - {_quoted(text)}\r\n" for text in warnings if text.isprintable())
+    if warnings:
+        lines.extend(warning_headers(warnings))
     if media_type is TEXT_TYPE:
         lines.append("X-Content-Type-Options: nosniff\r\n")
     if not keep_alive:
@@ -111,10 +113,6 @@ def head(
     lines.append(extra)
     lines.append("Transfer-Encoding: chunked\r\n\r\n" if length is None else f"Content-Length: {length}\r\n\r\n")
     return "".join(lines).encode()
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 @lru_cache(maxsize=8)

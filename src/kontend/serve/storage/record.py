@@ -92,7 +92,7 @@ def rebuild(rows: Iterable[Row], counters: Counters) -> State:
     kinds: dict[str, Objects] = {}
     decoded: dict[bytes, ManagedFields] = {b"": ()}
     newest: Change | None = None
-    length = 0
+    length = replaced = 0
     for row in rows:
         if row.managed not in decoded:
             decoded[row.managed] = managed_fields.decode(orjson.loads(row.managed))
@@ -104,6 +104,7 @@ def rebuild(rows: Iterable[Row], counters: Counters) -> State:
         if row.resource_version > counters.floor:
             newest = Change(row.resource, key, old, new, row.resource_version, newest)
             length += 1
+            replaced += 0 if old is None else len(old.body)
     state = State(
         kinds=HashTrieMap(kinds),
         registry=Registry(),
@@ -114,6 +115,7 @@ def rebuild(rows: Iterable[Row], counters: Counters) -> State:
         now=counters.now,
         newest=newest,
         stretch=length,
+        stretch_bytes=replaced,
         floor=counters.floor,
     )
     return state.replace(registry=registry_of(state))
