@@ -296,7 +296,7 @@ def _op_test(document: _Document, step: Operation) -> None:
     else:
         same = _equal_as_written(actual, step.spelled)
     if not same:
-        raise _DoesNotApply(f"found {go_json(found)}")
+        raise _DoesNotApply(f"found {go_json(actual)}")
 
 
 def _equal(one: Any, other: Any) -> bool:
