@@ -153,6 +153,20 @@ def test_the_error_of_a_reconcile_comes_first_and_has_a_note() -> None:
     assert line_of(Breaks) in outcome.error.__notes__[0]
 
 
+class UsesCoroutine(Forgetful):
+    async def forget(self, obj: dict[str, Any], api: Api) -> None:
+        fresh: Any = api.live.get(self.kind, obj["metadata"]["name"])  # the line
+        assert fresh["metadata"]
+
+
+def test_an_error_that_comes_from_the_coroutine_has_a_note_too() -> None:
+    outcome = InProcessManager(cluster(), [UsesCoroutine()]).step()
+    assert outcome is not None
+    assert isinstance(outcome.error, TypeError)
+    assert len(outcome.error.__notes__) == 1
+    assert line_of(UsesCoroutine) in outcome.error.__notes__[0]
+
+
 class Gathers(Controller):
     """Awaits its coroutines later than it creates them."""
 

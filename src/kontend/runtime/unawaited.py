@@ -9,8 +9,10 @@ with the ``Api``, would miss the user's own coroutines (``self.scale_up(api)``) 
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -35,6 +37,20 @@ def collect_unawaited() -> Iterator[list[str]]:
     finally:
         with suppress(ValueError):  # a coroutine that is closed by the garbage collector ends in another context
             _reports.reset(token)
+
+
+def close_pending(error: BaseException) -> list[str]:
+    """Close the coroutines in the variables of a traceback that were never started, and return a message for each.
+
+    An error often comes from such a coroutine: ``child = api.create(child)`` and then ``child["metadata"]``.
+    """
+    messages: dict[str, None] = {}
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        for value in frame.f_locals.values():
+            if inspect.iscoroutine(value) and inspect.getcoroutinestate(value) == inspect.CORO_CREATED:
+                messages[_message(value)] = None
+                value.close()  # reported now, so that Python need not warn about it later
+    return list(messages)
 
 
 def _install() -> None:

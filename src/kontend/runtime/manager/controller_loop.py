@@ -17,7 +17,7 @@ from kontend.runtime.manager.queue import Clock, Queue
 from kontend.runtime.predicates import Event
 from kontend.runtime.telemetry.logs import LOGGER, fields
 from kontend.runtime.telemetry.metrics import Metrics
-from kontend.runtime.unawaited import collect_unawaited
+from kontend.runtime.unawaited import close_pending, collect_unawaited
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Loop:
             try:
                 result = await self.controller.reconcile(request, self.api)
             except Exception as error:
-                for message in unawaited:
+                for message in [*unawaited, *close_pending(error)]:
                     error.add_note(message)
                 raise
         name = f"{type(self.controller).__name__}.reconcile"
