@@ -7,7 +7,7 @@ from kontend.cluster.hooks import (
     Denied as Denied,
     Review as Review,
 )
-from kontend.cluster.seed import UnknownKind as UnknownKind
+from kontend.cluster.startup.seed import UnknownKind as UnknownKind
 from kontend.cluster.state import State as State
 from kontend.cluster.users import User as User
 from kontend.kube.errors import (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.seed import UnknownKind
+from kontend.cluster.startup.seed import UnknownKind
 from kontend.kube.errors import ApiError, Conflict, Gone, InternalError, NotFound, ServiceUnavailable
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.call import Call

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.seed import UnknownKind
+from kontend.cluster.startup.seed import UnknownKind
 from kontend.runtime.client.api import Api
 from kontend.runtime.controller import BadController, Controller, Request, Result
 from kontend.runtime.manager.leases import LeaderElection

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from kontend import Cluster
 from kontend.cluster.handle import handle
 from kontend.cluster.request import ApiRequest
-from kontend.cluster.response import ApiResponse
+from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.encoding.decode import decode
 from kontend.kube.errors import ApiError, BadRequest
 from kontend.kube.kinds import resources, schema_of, type_schema

@@ -24,8 +24,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from kontend.cluster.seed import empty_state
 from kontend.cluster.settings import Settings
+from kontend.cluster.startup.seed import empty_state
 from kontend.cluster.state import State
 from kontend.serve import manifests
 from kontend.serve.identity import BadToken, Tokens
@@ -329,7 +329,7 @@ def _configure(server: Server, options: argparse.Namespace, tokens: Tokens, url:
 
 def _bootstrap(server: Server, address: str, client_ca: str) -> None:
     """Add what a new cluster has, when the port is known and before the first request is read."""
-    from kontend.cluster.bootstrap import bootstrap
+    from kontend.cluster.startup.bootstrap import bootstrap
 
     reachable = {"address": address} if _is_address(address) and not _is_loopback(address) else {}
     cluster = server.cluster

@@ -17,13 +17,13 @@ from kontend.cluster.handle import handle
 from kontend.cluster.hooks import Hook, Hooks
 from kontend.cluster.request import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, ApiRequest
 from kontend.cluster.resources import Resource
-from kontend.cluster.response import ApiResponse
-from kontend.cluster.seed import empty_state, resource_of, seed_all
+from kontend.cluster.startup.seed import empty_state, resource_of, seed_all
 from kontend.cluster.state import State
 from kontend.cluster.storage import read_back
 from kontend.cluster.times import rfc3339
 from kontend.cluster.users import ADMIN
 from kontend.cluster.verbs.watch import Event
+from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import BadRequest, from_status, not_found
 from kontend.kube.json_types import Object
@@ -81,7 +81,7 @@ class Cluster:
         self.state = empty_state() if state is None else state
         self.state = seed_all(self.state, [*_all("crds", crds), *_all("objects", objects)], manager=self.manager)
         if bootstrap:
-            from kontend.cluster.bootstrap import bootstrap as bootstrapped  # few want it
+            from kontend.cluster.startup.bootstrap import bootstrap as bootstrapped  # few want it
 
             self.state = bootstrapped(self.state)
         if rbac:

@@ -10,15 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kontend.cluster import definitions, discovery, present
 from kontend.cluster.access import rbac
 from kontend.cluster.access.reviews import answer, is_review
 from kontend.cluster.access.tokens import request_token
-from kontend.cluster.decoding import check_size, decode_object, parse_body
 from kontend.cluster.effects import MOST_ROUNDS, RESERVED, Answers, Progress, Suspended, Suspension
 from kontend.cluster.options import delete_options, list_options, write_options
+from kontend.cluster.registration import definitions
 from kontend.cluster.request import APPLY_PATCH, ApiRequest, PageNotFound, Target, route
-from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import State
 from kontend.cluster.subresources.pods import CONNECTIONS, bind_named_pod, bind_pod, evict_pod, no_kubelet
 from kontend.cluster.subresources.scale import get_scale, patch_scale, update_scale
@@ -28,6 +26,9 @@ from kontend.cluster.verbs.patch import check_patch_type, patch
 from kontend.cluster.verbs.read import get, list_objects
 from kontend.cluster.verbs.update import update
 from kontend.cluster.verbs.watch import watch
+from kontend.cluster.wire import discovery, present
+from kontend.cluster.wire.decoding import check_size, decode_object, parse_body
+from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.encoding.json_text import MalformedJSON, MalformedYAML
 from kontend.kube.errors import ApiError, BadRequest, timeout
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.seed import UnknownKind, empty_state, resource_of, seed, seed_order
+from kontend.cluster.startup.seed import UnknownKind, empty_state, resource_of, seed, seed_order
 from kontend.explore.place import Place, defined_at
 from kontend.explore.scenario import (
     BUILT_IN,

@@ -13,8 +13,8 @@ import orjson
 import xxhash
 
 from kontend.cluster.resources import Resource
-from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import Change, State
+from kontend.cluster.wire.response import ApiResponse
 from kontend.explore.behaviour import unbind, version_token
 from kontend.explore.world import Flight, Met
 from kontend.kube.meta.names import Key

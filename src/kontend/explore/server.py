@@ -16,7 +16,7 @@ from kontend.cluster.cluster import Cluster
 from kontend.cluster.handle import handle
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.resources import Registry, Resource
-from kontend.cluster.seed import resource_of
+from kontend.cluster.startup.seed import resource_of
 from kontend.explore.behaviour import Behaviour, bind
 from kontend.explore.reply import Reply, reply_of
 from kontend.explore.scenario import Action

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.seed import UnknownKind
+from kontend.cluster.startup.seed import UnknownKind
 from kontend.explore.place import defined_at
 from kontend.explore.preflight import check_written
 from kontend.explore.scenario import BadScenario, Bounds, Scenario, patch

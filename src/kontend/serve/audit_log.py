@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kontend.cluster.request import ApiRequest
-from kontend.cluster.response import ApiResponse
+from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.encoding.json_text import MalformedJSON, parse_json
 from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
 from kontend.serve.exchange import Exchange

@@ -20,9 +20,9 @@ from typing import Any
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.effects import Waiting
 from kontend.cluster.request import ApiRequest
-from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import State
 from kontend.cluster.users import ADMIN
+from kontend.cluster.wire.response import ApiResponse
 from kontend.serve.identity import Tokens
 from kontend.serve.kubeconfig import kubeconfig, write_private
 from kontend.serve.server import Server

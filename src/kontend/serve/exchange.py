@@ -10,8 +10,8 @@ from typing import Any, Final
 from urllib.parse import unquote, unquote_plus
 
 from kontend.cluster.request import BODY_LIMIT, JSON, ApiRequest
-from kontend.cluster.response import ApiResponse
 from kontend.cluster.users import User
+from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import BadRequest
 from kontend.serve.connection import Connection
 from kontend.serve.identity import NOBODY, ClientInfo

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kontend.cluster.seed import resource_of, seed
+from kontend.cluster.startup.seed import resource_of, seed
 from kontend.cluster.state import State
 from kontend.kube.encoding.json_text import MalformedJSON, parse_json
 from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.cluster.accept import parse_accept
+from kontend.cluster.wire.accept import parse_accept
 from kontend.serve.warning_headers import warning_headers
 
 #: Smaller answers are not worth compressing.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kontend.cluster.request import ApiRequest
-from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import State
+from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.meta.names import api_version
 from kontend.serve.media import Document
 

@@ -20,9 +20,9 @@ from kontend.cluster.cluster import Cluster
 from kontend.cluster.effects import Progress, Suspension, Waiting
 from kontend.cluster.handle import handle, handle_lazily
 from kontend.cluster.request import ApiRequest, PageNotFound, not_allowed, route
-from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import State
 from kontend.cluster.users import ADMIN
+from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import ApiError, Forbidden, NotAcceptable, internal_error
 from kontend.kube.golang.strconv import whole_number
 from kontend.serve import pages

@@ -16,11 +16,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from kontend.cluster.present import Stream
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.resources import Registry, Resource
-from kontend.cluster.response import ApiResponse
 from kontend.cluster.state import Change, State
+from kontend.cluster.wire.present import Stream
+from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.golang.strconv import whole_number
 from kontend.serve.exchange import Exchange
 from kontend.serve.media import JSON_TYPE, LAST_CHUNK, chunk, encode

@@ -18,7 +18,7 @@ from typing import Final
 
 from rpds import HashTrieMap
 
-from kontend.cluster.seed import empty_state, seed
+from kontend.cluster.startup.seed import empty_state, seed
 from kontend.cluster.state import State
 
 FIRST_VERSION: Final = 7_000_000_000

@@ -16,7 +16,7 @@ from kontend.cluster.cluster import Cluster
 from kontend.cluster.handle import handle
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.resources import Resource
-from kontend.cluster.seed import resource_of, seed, seed_order
+from kontend.cluster.startup.seed import resource_of, seed, seed_order
 from kontend.cluster.state import Change, State
 from kontend.cluster.storage import read_back
 from kontend.explore import Scenario

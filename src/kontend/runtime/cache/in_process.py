@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.present import Stream
 from kontend.cluster.request import ApiRequest
-from kontend.cluster.seed import resource_of
+from kontend.cluster.startup.seed import resource_of
+from kontend.cluster.wire.present import Stream
 from kontend.kube.meta.names import parse_kind
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.call import Call, path_of

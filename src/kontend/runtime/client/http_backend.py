@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from kontend.cluster.seed import UnknownKind
+from kontend.cluster.startup.seed import UnknownKind
 from kontend.kube.errors import ApiError, InternalError, NotFound, ServiceUnavailable, Timeout, from_status
 from kontend.kube.json_types import Object
 from kontend.kube.meta.names import parse_kind

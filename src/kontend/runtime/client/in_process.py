@@ -10,9 +10,9 @@ from typing import Any
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.effects import Waiting
 from kontend.cluster.request import ApiRequest
-from kontend.cluster.response import ApiResponse
-from kontend.cluster.seed import resource_of
+from kontend.cluster.startup.seed import resource_of
 from kontend.cluster.state import State
+from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import BadRequest, from_status
 from kontend.kube.json_types import Object
 from kontend.kube.meta.names import parse_kind

@@ -18,9 +18,9 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
-from kontend.cluster.accept import parse_accept
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.resources import Registry, Resource
+from kontend.cluster.wire.accept import parse_accept
 from kontend.kube import kinds
 from kontend.kube.json_types import Json
 from kontend.kube.meta.names import api_version

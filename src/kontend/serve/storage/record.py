@@ -15,8 +15,8 @@ from typing import NamedTuple
 import orjson
 from rpds import HashTrieMap
 
-from kontend.cluster.definitions import registry_of
 from kontend.cluster.hooks import Hooks
+from kontend.cluster.registration.definitions import registry_of
 from kontend.cluster.resources import Registry
 from kontend.cluster.settings import Settings
 from kontend.cluster.state import Change, Objects, State, Version

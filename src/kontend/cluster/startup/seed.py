@@ -12,17 +12,17 @@ from typing import Any, Final
 
 from rpds import HashTrieMap
 
-from kontend.cluster.decoding import decode_object
-from kontend.cluster.definitions import follow
 from kontend.cluster.hooks import Hooks
 from kontend.cluster.options import WriteOptions
 from kontend.cluster.ownership import owners_after_update
+from kontend.cluster.registration.definitions import follow
 from kontend.cluster.request import ApiRequest, Target
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.settings import Settings
 from kontend.cluster.state import EPOCH, State
 from kontend.cluster.storage import encoded
 from kontend.cluster.verbs.create import create
+from kontend.cluster.wire.decoding import decode_object
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import BadRequest, NotFound
 from kontend.kube.meta.names import GroupVersionKind, Key, kind_of

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.cluster.api_services import api_service, follow_definitions
 from kontend.cluster.handle import handle
+from kontend.cluster.registration.api_services import api_service, follow_definitions
 from kontend.cluster.request import APPLY_PATCH, JSON, ApiRequest
-from kontend.cluster.seed import resource_of, seed
+from kontend.cluster.startup.seed import resource_of, seed
 from kontend.cluster.state import State
 from kontend.cluster.times import rfc3339
 from kontend.kube.builtin.pod_admission import SYSTEM_CLASSES

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from definitions import definition
-from kontend.cluster.bootstrap import bootstrap
 from kontend.cluster.cluster import Cluster
+from kontend.cluster.startup.bootstrap import bootstrap
 
 ROLES = "ClusterRole.rbac.authorization.k8s.io/v1"
 SERVICES = "APIService.apiregistration.k8s.io/v1"

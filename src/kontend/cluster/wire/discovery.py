@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kontend.cluster.accept import parse_accept
 from kontend.cluster.request import ApiRequest, not_allowed
 from kontend.cluster.resources import Registry, Resource
-from kontend.cluster.response import ApiResponse
+from kontend.cluster.wire.accept import parse_accept
+from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import NotFound
 from kontend.kube.golang.strconv import whole_number
 from kontend.kube.meta.names import api_version

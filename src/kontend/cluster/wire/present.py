@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from kontend.cluster.accept import parse_accept
 from kontend.cluster.request import Target
 from kontend.cluster.state import State
 from kontend.cluster.times import rfc3339
 from kontend.cluster.verbs.watch import Event, Watch
+from kontend.cluster.wire.accept import parse_accept
 from kontend.kube.errors import ApiError, NotAcceptable
 from kontend.kube.printing import tables
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kontend.cluster.api_services import follow_definitions
 from kontend.cluster.options import DeleteOptions, WriteOptions
 from kontend.cluster.ownership import owners_after_update
+from kontend.cluster.registration.api_services import follow_definitions
 from kontend.cluster.request import Target
 from kontend.cluster.resources import Registry, Resource, custom_resources
 from kontend.cluster.state import Change, State

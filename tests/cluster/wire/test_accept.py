@@ -2,7 +2,7 @@
 
 import pytest
 
-from kontend.cluster.accept import parse_accept
+from kontend.cluster.wire.accept import parse_accept
 
 
 @pytest.mark.parametrize(

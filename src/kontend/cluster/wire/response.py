@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kontend.cluster.effects import Suspension
-from kontend.cluster.present import Stream
+from kontend.cluster.wire.present import Stream
 from kontend.kube.errors import ApiError
 
 
