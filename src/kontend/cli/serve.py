@@ -24,6 +24,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from kontend.cluster.admission.plugins import SERVICE_ACCOUNT
 from kontend.cluster.settings import Settings
 from kontend.cluster.startup.seed import empty_state
 from kontend.cluster.state import State
@@ -89,6 +90,14 @@ def _parser() -> argparse.ArgumentParser:
         "--controllers",
         action="store_true",
         help="run what kube-controller-manager runs: Deployments, Jobs, owners ...",
+    )
+    add(
+        "--disable-admission-plugins",
+        action="append",
+        default=[],
+        choices=[SERVICE_ACCOUNT],
+        metavar="NAME",
+        help="with --controllers: ServiceAccount leaves pods without an account and its token",
     )
     add("--pods", action="store_true", help="schedule pods and let them run; declares a node if there is none")
     add(
@@ -322,7 +331,14 @@ def _client_ca(options: argparse.Namespace) -> str:
 def _configure(server: Server, options: argparse.Namespace, tokens: Tokens, url: str) -> None:
     """Tell the API server what the command line says."""
     signer = signing_key(Path(options.data, "tls") if options.data else None)
-    settings = Settings(rbac=options.rbac, signer=signer, tokens=tokens.users, url=url)
+    plugins = {SERVICE_ACCOUNT} if options.controllers else set()
+    settings = Settings(
+        rbac=options.rbac,
+        signer=signer,
+        tokens=tokens.users,
+        url=url,
+        plugins=frozenset(plugins - set(options.disable_admission_plugins)),
+    )
     cluster = server.cluster
     cluster.state = cluster.state.replace(settings=settings)
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kontend.controllers import controllers, pod_controllers
 from kontend.controllers.access.cluster_roles import ClusterRoleAggregation
+from kontend.controllers.access.quotas import Quotas
 from kontend.controllers.access.service_accounts import RootCertificates, ServiceAccounts
 from kontend.controllers.nodes.node_fit import NODES
 from kontend.controllers.process import ControllerProcess
@@ -74,7 +75,7 @@ class Inside:
         if self._process is None or cluster.state.resource_version < self._seen:
             every: list[Any] = [ClusterRoleAggregation(), *(pod_controllers() if self._pods else ())]
             if self._built_in:
-                every += [*controllers(), ServiceAccounts()]
+                every += [*controllers(), ServiceAccounts(), Quotas()]
                 every += [RootCertificates(self._authority)] if self._authority else []
             self._process = ControllerProcess(cluster, every)
             self._process.when_resumed = self._wake

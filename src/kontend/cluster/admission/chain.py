@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.cluster.admission import webhooks
+from kontend.cluster.admission import plugins, policies, webhooks
 from kontend.cluster.admission.operation import Operation, options_of
 from kontend.cluster.admission.webhooks import Reinvocation
 from kontend.cluster.hooks import Denied, Hook, Review
@@ -56,10 +56,13 @@ def validate(
     managed: ManagedFields = (),
 ) -> None:
     """Lets everything that may refuse the object see it as it will be stored."""
+    if obj is not None:
+        plugins.validate(state, target, obj, creating=old is None)
     if state.hooks.validating:
         _call(state.hooks.validating, target, obj, old, changing=False)
     if target.answers is not None and _is_configured(state, _VALIDATING):
         operation = _operation(state, target, obj, old, managed)
+        policies.validate(operation)
         webhooks.validate(operation)
 
 
@@ -67,6 +70,7 @@ def _plugins(state: State, target: Target, obj: dict[str, Any] | None, old: dict
     """The built-in plugins that change objects of some kinds."""
     if obj is None or target.subresource:
         return
+    plugins.mutate(state, target, obj, creating=old is None)
     if old is None:
         target.resource.strategy.admit_create(obj, _stored(state))
     else:
@@ -74,7 +78,7 @@ def _plugins(state: State, target: Target, obj: dict[str, Any] | None, old: dict
 
 
 _MUTATING: Final = (webhooks.MUTATING,)
-_VALIDATING: Final = (webhooks.VALIDATING,)
+_VALIDATING: Final = (webhooks.VALIDATING, policies.BINDINGS)
 
 
 def _is_configured(state: State, resources: tuple[str, ...]) -> bool:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kontend.cluster.access.attributes import Attributes
+from kontend.cluster.access.rbac import authorize
 from kontend.cluster.admission.operation import Operation
 from kontend.cluster.resources import Resource
+from kontend.cluster.users import service_account_of, service_account_user
+from kontend.kube.cel.library.authorizer import Authorizer
 
 NAMES: Final = ("object", "oldObject", "request", "namespaceObject", "authorizer")
 
@@ -46,8 +50,31 @@ def values(operation: Operation, resource: Resource, objects: tuple[Any, Any] | 
         "oldObject": old,
         "request": admission_request(operation, resource),
         "namespaceObject": operation.namespace_object,
-        "authorizer": operation,
+        "authorizer": _authorizer(operation, resource),
     }
+
+
+def _authorizer(operation: Operation, resource: Resource) -> Authorizer:
+    target = operation.target
+
+    def decide(fields: Mapping[str, str]) -> tuple[bool, str]:
+        user = target.user
+        account = service_account_of(fields.get("user", ""))
+        if account is not None:
+            user = service_account_user(*account)
+        names = ("verb", "group", "version", "resource", "subresource", "namespace", "name", "path")
+        decision = authorize(operation.state, Attributes(user, **{name: fields.get(name, "") for name in names}))
+        return decision.allowed, decision.reason
+
+    request = {
+        "group": resource.group,
+        "version": resource.version,
+        "resource": resource.plural,
+        "subresource": target.subresource,
+        "namespace": target.namespace,
+        "name": operation.object_name,
+    }
+    return Authorizer(decide, request)
 
 
 def _kind(resource: Resource, subresource: str) -> dict[str, str]:

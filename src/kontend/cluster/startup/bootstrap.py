@@ -20,7 +20,7 @@ from kontend.cluster.request import APPLY_PATCH, JSON, ApiRequest
 from kontend.cluster.startup.seed import resource_of, seed
 from kontend.cluster.state import State
 from kontend.cluster.times import rfc3339
-from kontend.kube.builtin.pod_admission import SYSTEM_CLASSES
+from kontend.kube.builtin.admission.pods import SYSTEM_CLASSES
 from kontend.kube.builtin.service_allocation import API_SERVER_IP, CLUSTER_IPS
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.json_types import Object

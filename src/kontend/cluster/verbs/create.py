@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kontend.cluster.access import escalation
 from kontend.cluster.admission import chain as admission
+from kontend.cluster.admission import quota
 from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import Target
 from kontend.cluster.state import State, Version
@@ -62,6 +63,7 @@ def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFi
     _prepare_and_validate(target, obj)
     shown = obj if resource.conversion is None else served(resource, dict(obj))
     admission.validate(state, target, shown, None, managed)
+    state = quota.charge(state, target, shown, None)
     # A create refuses a version; an update or apply that turned into one does not look.
     if metadata.get("resourceVersion") and target.verb == "create":
         raise ApiError("resourceVersion should not be set on objects to be created", code=500)

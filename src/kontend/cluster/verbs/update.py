@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from kontend.cluster.access import escalation
 from kontend.cluster.admission import chain as admission
+from kontend.cluster.admission import quota
 from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import Target
 from kontend.cluster.state import State, Version
@@ -96,6 +97,7 @@ def update_object(
         obj = resource.to_hub(obj)
         _prepare_and_validate(target, obj, old.versioned(), rfc3339(state.now))
         admission.validate(state, target, served(resource, dict(obj)), live, managed)
+    state = quota.charge(state, target, obj, live)
     if _finalized(target, obj, live):
         answer = served(resource, with_managed_fields(obj, managed))
         answer["metadata"]["resourceVersion"] = str(old.resource_version)

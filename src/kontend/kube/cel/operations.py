@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kontend.kube.cel.issues import ProgramError
-from kontend.kube.cel.library import conversions, kubernetes  # noqa: F401  (they register functions)
+from kontend.kube.cel.library import authorizer, conversions, kubernetes  # noqa: F401  (they register functions)
 from kontend.kube.cel.library.collections import ZEROS, sum_from
 from kontend.kube.cel.library.functions import FUNCTIONS, checked, index
 from kontend.kube.cel.library.text import compiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from kontend.kube.builtin.pod_admission import NOT_READY
+from kontend.kube.builtin.admission.pods import NOT_READY
 from kontend.kube.builtin.validation import node
 from kontend.kube.field_errors import FieldError
 from kontend.kube.json_types import Json

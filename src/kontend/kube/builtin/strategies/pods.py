@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from kontend.kube.builtin.pod_admission import add_default_tolerations, set_priority
+from kontend.kube.builtin.admission.pods import add_default_tolerations, set_priority, set_runtime_class
 from kontend.kube.builtin.pod_conversion import convert_pod_metadata, convert_pod_spec
 from kontend.kube.builtin.qos import quality_of_service
 from kontend.kube.builtin.validation.pods import pod_update
@@ -82,6 +82,7 @@ class Pods(WithOwnFieldLabels):
         """Gives the pod a priority and the tolerations of unready nodes."""
         set_priority(obj, list_objects)
         add_default_tolerations(obj["spec"])
+        set_runtime_class(obj, list_objects)
 
     def admit_update(self, new: Json, old: Mapping[str, Any]) -> None:
         """Keeps the priority when the writer left it out."""

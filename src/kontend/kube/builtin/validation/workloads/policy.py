@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from kontend.kube.builtin.admission.pods import SYSTEM_CLASSES
 from kontend.kube.builtin.internal_form import shown_as
-from kontend.kube.builtin.pod_admission import SYSTEM_CLASSES
 from kontend.kube.builtin.validation.checks import (
     at_most_all,
     immutable,

@@ -1,4 +1,4 @@
-"""The pod part of the admission plugins that are always on: priorities and tolerations."""
+"""Admission plugins of pods that are always on: priorities, tolerations and runtime classes."""
 
 from __future__ import annotations
 
@@ -75,3 +75,35 @@ def set_priority(pod: Json, list_objects: ListObjects) -> None:
 
 def _forbidden(pod: Json, why: str) -> Exception:
     return forbidden("", "pods", (pod.get("metadata") or {}).get("name", ""), why)
+
+
+def set_runtime_class(pod: Json, list_objects: ListObjects) -> None:
+    """Gives the pod the overhead and the scheduling of its runtime class."""
+    spec = pod["spec"]
+    name = spec.get("runtimeClassName")
+    overhead = spec.get("overhead")
+    if not name:
+        if overhead:
+            raise _forbidden(pod, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+        return
+    classes = {each["metadata"]["name"]: each for each in list_objects("node.k8s.io", "RuntimeClass")}
+    chosen = classes.get(name)
+    if chosen is None:
+        raise _forbidden(pod, f'pod rejected: RuntimeClass "{name}" not found')
+    fixed = (chosen.get("overhead") or {}).get("podFixed")
+    if fixed:
+        if overhead and overhead != fixed:
+            raise _forbidden(pod, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+        spec["overhead"] = dict(fixed)
+    elif overhead:
+        raise _forbidden(pod, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+    scheduling = chosen.get("scheduling") or {}
+    selector = dict(spec.get("nodeSelector") or {})
+    for key, value in (scheduling.get("nodeSelector") or {}).items():
+        if selector.setdefault(key, value) != value:
+            where = f"runtimeClass.scheduling.nodeSelector[{key}] = {value}"
+            raise _forbidden(pod, f"conflict: {where}; pod.spec.nodeSelector[{key}] = {selector[key]}")
+    if selector:
+        spec["nodeSelector"] = selector
+    tolerations = spec.get("tolerations") or []
+    spec["tolerations"] = [*tolerations, *(t for t in scheduling.get("tolerations") or () if t not in tolerations)]

@@ -1,0 +1,49 @@
+"""Parameters of admission policies: the objects that a binding names or selects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kontend.cluster.admission.operation import Operation
+from kontend.cluster.storage import read_back
+from kontend.kube.meta.names import GroupVersionKind, Key, split_api_version
+from kontend.kube.meta.selectors import selector_from_json
+
+
+class MissingParams(Exception):
+    """There are no parameters where there must be some."""
+
+
+def params_of(operation: Operation, kind: Mapping[str, Any] | None, reference: Mapping[str, Any] | None) -> list[Any]:
+    """The parameters to evaluate a policy with, one after the other; ``[None]`` where it takes none."""
+    if not kind or not reference:
+        return [None]
+    group, version = split_api_version(str(kind.get("apiVersion") or ""))
+    name = GroupVersionKind(group, version, str(kind.get("kind") or ""))
+    resource = operation.state.registry.of_kind(name)
+    if resource is None:
+        raise MissingParams(f"failed to find resource referenced by paramKind: '{name.api_version}, Kind={name.kind}'")
+    namespace = ""
+    if resource.namespaced:
+        namespace = str(reference.get("namespace") or operation.target.namespace)
+        if not namespace:
+            raise MissingParams(
+                "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+            )
+    elif reference.get("namespace"):
+        raise MissingParams("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+    objects = operation.state.objects(resource.key)
+    if reference.get("name"):
+        found = objects.get(Key(namespace, str(reference["name"])))
+        params = [] if found is None else [read_back(resource, found)]
+    else:
+        selector = selector_from_json(reference.get("selector") or {})
+        versions = [each for key, each in sorted(objects.items()) if key.namespace == namespace]
+        listed = [read_back(resource, each) for each in versions]
+        params = [each for each in listed if selector.matches(each["metadata"].get("labels") or {})]
+    if params:
+        return params
+    if reference.get("parameterNotFoundAction") == "Deny":
+        raise MissingParams("no params found for policy binding with `Deny` parameterNotFoundAction")
+    return []

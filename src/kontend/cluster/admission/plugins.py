@@ -1,0 +1,58 @@
+"""Built-in admission plugins that look at other objects of the namespace: LimitRanger and ServiceAccount."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kontend.cluster.request import Target
+from kontend.cluster.state import State
+from kontend.kube.builtin.admission import limit_ranges
+from kontend.kube.builtin.admission.service_accounts import attach_account
+from kontend.kube.errors import forbidden
+from kontend.kube.meta.names import Key
+
+#: The plugin that gives pods their service account; off unless something makes the accounts.
+SERVICE_ACCOUNT: Final = "ServiceAccount"
+_LIMITED: Final = {"pods": "Pod", "persistentvolumeclaims": "PersistentVolumeClaim"}
+_RANGES: Final = "limitranges"
+
+
+def mutate(state: State, target: Target, obj: dict[str, Any], *, creating: bool) -> None:
+    """Changes a new pod, in place."""
+    if target.resource.key != "pods" or target.subresource or not creating:
+        return
+    ranges = _ranges(state, target)
+    if ranges:
+        limit_ranges.set_defaults(obj, ranges)
+    if SERVICE_ACCOUNT in state.settings.plugins:
+        _set_account(state, target, obj)
+
+
+def validate(state: State, target: Target, obj: dict[str, Any], *, creating: bool) -> None:
+    """Refuses pods and claims beyond the bounds of their namespace."""
+    kind = _LIMITED.get(target.resource.key)
+    if kind is None or target.subresource or (kind == "Pod" and not creating):
+        return
+    ranges = _ranges(state, target)
+    if ranges:
+        found = limit_ranges.violations(kind, obj, ranges)
+        if found:
+            why = found[0] if len(found) == 1 else f"[{', '.join(found)}]"
+            raise forbidden("", target.resource.plural, obj["metadata"].get("name") or "", why)
+
+
+def _ranges(state: State, target: Target) -> list[Mapping[str, Any]]:
+    objects = state.kinds.get(_RANGES)
+    if objects is None or not len(objects):
+        return []
+    return [version.content() for key, version in sorted(objects.items()) if key.namespace == target.namespace]
+
+
+def _set_account(state: State, target: Target, pod: dict[str, Any]) -> None:
+    name = pod["spec"].get("serviceAccountName") or "default"
+    version = state.find("serviceaccounts", Key(target.namespace, name))
+    if version is None:
+        why = f'error looking up service account {target.namespace}/{name}: serviceaccount "{name}" not found'
+        raise forbidden("", "pods", pod["metadata"].get("name") or "", why)
+    attach_account(pod, version.content(), suffix=state.next_suffix()[1])
