@@ -16,7 +16,9 @@ from kontend.kube.field_errors import FieldError, go_quote, not_supported, requi
 from kontend.kube.field_errors import forbidden as forbidden_field
 from kontend.kube.field_errors import invalid as invalid_field
 from kontend.kube.golang.strconv import whole_number
+from kontend.kube.meta.field_selectors import parse_field_selector
 from kontend.kube.meta.object_meta import validate_field_manager
+from kontend.kube.meta.selectors import parse_selector
 
 Query = Mapping[str, tuple[str, ...]]
 
@@ -182,6 +184,9 @@ def list_options(query: Query, *, watching: bool) -> ListOptions:
         allow_bookmarks=bool(_bool(query, "allowWatchBookmarks")),
         send_initial_events=_bool(query, "sendInitialEvents"),
     )
+    # Selectors are parsed with the rest of the query, before anything is validated.
+    parse_selector(options.label_selector)
+    parse_field_selector(options.field_selector)
     errors = _watch_errors(options) if watching else _list_errors(options)
     if errors:
         raise invalid(_META, "ListOptions", "", errors)

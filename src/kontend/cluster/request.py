@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from kontend.cluster.effects import Answers
 from kontend.cluster.options import WriteOptions
+from kontend.cluster.request_text import PLAIN, RequestText
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.users import ADMIN, User
 from kontend.kube.errors import BadRequest, MethodNotAllowed, NotFound, method_not_allowed, not_found
@@ -68,6 +69,8 @@ class Target:
     answers: Answers | None = None
     warnings: list[str] = field(default_factory=list)
     _warned: set[str] = field(default_factory=set)
+    #: Traits of the body that the decoded object has lost.
+    text: RequestText = PLAIN
 
     @property
     def key(self) -> Key:

@@ -107,10 +107,10 @@ class Resource:
         decoder or, ``from_maps``, of the converter that follows a strategic merge patch.
         """
         if self.custom is None:
-            empty = [name for name in self.null_lists if obj.get(name) == []]
+            empty = [path for path in self.null_lists if _at(obj, path) == []]
             obj, unknown = (from_unstructured if from_maps else decode)(obj, self.schema)
-            for name in empty:
-                obj[name] = []
+            for *parents, name in empty:
+                _at(obj, parents)[name] = []
             builtin_defaults.apply_defaults(obj, self.group, self.version, self.kind)
             self.strategy.convert(obj)
             return obj, unknown
@@ -127,12 +127,11 @@ class Resource:
         return has_embedded(self.schema)
 
     @cached_property
-    def null_lists(self) -> tuple[str, ...]:
+    def null_lists(self) -> tuple[tuple[str, ...], ...]:
         """Lists that are written even when they have no items; once stored, an empty one is null."""
         if self.custom is not None or self.group in ("apiextensions.k8s.io", "apiregistration.k8s.io"):
             return ()
-        fields = self.schema.properties.items()
-        return tuple(name for name, each in fields if each.type == "array" and not each.omit_empty)
+        return tuple(_null_lists(self.schema, ()))
 
     def fill_in(self, obj: dict[str, Any]) -> None:
         """The defaults that a built-in kind gets when it is read back from storage, in place."""
@@ -146,13 +145,8 @@ class Resource:
             try:
                 return self.normalized(obj, from_maps=True)[0]
             except BadRequest as error:
-                kind = (
-                    f"{self.group}/{self.version}, Kind={self.kind}"
-                    if self.group
-                    else f"{self.version}, Kind={self.kind}"
-                )
-                metadata = obj.get("metadata") or {}
-                where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {kind}"
+                kind = f"{self.group}/{self.version}, Kind={self.kind}"
+                where = f"/{(obj.get('metadata') or {}).get('name', '')}; {kind}"
                 why = f"unable to convert unstructured object to {kind}: {error.message}"
                 raise ApiError(f"failed to convert new object ({where}) to proper version: {why}", code=500) from None
         obj["metadata"] = coerce_object_meta(obj.get("metadata"))[0]
@@ -162,6 +156,21 @@ class Resource:
     def convert(self, obj: dict[str, Any]) -> None:
         """Makes an object that was stored at another version one of this version: fields it lacks are dropped."""
         prune(obj, self.schema)
+
+
+def _at(obj: Any, path: Iterable[str]) -> Any:
+    for name in path:
+        obj = obj.get(name) if isinstance(obj, dict) else None
+    return obj
+
+
+def _null_lists(schema: Schema, path: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
+    """Yields the paths of required lists in an object and in its spec."""
+    for name, child in schema.properties.items():
+        if child.type == "array" and not child.omit_empty:
+            yield (*path, name)
+        elif name == "spec" and not path:
+            yield from _null_lists(child, (name,))
 
 
 class Registry:

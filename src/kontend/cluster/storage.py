@@ -11,6 +11,7 @@ from kontend.cluster.resources import Resource
 from kontend.cluster.state import State, Version
 from kontend.kube.apply.managed_fields import ManagedFields, encode_json, keep_times
 from kontend.kube.encoding.json_text import canonical
+from kontend.kube.encoding.raw_json import spliced
 from kontend.kube.errors import ApiError, BadRequest
 from kontend.kube.meta.names import Key
 
@@ -24,15 +25,24 @@ def encoded(resource: Resource, obj: dict[str, Any]) -> bytes:
     metadata.pop("resourceVersion", None)
     metadata.pop("managedFields", None)
     metadata.pop("selfLink", None)
-    for name in resource.null_lists:
-        if obj.get(name) == []:
-            obj[name] = None
+    for *parents, name in resource.null_lists:
+        holder = obj
+        for parent in parents:
+            holder = holder.get(parent) or {}
+        if holder.get(name) == []:
+            holder[name] = None
     obj["kind"] = resource.kind
     if resource.custom is not None:
         obj["apiVersion"] = resource.custom.storage_api_version
     elif resource.conversion is None:
         obj["apiVersion"] = resource.api_version
-    return canonical(obj)
+    if not resource.strategy.raw_fields:
+        return canonical(obj)
+    marked, marks = spliced(obj, resource.strategy.raw_fields)
+    body = canonical(marked)
+    for mark, text in marks.items():
+        body = body.replace(mark, text)
+    return body
 
 
 def store(

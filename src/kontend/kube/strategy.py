@@ -89,6 +89,10 @@ class Strategy:
     zero_status: ClassVar[Mapping[str, Any] | None] = None
     #: Changes of these fields grow ``metadata.generation``; empty for kinds that do not count generations.
     generation_fields: ClassVar[tuple[str, ...]] = ()
+    #: Maps and lists for which the server tells an empty one from none.
+    empty_fields: ClassVar[tuple[FieldPath, ...]] = ()
+    #: Objects that the server keeps as the text that was written; "*" stands for any list item.
+    raw_fields: ClassVar[tuple[FieldPath, ...]] = ()
     #: Field selectors that may be used, beside those on the name and the namespace.
     selectable: ClassVar[tuple[str, ...]] = ()
     #: Old names of selectable fields.

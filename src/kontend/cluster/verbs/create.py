@@ -13,6 +13,7 @@ from kontend.cluster.admission import chain as admission
 from kontend.cluster.admission import quota
 from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import Target
+from kontend.cluster.request_text import forget_empty, restore
 from kontend.cluster.state import State, Version
 from kontend.cluster.storage import check_namespace_matches, encoded, read_back, served, store, with_managed_fields
 from kontend.cluster.times import rfc3339
@@ -58,7 +59,7 @@ def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFi
     key = Key(target.namespace if resource.namespaced else "", metadata.get("name") or "")
     state, metadata["uid"] = state.next_uid()
     metadata["creationTimestamp"] = rfc3339(state.now)
-    if resource.key == "services":
+    if resource.key == "services" and not target.subresource:
         allocate_addresses(state, obj, None)
     _prepare_and_validate(target, obj)
     shown = obj if resource.conversion is None else served(resource, dict(obj))
@@ -92,6 +93,7 @@ def _prepare_and_validate(target: Target, obj: dict[str, Any]) -> None:
     resource = target.resource
     strategy = resource.strategy
     metadata = obj["metadata"]
+    restore(obj, target.text)
     strategy.prepare_for_create(obj)
     strategy.set_requester(obj, target.user.info())
     errors = []
@@ -107,6 +109,7 @@ def _prepare_and_validate(target: Target, obj: dict[str, Any]) -> None:
     for warning in strategy.warnings(obj, None):
         target.warn(warning)
     strategy.canonicalize(obj)
+    forget_empty(obj, target.text)
 
 
 def _exists(target: Target, key: Key, existing: Version, generated: bool) -> AlreadyExists:

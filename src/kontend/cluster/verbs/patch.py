@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import orjson
+
 from kontend.cluster.ownership import applied, owners_after_update
 from kontend.cluster.request import (
     APPLY_PATCH,
@@ -16,6 +18,8 @@ from kontend.cluster.request import (
     STRATEGIC_MERGE_PATCH,
     Target,
 )
+from kontend.cluster.request_text import RequestText, stored_text, text_of, with_owned_texts
+from kontend.cluster.resources import Resource
 from kontend.cluster.state import State, Version
 from kontend.cluster.storage import check_name_matches, check_namespace_matches, read_back, served
 from kontend.cluster.verbs.update import update_object
@@ -81,6 +85,9 @@ def patched(
     if patch_type == APPLY_PATCH:
         live = None if old is None else served(resource, old.versioned())
         obj, managed = applied(state, target, live, apply_body(target, body), () if old is None else old.managed)
+        # An apply that changes nothing leaves the object itself alone, with the texts it has.
+        same = old is not None and bool(resource.strategy.raw_fields) and _contents(obj) == _contents(live or {})
+        target.text = RequestText(raw=stored_text(resource, old.body)) if old and same else text_of(resource, obj)
         return resource.completed(obj), managed
     if old is None:
         raise not_found(resource.group, resource.plural, target.name)
@@ -93,6 +100,7 @@ def patched(
     else:
         obj = _normalize(target, *_changed(target, patch_type, body, current))
     requested = obj["metadata"].pop("managedFields", MISSING)
+    with_owned_texts(obj, target.text, live, stored_text(resource, old.body))
     return obj, owners_after_update(state, target, live, obj, old.managed, requested)
 
 
@@ -139,10 +147,12 @@ def _normalize(target: Target, obj: Any, problems: list[str], strategic: str = "
         ours = f"{(resource.group or 'core').partition('.')[0]}.{resource.kind}"
         theirs = f"{str(fields['apiVersion']).rpartition('/')[2]}.{fields['kind']}"
         raise _bad_patch(shown or go_json(obj), f"converting ({theirs}) to ({ours}): unknown conversion")
+    target.text = text_of(resource, fields)
+    before = b"" if strategic else orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
     try:
         fields, unknown = resource.normalized(fields, from_maps=bool(strategic))
     except BadRequest as error:
-        raise _bad_patch(shown or go_json(obj), error.message) from None
+        raise _bad_patch(shown or go_json(obj), _first_mistake(resource, before) or error.message) from None
     problems = problems + [f"unknown field {go_quote(path)}" for path in unknown]
     if problems and validation == "Strict":
         raise _bad_patch(shown, "strict decoding error: " + ", ".join(problems))
@@ -150,6 +160,21 @@ def _normalize(target: Target, obj: Any, problems: list[str], strategic: str = "
         for problem in problems:
             target.warn(problem)
     return fields
+
+
+def _contents(obj: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in obj.items() if name != "metadata"}
+
+
+def _first_mistake(resource: Resource, text: bytes) -> str:
+    """Returns the decoder's complaint about a text with sorted keys, as the libraries for patches write it."""
+    if not text:
+        return ""
+    try:
+        resource.normalized(orjson.loads(text))
+    except BadRequest as error:
+        return error.message
+    return ""
 
 
 def _bad_patch(obj: str, why: str) -> Invalid:

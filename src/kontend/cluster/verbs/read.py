@@ -43,17 +43,17 @@ def list_objects(state: State, target: Target, options: ListOptions) -> dict[str
     """The list that a client asked for, perhaps one page of it."""
     resource = target.resource
     start = ""
+    predicate = filter_of(target, options)
     if options.continue_token:
         at, start = _continuation(state, options)
     else:
         at = _moment(state, options)
-    predicate = filter_of(target, options)
     versions = _sorted(state, target, at)
     if start:
         versions = [pair for pair in versions if pair[0] >= start]
     items: list[dict[str, Any]] = []
     more, remaining = "", 0
-    limit = options.limit if options.resource_version != "0" else 0
+    limit = options.limit if options.resource_version != "0" and not _one_name(target, options) else 0
     for position, (key, version) in enumerate(versions):
         if limit and len(items) == limit:
             more, remaining = key, len(versions) - position
@@ -69,6 +69,13 @@ def list_objects(state: State, target: Target, options: ListOptions) -> dict[str
         if predicate is None:
             answer["metadata"]["remainingItemCount"] = remaining
     return answer
+
+
+def _one_name(target: Target, options: ListOptions) -> bool:
+    """Reports that the selector names one object, which the server then reads on its own, without pages."""
+    if not options.field_selector or (target.resource.namespaced and not target.namespace):
+        return False
+    return parse_field_selector(options.field_selector).exact("metadata.name") is not None
 
 
 def list_of(resource: Resource, items: list[dict[str, Any]], resource_version: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from kontend.cluster.admission import chain as admission
 from kontend.cluster.admission import quota
 from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import Target
+from kontend.cluster.request_text import forget_empty, restore, stored_text, with_owned_texts
 from kontend.cluster.state import State, Version
 from kontend.cluster.storage import (
     check_name_matches,
@@ -29,6 +30,7 @@ from kontend.cluster.times import rfc3339
 from kontend.cluster.verbs.create import insert
 from kontend.cluster.verbs.service_addresses import allocate_addresses
 from kontend.kube.apply.managed_fields import ManagedFields
+from kontend.kube.encoding.raw_json import with_texts
 from kontend.kube.errors import ApiError, Conflict, conflict, invalid, not_found
 from kontend.kube.field_errors import go_quote
 from kontend.kube.field_errors import invalid as invalid_field
@@ -58,13 +60,17 @@ def update(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, di
     requested = metadata.pop("managedFields", MISSING)
 
     def replace(old: Version | None) -> tuple[dict[str, Any], ManagedFields]:
-        if uid is not None and old is not None:
+        if uid is not None:
             check_uid(target, old, uid)
         live = None if old is None else served(target.resource, old.versioned())
         managed = () if old is None else old.managed
+        if live is not None and old is not None:
+            with_owned_texts(obj, target.text, live, stored_text(target.resource, old.body))
         return obj, owners_after_update(state, target, live, obj, managed, requested)
 
-    allow_create = target.resource.strategy.allow_create_on_update and not target.subresource
+    # The status of a service inherits this from the service, the only kind where it matters.
+    whole = not target.subresource or target.resource.key == "services"
+    allow_create = target.resource.strategy.allow_create_on_update and whole
     return update_object(state, target, replace, allow_create=allow_create)
 
 
@@ -90,6 +96,7 @@ def update_object(
     _check_resource_version(target, obj, old)
     if resource.key == "services":
         allocate_addresses(state, obj, live)
+    with_texts(live, stored_text(resource, old.body))
     if resource.conversion is None:
         _prepare_and_validate(target, obj, live, rfc3339(state.now))
         admission.validate(state, target, obj, live, managed)
@@ -129,9 +136,9 @@ def _check_resource_version(target: Target, obj: dict[str, Any], old: Version) -
         raise conflict(resource.group, resource.plural, target.name)
 
 
-def check_uid(target: Target, old: Version, uid: str) -> None:
-    """Refuses a write with another uid than the stored object's."""
-    actual = old.content()["metadata"].get("uid", "")
+def check_uid(target: Target, old: Version | None, uid: str) -> None:
+    """Refuses a write with another uid than the stored object's; an object that is not there has none."""
+    actual = "" if old is None else old.content()["metadata"].get("uid", "")
     if actual != uid:
         raise _precondition_failed(target, uid, actual)
 
@@ -171,6 +178,7 @@ def _prepare_and_validate(target: Target, obj: dict[str, Any], old: dict[str, An
     metadata, old_metadata = obj["metadata"], old["metadata"]
     check_namespace_matches(target, metadata)
     _keep(metadata, old_metadata, "generation")
+    restore(obj, target.text)
     strategy.prepare(subresource, obj, old, now)
     metadata = obj["metadata"]
     if not metadata.get("uid"):
@@ -200,6 +208,7 @@ def _prepare_and_validate(target: Target, obj: dict[str, Any], old: dict[str, An
     for warning in strategy.warnings(obj, old):
         target.warn(warning)
     strategy.canonicalize(obj)
+    forget_empty(obj, target.text)
 
 
 def _keep(metadata: dict[str, Any], old_metadata: dict[str, Any], name: str) -> None:

@@ -86,6 +86,7 @@ class Watch:
 
 def watch(state: State, target: Target, options: ListOptions) -> tuple[Iterable[Event], Watch]:
     """Begins a watch: the events to send at once, made as they are read, and the watch that goes on from there."""
+    predicate = filter_of(target, options)
     wanted = parse_version(options.resource_version, ApiError)
     legacy = options.send_initial_events is None and not wanted
     initial = legacy or bool(options.send_initial_events)
@@ -93,7 +94,7 @@ def watch(state: State, target: Target, options: ListOptions) -> tuple[Iterable[
         target.resource,
         target.namespace,
         target.name,
-        filter_of(target, options),
+        predicate,
         state.resource_version,
         options.allow_bookmarks,
     )

@@ -7,6 +7,7 @@ from typing import Any, Final
 import orjson
 
 from kontend.cluster.request import BODY_LIMIT, JSON, YAML, ApiRequest, Target
+from kontend.cluster.request_text import text_of
 from kontend.kube.encoding.json_syntax import go_kind
 from kontend.kube.encoding.json_text import MalformedJSON, MalformedYAML, canonical, parse_json, parse_yaml, summary
 from kontend.kube.errors import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
@@ -92,6 +93,7 @@ def decode_object(target: Target, request: ApiRequest) -> dict[str, Any]:
         raise BadRequest(
             f"the API version in the data ({written}) does not match the expected API version ({resource.api_version})"
         )
+    target.text = text_of(resource, obj, request.body if request.content_type.startswith(JSON) else b"")
     try:
         obj, unknown = resource.normalized(obj)
     except BadRequest as error:

@@ -26,6 +26,8 @@ TYPES: Final[Mapping[str, str]] = {
     "PodDisruptionBudgetSpec": (
         "MinAvailable:*i Selector:*LabelSelector MaxUnavailable:*i UnhealthyPodEvictionPolicy:*s"
     ),
+    "ScopeSelector": "MatchExpressions:[]ScopedResourceSelectorRequirement",
+    "ScopedResourceSelectorRequirement": "ScopeName:s Operator:s Values:[]s",
     "VolumeNodeAffinity": "Required:*NodeSelector",
     "Taint": "Key:s Value:s Effect:s TimeAdded:*t",
     "SuccessPolicy": "Rules:[]SuccessPolicyRule",

@@ -45,10 +45,6 @@ def allocate(
     if old_spec is not None:
         _keep_allocated(spec, old_spec)
     _normalize_cluster_ips(spec, old_spec)
-    if old_spec is not None and has_cluster_ip(old_spec) and has_cluster_ip(spec):
-        before, after = old_spec.get("clusterIPs"), spec.get("clusterIPs")
-        if before and after and before[0] != after[0]:
-            raise _refuse(service, invalid("spec.clusterIPs[0]", after, "may not change once set"))
     # A read drops this from services without endpoints in the cluster.
     if not has_cluster_ip(spec):
         spec.pop("internalTrafficPolicy", None)

@@ -15,6 +15,10 @@ class HorizontalPodAutoscalers(WithSpecAndStatus):
     """Horizontal pod autoscalers, in their second version whatever the client writes."""
 
     generation_fields = ()
+    empty_fields: ClassVar = (
+        ("spec", "behavior", "scaleUp", "policies"),
+        ("spec", "behavior", "scaleDown", "policies"),
+    )
     zero_status: ClassVar = {"desiredReplicas": 0, "currentMetrics": None}
 
     def validate(self, obj: Json) -> list[FieldError]:

@@ -17,6 +17,7 @@ class ConfigMaps(Strategy):
     """Config maps."""
 
     rechecks_metadata = True
+    empty_fields = (("data",), ("binaryData",))
 
     def validate(self, obj: Json) -> list[FieldError]:
         """Validates a new config map."""
@@ -31,6 +32,7 @@ class Secrets(WithOwnFieldLabels):
     """Secrets."""
 
     rechecks_metadata = True
+    empty_fields = (("data",),)
     selectable = ("type",)
 
     def convert(self, obj: Json) -> None:

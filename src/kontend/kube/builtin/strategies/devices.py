@@ -68,9 +68,17 @@ def _check_admin_access(obj: Json, spec: Mapping[str, Any], list_objects: ListOb
     raise invalid(_GROUP, obj["kind"], metadata.get("name") or "", [refused])
 
 
+_PARAMETERS: Final = ("config", "*", "opaque", "parameters")
+
+
 class ResourceClaims(WithSpecAndStatus):
     """Claims on devices."""
 
+    raw_fields: ClassVar = (
+        ("spec", "devices", *_PARAMETERS),
+        ("status", "allocation", "devices", *_PARAMETERS),
+        ("status", "devices", "*", "data"),
+    )
     returns_deleted_object = True
     generation_fields = ()
     reset_fields: ClassVar = {"": STATUS, "status": (("metadata",), ("spec",))}
@@ -131,6 +139,7 @@ def _device(device: Mapping[str, Any]) -> tuple[Any, ...]:
 class ResourceClaimTemplates(Strategy):
     """Templates of claims."""
 
+    raw_fields: ClassVar = (("spec", "spec", "devices", *_PARAMETERS),)
     returns_deleted_object = True
     rechecks_metadata = True
 
@@ -158,6 +167,7 @@ class ResourceClaimTemplates(Strategy):
 class DeviceClasses(Strategy):
     """Classes of devices."""
 
+    raw_fields: ClassVar = (("spec", *_PARAMETERS),)
     namespaced = False
     returns_deleted_object = True
     rechecks_metadata = True

@@ -18,6 +18,7 @@ class WebhookConfigurations(Strategy):
     namespaced = False
     allow_unconditional_update = False
     generation_fields = ("webhooks",)
+    empty_fields = (("webhooks",),)
     rechecks_metadata = True
     rechecks_metadata_update = False
 

@@ -9,6 +9,7 @@ from kontend.kube.builtin.default_class import default_class
 from kontend.kube.builtin.validation.storage import storage_class, volume, volume_claim
 from kontend.kube.field_errors import FieldError
 from kontend.kube.json_types import Json
+from kontend.kube.meta.object_meta import validate_object_meta
 from kontend.kube.strategy import ListObjects, Strategy, WithSpecAndStatus, metadata_of, nothing_stored, take_over
 
 PVC_PROTECTION: Final = "kubernetes.io/pvc-protection"
@@ -66,7 +67,8 @@ class PersistentVolumes(WithSpecAndStatus):
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
         """Validates a changed volume."""
-        return volume.validate_persistent_volume_update(new, old)
+        metadata = validate_object_meta(new["metadata"], namespaced=False, name_rule=self.name_rule)
+        return metadata + volume.validate_persistent_volume_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
         """Validates a changed status."""

@@ -213,6 +213,7 @@ class ControllerRevisions(Strategy):
     """Snapshots of stateful sets and daemon sets; their data never changes."""
 
     rechecks_metadata = True
+    raw_fields = (("data",),)
 
     def validate(self, obj: Json) -> list[FieldError]:
         """Validates a new revision."""

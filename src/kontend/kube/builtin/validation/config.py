@@ -47,7 +47,7 @@ def _frozen(new: Json, old: Json, fields: tuple[str, ...]) -> list[FieldError]:
     if not old.get("immutable"):
         return []
     errors = [] if new.get("immutable") else [forbidden("immutable", _FROZEN)]
-    return errors + [forbidden(f, _FROZEN) for f in fields if (new.get(f) or {}) != (old.get(f) or {})]
+    return errors + [forbidden(f, _FROZEN) for f in fields if new.get(f) != old.get(f)]
 
 
 def validate_config_map_update(new: Json, old: Json) -> list[FieldError]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kontend.kube.builtin.internal_form import shown_as
 from kontend.kube.builtin.validation.amounts import amount, quotient
 from kontend.kube.builtin.validation.checks import IMMUTABLE, bad
 from kontend.kube.builtin.validation.resources import (
@@ -116,7 +117,8 @@ def _scope_selector(spec: Json) -> list[FieldError]:
         if scope not in _SCOPES:
             errors.append(invalid(f"{path}.scopeName", scope, "unsupported scope"))
         count = _does_not_apply(scope, spec.get("hard") or {})
-        errors += [invalid(path, selector, "unsupported scope applied to resource")] * count
+        unsupported = invalid(path, shown_as("ScopeSelector", selector), "unsupported scope applied to resource")
+        errors += [unsupported] * count
         if scope in _EXISTS_ONLY and operator != "Exists":
             why = (
                 "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
