@@ -1,4 +1,4 @@
-"""Effects: what a request needs from outside before it can be answered.
+"""Effects: the outside calls that a request needs before it can be answered.
 
 A webhook is called by the shell, never by the API server itself, which stays a function. When the server needs an
 answer that it does not have, it gives up with :class:`Suspended`: the calls to make, as plain data. The shell makes
@@ -67,7 +67,7 @@ Function = Callable[[dict[str, Any]], Any]
 
 
 class Answers:
-    """Where the answers to calls come from: from earlier calls, from functions in this process, or from the shell."""
+    """The source of answers to calls: earlier calls, functions in this process, or the shell."""
 
     def __init__(self, known: Mapping[bytes, Answer], functions: Mapping[str, Function], *, wait: bool) -> None:
         """``functions`` are webhooks by URL. Without ``wait`` there is no shell that calls others."""

@@ -1,4 +1,4 @@
-"""What is worked out from all objects of one resource, kept as long as none of them changes."""
+"""Values computed from all objects of one resource, kept until one of them changes."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Signer(Protocol):
         """The signature of ``data``."""
 
     def verify(self, data: bytes, signature: bytes) -> bool:
-        """Whether a signature is this key's."""
+        """Reports whether a signature is this key's."""
 
     def public_keys(self) -> list[dict[str, str]]:
         """The public keys, as a JSON Web Key Set lists them."""

@@ -1,4 +1,4 @@
-"""Where webhooks are: client configurations of webhook configurations and of custom resource definitions."""
+"""Addresses of webhooks: the client configurations of webhook configurations and of custom resource definitions."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who sends a request, and what they may do."""
+"""Authorization: the permissions of users, and tokens of service accounts."""

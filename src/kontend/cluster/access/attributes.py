@@ -1,4 +1,4 @@
-"""What a request asks permission for, read from its path and method before anything else is known about it."""
+"""The attributes that authorization decides on, read from the path and method of a request."""
 
 from __future__ import annotations
 

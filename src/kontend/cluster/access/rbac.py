@@ -30,7 +30,7 @@ _ROLES: Final = {"ClusterRole": f"clusterroles.{_GROUP}", "Role": f"roles.{_GROU
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether an action is allowed, and why."""
+    """The decision about an action, and its reason."""
 
     allowed: bool
     reason: str = ""

@@ -24,7 +24,7 @@ _PATH_FIELDS: Final = ("verbs", "nonResourceURLs")
 
 
 def is_review(target: Target) -> bool:
-    """Whether a create is a question."""
+    """Reports whether a create is a review."""
     return target.resource.group in _GROUPS and target.resource.verbs == ("create",)
 
 

@@ -12,7 +12,7 @@ Rule = Mapping[str, Any]
 
 
 def allows(rule: Rule, asked: Attributes) -> bool:
-    """Whether a rule allows an action."""
+    """Reports whether a rule allows an action."""
     verbs = rule.get("verbs") or ()
     if "*" not in verbs and asked.verb not in verbs:
         return False

@@ -1,4 +1,4 @@
-"""Which writes a webhook or policy is about: rules, namespace and object selectors."""
+"""Matching of writes by webhooks and policies: rules, namespace and object selectors."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Webhook:
 
     @property
     def fails_closed(self) -> bool:
-        """Whether a call that fails refuses the write."""
+        """Reports whether a call that fails refuses the write."""
         return self.spec.get("failurePolicy") != "Ignore"
 
 
@@ -64,7 +64,7 @@ _configured: Final = Memo(_webhooks)
 
 @dataclass(slots=True)
 class Reinvocation:
-    """Which mutating webhooks have been called in this write, and which must be called again."""
+    """The mutating webhooks that have been called in this write, and those to call again."""
 
     called: set[str]
     again: set[str]
@@ -141,7 +141,7 @@ def _question(webhook: Webhook, operation: Operation, resource: Resource, phase:
 
 
 def _response(webhook: Webhook, operation: Operation, call: Call, answer: Answer) -> Mapping[str, Any] | None:
-    """What a webhook answered, if it allows the write; None when it could not be asked and does not have to be."""
+    """Returns the response of a webhook that allows the write; None when the call failed and may fail."""
     problem, response = _read(answer, call)
     if problem:
         if not webhook.fails_closed:
@@ -155,7 +155,7 @@ def _response(webhook: Webhook, operation: Operation, call: Call, answer: Answer
 
 
 def _read(answer: Answer, call: Call) -> tuple[str, Mapping[str, Any]]:
-    """What is wrong with an answer, and the response in it."""
+    """Returns the mistake in an answer, and the response in it."""
     if answer.error:
         return f"failed to call webhook: {answer.error}", {}
     review = answer.body

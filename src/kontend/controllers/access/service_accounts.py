@@ -1,4 +1,4 @@
-"""What every namespace has: the service account ``default`` and the certificate authority of the server."""
+"""Objects of every namespace: the service account ``default`` and the certificate authority of the server."""
 
 from __future__ import annotations
 

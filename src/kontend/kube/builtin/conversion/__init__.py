@@ -14,7 +14,7 @@ from kontend.kube.json_types import Json
 
 
 class Conversion(NamedTuple):
-    """How one served form of a kind becomes the form in which it is stored, and the other way round."""
+    """Conversion of one served form of a kind to the stored form, and back."""
 
     hub_group: str
     hub_version: str

@@ -26,7 +26,7 @@ _SIDE_EFFECTS: Final = ("None", "NoneOnDryRun", "Some", "Unknown")
 
 @dataclass(frozen=True, slots=True)
 class _Strictness:
-    """What is demanded of webhooks: an update need not be better than what was stored before."""
+    """The checks that apply to webhooks: an update may keep mistakes that are stored already."""
 
     no_side_effects: bool = True
     known_version: bool = True
