@@ -313,7 +313,7 @@ class Cluster:
         query: Mapping[str, str] | None = None,
         content_type: str = JSON,
     ) -> ApiResponse:
-        path = _path(resource, namespace if resource.namespaced else "", name, subresource)
+        path = resource.path(namespace, name, subresource)
         values = {key: (value,) for key, value in query.items() if value} if query else {}
         response = self.request(
             ApiRequest(method, path, values, body, content_type=content_type, user_agent=self.manager, user=self.user)
@@ -351,20 +351,6 @@ def _parsed_kind(kind: str) -> GroupVersionKind:
         return parse_kind(kind)
     except BadName as error:
         raise BadRequest(f"kind: {error}") from None
-
-
-def _path(resource: Resource, namespace: str, name: str, subresource: str) -> str:
-    path = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
-    if namespace:
-        path += f"/namespaces/{_quoted(namespace)}"
-    path += f"/{resource.plural}"
-    if name:
-        path += f"/{_quoted(name)}"
-    return f"{path}/{subresource}" if subresource else path
-
-
-def _quoted(text: str) -> str:
-    return text.replace("%", "%25").replace("/", "%2F").replace("?", "%3F")
 
 
 def _write_query(manager: str, dry_run: bool, field_validation: str) -> dict[str, str]:

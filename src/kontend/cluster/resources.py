@@ -25,7 +25,7 @@ from kontend.kube.encoding.decode import decode
 from kontend.kube.encoding.unstructured import from_unstructured
 from kontend.kube.errors import ApiError, BadRequest
 from kontend.kube.kinds import SubresourceInfo
-from kontend.kube.meta.names import GroupVersionKind, api_version
+from kontend.kube.meta.names import GroupVersionKind, api_version, resource_path
 from kontend.kube.openapi.embedded_resources import coerce_embedded, has_embedded
 from kontend.kube.openapi.object_meta import coerce_object_meta
 from kontend.kube.schema.defaulting import apply_defaults, fill_defaults
@@ -76,6 +76,13 @@ class Resource:
     def api_version(self) -> str:
         """The ``apiVersion`` of objects."""
         return api_version(self.group, self.version)
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """The path of a collection or of an object; the namespace counts for namespaced kinds only."""
+        namespace = namespace if self.namespaced else ""
+        return resource_path(
+            self.group, self.version, self.plural, namespace=namespace, name=name, subresource=subresource
+        )
 
     @cached_property
     def schema(self) -> Schema:

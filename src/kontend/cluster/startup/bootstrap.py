@@ -65,13 +65,9 @@ def _sent(state: State, method: str, obj: Object, query: Mapping[str, tuple[str,
     """The state after a request of the server to itself: a create, or an apply of a status."""
     resource = resource_of(state.registry, kind_of(obj))
     metadata = obj["metadata"]
-    path = f"/apis/{obj['apiVersion']}" if resource.group else f"/api/{obj['apiVersion']}"
-    if resource.namespaced:
-        path += f"/namespaces/{metadata['namespace']}"
-    path += f"/{resource.plural}"
-    content_type = JSON
+    path, content_type = resource.path(metadata.get("namespace", "")), JSON
     if method == "PATCH":
-        path += f"/{metadata['name']}/status"
+        path = resource.path(metadata.get("namespace", ""), metadata["name"], "status")
         obj = {**{name: obj[name] for name in ("apiVersion", "kind", "status")}, "metadata": {"name": metadata["name"]}}
         content_type = APPLY_PATCH
     after, response = handle(state, ApiRequest(method, path, query, canonical(obj), content_type=content_type))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 
 class BadName(ValueError):
@@ -82,3 +83,29 @@ def key_of(obj: Mapping[str, Any]) -> Key:
     """The namespace and name of an object."""
     metadata = obj.get("metadata") or {}
     return Key(metadata.get("namespace") or "", metadata.get("name") or "")
+
+
+def version_path(group: str, version: str) -> str:
+    """The path that serves a version of an API group.
+
+    >>> version_path("apps", "v1"), version_path("", "v1")
+    ('/apis/apps/v1', '/api/v1')
+    """
+    return f"/apis/{group}/{version}" if group else f"/api/{version}"
+
+
+def resource_path(
+    group: str, version: str, plural: str, *, namespace: str = "", name: str = "", subresource: str = ""
+) -> str:
+    """The path that serves a resource, or one object of it.
+
+    >>> resource_path("apps", "v1", "deployments", namespace="default", name="web", subresource="status")
+    '/apis/apps/v1/namespaces/default/deployments/web/status'
+    """
+    path = version_path(group, version)
+    if namespace:
+        path += f"/namespaces/{quote(namespace, safe='')}"
+    path += f"/{plural}"
+    if name:
+        path += f"/{quote(name, safe='')}"
+    return f"{path}/{subresource}" if subresource else path

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
-from urllib.parse import quote
 
-from kontend.kube.meta.names import Key, parse_kind
+from kontend.kube.meta.names import Key, parse_kind, resource_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +69,14 @@ def path_of(call: Call, plural: str, *, namespaced: bool) -> str:
     '/api/v1/nodes'
     """
     kind = parse_kind(call.kind)
-    path = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
-    if call.namespace and namespaced:
-        path += f"/namespaces/{quote(call.namespace, safe='')}"
-    path += f"/{plural}"
-    if call.name:
-        path += f"/{quote(call.name, safe='')}"
-    return f"{path}/{call.subresource}" if call.subresource else path
+    return resource_path(
+        kind.group,
+        kind.version,
+        plural,
+        namespace=call.namespace if namespaced else "",
+        name=call.name,
+        subresource=call.subresource,
+    )
 
 
 class Backend(Protocol):

@@ -19,7 +19,7 @@ import orjson
 from kontend.cluster.startup.seed import UnknownKind
 from kontend.kube.errors import ApiError, InternalError, NotFound, ServiceUnavailable, Timeout, from_status
 from kontend.kube.json_types import Object
-from kontend.kube.meta.names import parse_kind
+from kontend.kube.meta.names import parse_kind, version_path
 from kontend.runtime.client.call import METHODS, Call, path_of
 from kontend.runtime.client.connection import BrokenOff, NotConnected, Pool, Response
 from kontend.runtime.client.credentials import Credentials
@@ -146,7 +146,7 @@ class HttpBackend:
         if known is not None:
             return known
         parsed = parse_kind(kind)
-        path = f"/apis/{parsed.group}/{parsed.version}" if parsed.group else f"/api/{parsed.version}"
+        path = version_path(parsed.group, parsed.version)
         hint = f"is its CustomResourceDefinition installed on {self.config.server}?"
         try:
             response = await self._send("GET", path, {})
