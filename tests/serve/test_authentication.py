@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import ssl
 import urllib.error
 import urllib.request
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from serve.wire import Client, process
+from serve.wire import Client, exchange, process
 
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
@@ -76,6 +77,12 @@ def test_impersonation(tmp_path: Path) -> None:
         alone = (400, "requested [{Group  x    }] without impersonating a user")
         assert who(client, **root, Impersonate_Group="x") == alone
         assert client.get("/api/v1/pods", **root, Impersonate_User="bob").code == 403
+        review = b'{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}'
+        groups = "".join(f"Impersonate-Group: {group}\r\n" for group in ("a", "b,c", "a"))
+        head = f"POST /apis/authentication.k8s.io/v1/selfsubjectreviews HTTP/1.1\r\nHost: x\r\n{groups}"
+        head += f"Impersonate-User: bob\r\nAuthorization: Bearer r00t\r\nContent-Length: {len(review)}\r\n\r\n"
+        answer = json.loads(exchange(server.url, head.encode() + review).partition(b"\r\n\r\n")[2])
+        assert answer["status"]["userInfo"]["groups"] == ["a", "b,c", "a", "system:authenticated"]
 
 
 def test_aggregated_roles_work() -> None:

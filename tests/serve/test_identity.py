@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kontend.cluster.users import ADMIN
-from kontend.serve.identity import BadToken, Tokens
+from kontend.serve.identity import BadToken, Tokens, UsersByToken
 
 
 def test_without_tokens_everyone_is_the_admin() -> None:
@@ -28,3 +28,12 @@ def test_names_and_secrets_must_be_one_to_one() -> None:
     for texts in (["a=1", "a=2"], ["a=1", "b=1"]):
         with pytest.raises(BadToken):
             Tokens.parse(texts)
+
+
+def test_tokens_are_looked_up_by_a_keyed_hash() -> None:
+    """Comparing the texts would take longer the more of a guess is right."""
+    users = UsersByToken({"s3cret": ADMIN})
+    assert users.get("s3cret") == ADMIN
+    assert [users.get(guess) for guess in ("", "s3cre", "s3crets", "\udc80")] == [None] * 4
+    assert all(b"s3cret" not in key for key in users._users)
+    assert users._users.keys() != UsersByToken({"s3cret": ADMIN})._users.keys()

@@ -28,9 +28,10 @@ from kontend.cluster.admission.plugins import SERVICE_ACCOUNT
 from kontend.cluster.settings import Settings
 from kontend.cluster.startup.seed import empty_state
 from kontend.cluster.state import State
+from kontend.safe_files import write_private
 from kontend.serve import manifests
 from kontend.serve.identity import BadToken, Tokens
-from kontend.serve.kubeconfig import kubeconfig, write_private
+from kontend.serve.kubeconfig import kubeconfig
 from kontend.serve.server import Server
 from kontend.serve.signing_key import signing_key
 from kontend.serve.storage.store import Store, StoreError

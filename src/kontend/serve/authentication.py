@@ -19,6 +19,7 @@ from kontend.cluster.state import State
 from kontend.cluster.users import ADMIN, ANONYMOUS, AUTHENTICATED, User, service_account_of, with_usual_groups
 from kontend.kube.errors import BadRequest, Unauthorized
 from kontend.serve.identity import NOBODY, PUBLIC, Tokens, bearer
+from kontend.serve.request_parser import Incoming
 
 _GROUP: Final = "authentication.k8s.io"
 _EXTRA: Final = "impersonate-extra-"
@@ -80,13 +81,13 @@ def _subject(certificate: Mapping[str, Any]) -> User:
     return User(names[-1], (*groups, AUTHENTICATED))
 
 
-def impersonated(state: State, user: User, headers: Mapping[str, str]) -> User | None:
+def impersonated(state: State, user: User, incoming: Incoming) -> User | None:
     """The user in whose name a request is to be carried out, if ``user`` may do that; None without such headers."""
-    name = headers.get("impersonate-user", "")
-    groups = _values(headers.get("impersonate-group", ""))
-    uid = headers.get("impersonate-uid", "")
+    name = incoming.headers.get("impersonate-user", "")
+    groups = incoming.values("impersonate-group")
+    uid = incoming.headers.get("impersonate-uid", "")
     extra = {
-        unquote(key.removeprefix(_EXTRA)): _values(value) for key, value in headers.items() if key.startswith(_EXTRA)
+        unquote(key.removeprefix(_EXTRA)): incoming.values(key) for key in incoming.headers if key.startswith(_EXTRA)
     }
     if not name:
         if groups or uid or extra:
@@ -112,8 +113,3 @@ def impersonated(state: State, user: User, headers: Mapping[str, str]) -> User |
 
 def _asked(user: User, group: str, resource: str, name: str, *, namespace: str = "") -> Attributes:
     return Attributes(user, "impersonate", group, "v1", resource, namespace=namespace, name=name)
-
-
-def _values(header: str) -> tuple[str, ...]:
-    """The values of a header that may come several times."""
-    return tuple(value.strip() for value in header.split(",") if value.strip())

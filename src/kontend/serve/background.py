@@ -23,8 +23,9 @@ from kontend.cluster.request import ApiRequest
 from kontend.cluster.state import State
 from kontend.cluster.users import ADMIN
 from kontend.cluster.wire.response import ApiResponse
+from kontend.safe_files import write_private
 from kontend.serve.identity import Tokens
-from kontend.serve.kubeconfig import kubeconfig, write_private
+from kontend.serve.kubeconfig import kubeconfig
 from kontend.serve.server import Server
 
 

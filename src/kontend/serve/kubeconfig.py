@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import os
 from collections.abc import Mapping
-from pathlib import Path
 
 import orjson
 
@@ -43,22 +41,6 @@ def kubeconfig(url: str, *, secrets: Mapping[str, str] | None = None, ca: bytes 
         lines.append(f"- name: {_text(name)}")
         lines.append(f"  user: {{token: {_text(secret)}}}" if secret else "  user: {}")
     return "\n".join(lines) + "\n"
-
-
-def write_private(path: Path, content: str | bytes) -> None:
-    """Write a file that only its owner can read; whole or not at all."""
-    raw = content.encode() if isinstance(content, str) else content
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
 
 
 def _text(value: str) -> str:

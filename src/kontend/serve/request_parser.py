@@ -60,6 +60,12 @@ class Incoming:
     #: When its last byte arrived, on the clock of the event loop.
     received: float = 0.0
 
+    def values(self, name: str) -> tuple[str, ...]:
+        """Return all values of a header, in the order they were sent."""
+        if name in self.repeated:
+            return tuple(self.repeated[name])
+        return (self.headers[name],) if name in self.headers else ()
+
 
 class RequestParser:
     """Turns the bytes of one connection into requests."""

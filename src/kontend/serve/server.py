@@ -223,7 +223,7 @@ class Server:
         state = self._commits.durable
         credentials = Credentials(exchange.incoming.headers, exchange.connection.certificate)
         user = self._authenticator.user_of(state, credentials, exchange.path)
-        exchange.understand(user, impersonated(state, user, credentials.headers))
+        exchange.understand(user, impersonated(state, user, exchange.incoming))
         rbac.check(state, exchange.request)
         page = pages.respond(self._commits.durable, exchange.request)
         if page is not None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kontend.cluster.settings import Signer
-from kontend.serve.kubeconfig import write_private
+from kontend.safe_files import write_private
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import rsa

@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from kontend.cluster.state import State
-from kontend.serve.kubeconfig import write_private
+from kontend.safe_files import write_private
 from kontend.serve.storage.record import Counters, Row, all_rows, rebuild
 
 _KIND: Final = "kontend.dev/Snapshot"

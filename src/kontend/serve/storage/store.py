@@ -8,6 +8,7 @@ cannot share it.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from dataclasses import asdict
 from pathlib import Path
@@ -36,6 +37,18 @@ class StoreError(Exception):
     """A data directory that cannot be used; the message says why and what to do."""
 
 
+def _make_private(directory: Path, database: Path) -> None:
+    """Make the directory and the database readable for their owner only: there are Secrets in it."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if directory.stat().st_uid == os.getuid():
+        directory.chmod(0o700)
+    os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    for suffix in ("", "-wal", "-shm"):
+        path = database.with_name(database.name + suffix)
+        if path.exists():
+            path.chmod(0o600)
+
+
 class Store:
     """The database in a data directory."""
 
@@ -43,7 +56,7 @@ class Store:
         self.directory = directory
         self.path = directory / "kontend.db"
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_private(directory, self.path)
             self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0)
             self._prepare()
         except (OSError, sqlite3.Error) as error:
