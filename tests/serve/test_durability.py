@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import os
+import stat
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +15,9 @@ import pytest
 
 from kontend import Cluster
 from kontend.serve.background import BackgroundServer
+from kontend.serve.storage import committing
 from kontend.serve.storage.store import Store
-from serve.wire import CONFIG_MAPS, Client, process, until, watching
+from serve.wire import CONFIG_MAPS, Client, config_map, process, until, watching
 
 #: How often the server is killed; CI does it more often than a developer wants to wait for.
 ROUNDS = int(os.environ.get("KONTEND_CRASH_ROUNDS", "3"))
@@ -146,3 +149,98 @@ def test_writes_that_come_together_share_a_transaction(tmp_path: Path, monkeypat
             client.close()
     store.close()
     assert len(saves) <= 2
+
+
+def test_when_the_disk_is_full_reads_and_deletes_still_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As etcd allows: other writes get its error, until there is room again."""
+    monkeypatch.setattr(committing, "_TRY_EVERY", 0.0)
+    store = Store(tmp_path)
+    state = Cluster().state
+    store.save(None, state)
+    room = [True]
+    monkeypatch.setattr(store, "take_reserve", lambda: room[0])
+    with BackgroundServer(state, store=store) as running, Client(running.url) as client:
+        assert [client.create(f"c{number}", text="x" * 50_000).code for number in range(5)] == [201] * 5
+        pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+        room[0] = False
+        store._db.execute(f"PRAGMA max_page_count = {pages}")
+        codes = [client.create(f"d{number}", text="x" * 50_000) for number in range(5)]
+        assert {answer.code for answer in codes} == {500}
+        assert codes[-1].json["message"] == "etcdserver: mvcc: database space exceeded"
+        assert client.patch("c1", text="y").code == 500
+        assert len(client.get(CONFIG_MAPS).json["items"]) >= 5
+        assert client.send("DELETE", f"{CONFIG_MAPS}/c0").code == 200
+        assert client.get(f"{CONFIG_MAPS}/c0").code == 404
+        assert client.send("DELETE", CONFIG_MAPS).code == 200
+        assert client.get(f"{CONFIG_MAPS}/c1").code == 404
+        room[0] = True
+        store._db.execute("PRAGMA max_page_count = 1000000")
+        assert client.create("again", text="x" * 50_000).code == 201
+    store.close()
+    again = Store(tmp_path)
+    loaded = again.load()
+    again.close()
+    assert loaded is not None
+    assert {key.name for key in loaded.objects("configmaps")} >= {"again"}
+    assert not any(key.name.startswith(("c", "d")) for key in loaded.objects("configmaps"))
+
+
+def test_room_is_kept_for_deletes_and_given_up_when_the_disk_is_full(tmp_path: Path) -> None:
+    """And taken again when there is some."""
+    store = Store(tmp_path)
+    reserve = tmp_path / "kontend.reserve"
+    assert reserve.stat().st_size >= 1 << 20
+    store.release_reserve()
+    assert not reserve.exists()
+    assert store.take_reserve()
+    store.close()
+    assert not reserve.exists()
+
+
+def test_after_a_failed_save_writes_start_from_what_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its client is told so, and so are all who wrote after it; the next write starts from what is on disk."""
+
+    async def check() -> None:
+        state = Cluster().state
+        store = Store(tmp_path)
+        store.save(None, state)
+        commits = committing.Commits(state, store, lambda: None)
+        cluster = Cluster()
+        cluster.state = state
+        answers: list[bool] = []
+        with monkeypatch.context() as patched:
+            patched.setattr(store, "save", lambda *_: (_ for _ in ()).throw(OSError("the disk is gone")))
+            for name in ("a", "b"):
+                cluster.state = commits.newest
+                cluster.create(config_map(name))
+                commits.advance(cluster.state)
+                commits.when_durable(answers.append)
+            assert commits.waiting == 2
+            while commits.waiting:
+                await asyncio.sleep(0)
+        assert answers == [False, False]
+        assert str(commits.failure) == "the disk is gone"
+        assert commits.newest is commits.durable is state
+        assert not commits.full
+        cluster.state = commits.newest
+        cluster.create(config_map("c"))
+        commits.advance(cluster.state)
+        commits.when_durable(answers.append)
+        await commits.finish()
+        assert answers == [False, False, True]
+        assert [key.name for key in commits.durable.objects("configmaps") if key.name in "abc"] == ["c"]
+        store.close()
+
+    asyncio.run(check())
+
+
+def test_data_can_be_read_by_its_owner_only(tmp_path: Path) -> None:
+    """Also in a directory that was open before: there are Secrets in it."""
+    directory = tmp_path / "data"
+    directory.mkdir(0o755)
+    (directory / "kontend.db").touch(0o644)
+    store = Store(directory)
+    store.save(None, Cluster().state)
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()} == {0o600}
+    store.close()

@@ -81,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--ready-fd", metavar="N", type=int, help="write the URL to this file descriptor when ready, and close it")
     add("--data", metavar="DIR", type=Path, help="keep everything there: what was acknowledged survives any crash")
+    add("--recover", action="store_true", help="with --data: keep what can be read of a damaged directory")
     add(
         "--snapshot",
         metavar="FILE",
@@ -182,6 +183,8 @@ def _say(message: str, code: int) -> int:
 
 
 def _check(options: argparse.Namespace, tokens: Tokens) -> None:
+    if options.recover and not options.data:
+        raise WrongUse("--recover needs --data: there is nothing to recover")
     if options.data and options.snapshot:
         raise WrongUse("--data and --snapshot both say where the state is kept; choose one")
     if options.read_only and (options.controllers or options.pods):
@@ -211,7 +214,7 @@ def _is_loopback(address: str) -> bool:
 
 def _serve(options: argparse.Namespace, tokens: Tokens) -> int:
     with contextlib.ExitStack() as cleanup:
-        store = Store(options.data) if options.data else None
+        store = _open_store(options)
         if store is not None:
             cleanup.callback(store.close)
         state = _first_state(options, store)
@@ -248,6 +251,19 @@ def _serve(options: argparse.Namespace, tokens: Tokens) -> int:
                     f"--snapshot {options.snapshot}: the state could not be saved: {error.strerror}"
                 ) from None
     return 0
+
+
+def _open_store(options: argparse.Namespace) -> Store | None:
+    if not options.data:
+        return None
+    if not options.recover:
+        return Store(options.data)
+    from kontend.serve.storage.recovery import recover
+
+    recovered = recover(options.data)
+    for line in recovered.report:
+        sys.stderr.write(f"kontend serve: --recover: {line}\n")
+    return recovered.store
 
 
 def _first_state(options: argparse.Namespace, store: Store | None) -> State:

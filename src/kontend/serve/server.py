@@ -249,6 +249,8 @@ class Server:
         request = exchange.request
         if self._read_only and request.first("dryRun") != "All":
             raise Forbidden("this server is read-only: it was started with --read-only")
+        if request.method != "DELETE" and not self._commits.has_room():
+            raise ApiError("etcdserver: mvcc: database space exceeded", code=500)
         if exchange.is_protobuf:
             from kontend.serve.protobuf.requests import as_json  # large, and only some clients send it
 

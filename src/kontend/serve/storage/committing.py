@@ -8,12 +8,17 @@ disk together: the cost of a sync is shared, and nobody is told of a write that 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 from kontend.cluster.state import State
-from kontend.serve.storage.store import Store
+from kontend.serve.storage.store import Store, is_disk_full
+
+#: How often a full disk is looked at again, in seconds.
+_TRY_EVERY: Final = 1.0
 
 #: Called with whether the write is on disk.
 Acknowledge = Callable[[bool], None]
@@ -35,6 +40,9 @@ class Commits:
         self._executor = ThreadPoolExecutor(1, "kontend-store") if store is not None else None
         #: Why the last save failed.
         self.failure: Exception | None = None
+        #: The disk is full: only deletions are tried, as etcd does.
+        self.full = False
+        self._next_try = 0.0
 
     @property
     def waiting(self) -> int:
@@ -89,6 +97,8 @@ class Commits:
             self._fail(error)
             return
         self.durable = target
+        if self.full:
+            self._take_reserve()
         self._on_durable()
         while self._waiting and self._waiting[0][0] <= target.resource_version:
             self._waiting.popleft()[1](True)
@@ -99,9 +109,23 @@ class Commits:
         """What could not be saved has not happened: everybody who waits is told so."""
         self.failure = error if isinstance(error, Exception) else RuntimeError(str(error))
         self.newest = self.durable
+        if is_disk_full(error) and self._store is not None:
+            self.full = True
+            self._store.release_reserve()
         waiting, self._waiting = self._waiting, deque()
         for _, acknowledge in waiting:
             acknowledge(False)
+
+    def has_room(self) -> bool:
+        """Return whether writes that need room are possible; once a second, find out again."""
+        if self.full and self._store is not None and (now := time.monotonic()) >= self._next_try:
+            self._next_try = now + _TRY_EVERY
+            self._take_reserve()
+        return not self.full
+
+    def _take_reserve(self) -> None:
+        assert self._store is not None  # only a store can be full
+        self.full = not self._store.take_reserve()
 
     async def finish(self) -> None:
         """Wait until everything is on disk."""
