@@ -29,3 +29,25 @@ class InProcess:
             )
         )
         return response.code, response.body
+
+
+class Busy(InProcess):
+    """The same, while another client writes: no two requests see the same resourceVersion of a list.
+
+    The wide cases were recorded sixteen at a time, so the version of a list is later than that of its objects.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "busy"}})
+        self.writes = 0
+
+    def send(self, exchange: Exchange) -> tuple[int, Any]:
+        """Write elsewhere, then hand the request to the cluster."""
+        self.writes += 1
+        metadata = {"name": "busy", "namespace": "busy"}
+        data = {"writes": str(self.writes)}
+        self.cluster.apply(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}, manager="neighbour"
+        )
+        return super().send(exchange)

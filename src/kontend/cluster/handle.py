@@ -78,6 +78,8 @@ def _handle(state: State, request: ApiRequest, answers: Answers) -> tuple[State,
         if response is not None:
             return state, response
         target = route(state.registry, request)
+        if target.resource.custom is not None and target.resource.custom.deprecation:
+            target.warn(target.resource.custom.deprecation)
         target.answers = answers
         if target.verb == "watch":
             return state, _watch(state, target, request)
@@ -98,7 +100,7 @@ def _watch(state: State, target: Target, request: ApiRequest) -> ApiResponse:
     stream = present.Stream(watching, target, form, request.first("includeObject"))
     # Made as they are read, so that a client that reads slowly holds no more than it has been sent.
     shown = (stream.show(state, event, first=index == 0) for index, event in enumerate(events))
-    return ApiResponse(200, shown, watch=stream)
+    return ApiResponse(200, shown, target.warnings, watch=stream)
 
 
 def _get(state: State, target: Target, request: ApiRequest) -> Outcome:

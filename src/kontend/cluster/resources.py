@@ -141,7 +141,10 @@ class Resource:
         return tuple(_null_lists(self.schema, ()))
 
     def fill_in(self, obj: dict[str, Any]) -> None:
-        """The defaults that a built-in kind gets when it is read back from storage, in place."""
+        """Gives an object of the storage version the defaults that it gets when it is read back, in place."""
+        if self.custom is not None:
+            apply_defaults(obj, self.custom.storage_schema)
+            return
         hub = self.conversion
         group, version = (self.group, self.version) if hub is None else (hub.hub_group, hub.hub_version)
         builtin_defaults.apply_defaults(obj, group, version, self.kind)
@@ -161,8 +164,13 @@ class Resource:
         return obj
 
     def convert(self, obj: dict[str, Any]) -> None:
-        """Makes an object that was stored at another version one of this version: fields it lacks are dropped."""
+        """Makes an object of the storage version one of this version: fields that it lacks are dropped."""
         prune(obj, self.schema)
+
+    def to_storage(self, obj: dict[str, Any]) -> None:
+        """Makes an object of this version one of the storage version: fields that that lacks are dropped."""
+        if self.custom is not None and self.custom.version != self.custom.storage_version:
+            prune(obj, self.custom.storage_schema)
 
 
 def _at(obj: Any, path: Iterable[str]) -> Any:

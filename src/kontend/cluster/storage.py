@@ -49,9 +49,10 @@ def store(
     state: State, target: Target, key: Key, obj: dict[str, Any], managed: ManagedFields, old: Version | None = None
 ) -> tuple[State, Version]:
     """Writes ``obj``, unless nothing changed (or only the times of managed fields)."""
+    target.resource.to_storage(obj)
     body = encoded(target.resource, obj)
     settled = True
-    if old is None and target.resource.custom is None:
+    if old is None or target.resource.custom is not None:
         target.resource.fill_in(obj)
         stored, body = body, encoded(target.resource, obj)
         settled = stored == body
@@ -60,6 +61,17 @@ def store(
     if len(body) > _LARGEST_OBJECT:
         raise ApiError("etcdserver: request is too large", code=500)
     return state.write(target.resource.key, key, body, managed, settled=settled)
+
+
+def rehearsed(resource: Resource, obj: dict[str, Any], managed: ManagedFields) -> dict[str, Any]:
+    """Returns the answer to a dry run: the object after a way to storage and back that it did not go."""
+    version = obj["metadata"].get("resourceVersion")
+    resource.to_storage(obj)
+    encoded(resource, obj)
+    resource.fill_in(obj)
+    if version:
+        obj["metadata"]["resourceVersion"] = version
+    return served(resource, with_managed_fields(obj, managed))
 
 
 def read_back(resource: Resource, version: Version) -> dict[str, Any]:

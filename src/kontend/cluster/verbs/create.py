@@ -15,7 +15,7 @@ from kontend.cluster.ownership import owners_after_update
 from kontend.cluster.request import Target
 from kontend.cluster.request_text import forget_empty, restore
 from kontend.cluster.state import State, Version
-from kontend.cluster.storage import check_namespace_matches, encoded, read_back, served, store, with_managed_fields
+from kontend.cluster.storage import check_namespace_matches, read_back, rehearsed, served, store
 from kontend.cluster.times import rfc3339
 from kontend.cluster.verbs.service_addresses import allocate_addresses
 from kontend.kube.apply.managed_fields import ManagedFields
@@ -66,15 +66,14 @@ def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFi
     admission.validate(state, target, shown, None, managed)
     state = quota.charge(state, target, shown, None)
     # A create refuses a version; an update or apply that turned into one does not look.
-    if metadata.get("resourceVersion") and target.verb == "create":
+    if metadata.get("resourceVersion") and target.verb == "create" and not target.options.dry_run:
         raise ApiError("resourceVersion should not be set on objects to be created", code=500)
     existing = state.find(resource.key, key)
     if existing is not None:
         raise _exists(target, key, existing, generated)
     if target.options.dry_run:
-        encoded(resource, obj)
         # A dry run writes nothing, but the uid and name it showed are not handed out again.
-        return before.replace(serial=state.serial), served(resource, with_managed_fields(obj, managed))
+        return before.replace(serial=state.serial), rehearsed(resource, obj, managed)
     state, version = store(state, target, key, obj, managed)
     return state, read_back(resource, version)
 

@@ -20,8 +20,8 @@ from kontend.cluster.state import State, Version
 from kontend.cluster.storage import (
     check_name_matches,
     check_namespace_matches,
-    encoded,
     read_back,
+    rehearsed,
     served,
     store,
     with_managed_fields,
@@ -110,9 +110,8 @@ def update_object(
         answer["metadata"]["resourceVersion"] = str(old.resource_version)
         return (state if target.options.dry_run else state.remove(resource.key, target.key)), answer, False
     if target.options.dry_run:
-        encoded(resource, obj)
         obj["metadata"]["resourceVersion"] = str(old.resource_version)
-        return state, served(resource, with_managed_fields(obj, managed)), False
+        return state, rehearsed(resource, obj, managed), False
     state, version = store(state, target, target.key, obj, managed, old)
     return state, read_back(resource, version), False
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
+from kontend.kube.encoding.json_text import same_json
 from kontend.kube.errors import internal_error
 from kontend.kube.field_errors import FieldError, go_value, invalid
 from kontend.kube.json_types import Json
@@ -34,6 +35,10 @@ class CustomDefinition:
     #: The scale subresource: specReplicasPath, statusReplicasPath, labelSelectorPath.
     scale: Mapping[str, str] | None
     openapi: Mapping[str, Any]
+    #: The schema of the storage version.
+    storage_openapi: Mapping[str, Any]
+    #: The warning for every request, if the version is deprecated.
+    deprecation: str
     printer_columns: tuple[Mapping[str, Any], ...]
     #: Names of the fields that field selectors may use, such as ``spec.color``.
     selectable_fields: tuple[str, ...]
@@ -42,15 +47,20 @@ class CustomDefinition:
     def of(cls, spec: Mapping[str, Any], version: Mapping[str, Any]) -> CustomDefinition:
         """Reads one version from the ``spec`` of a definition."""
         subresources = version.get("subresources") or {}
+        storage = next(candidate for candidate in spec["versions"] if candidate.get("storage"))
+        kind = f"{spec['group']}/{version['name']} {spec['names']['kind']}"
+        deprecation = version.get("deprecationWarning") or f"{kind} is deprecated"
         return cls(
             group=spec["group"],
             version=version["name"],
             kind=spec["names"]["kind"],
             namespaced=spec["scope"] == "Namespaced",
-            storage_version=next(candidate["name"] for candidate in spec["versions"] if candidate.get("storage")),
+            storage_version=storage["name"],
             has_status=subresources.get("status") is not None,
             scale=subresources.get("scale"),
             openapi=(version.get("schema") or {}).get("openAPIV3Schema") or {},
+            storage_openapi=(storage.get("schema") or {}).get("openAPIV3Schema") or {},
+            deprecation=deprecation if version.get("deprecated") else "",
             printer_columns=tuple(version.get("additionalPrinterColumns") or ()),
             selectable_fields=tuple(
                 field["jsonPath"].removeprefix(".") for field in version.get("selectableFields") or ()
@@ -71,6 +81,11 @@ class CustomDefinition:
     def schema(self) -> Schema:
         """The shape of objects of this version."""
         return structural_schema(self.openapi)
+
+    @cached_property
+    def storage_schema(self) -> Schema:
+        """The shape in which objects of all versions are stored."""
+        return self.schema if self.version == self.storage_version else structural_schema(self.storage_openapi)
 
     def scale_of(self, obj: Mapping[str, Any]) -> Json:
         """The Scale of an object."""
@@ -212,4 +227,4 @@ class CustomStrategy(WithOwnFieldLabels):
 def _same_but_for_metadata(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     if len(new) != len(old):
         return False
-    return all(name == "metadata" or (name in old and old[name] == value) for name, value in new.items())
+    return all(name == "metadata" or (name in old and same_json(old[name], value)) for name, value in new.items())

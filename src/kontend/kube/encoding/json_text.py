@@ -105,6 +105,15 @@ def canonical(obj: Any) -> bytes:
     return data
 
 
+def same_json(one: Any, other: Any) -> bool:
+    """Reports whether two values are the same JSON: 1, 1.0 and true are three.
+
+    >>> same_json({"a": 1}, {"a": 1}), same_json([1], [True]), same_json(1, 1.0)
+    (True, False, False)
+    """
+    return bool(one == other) and orjson.dumps(one, option=_OPTIONS) == orjson.dumps(other, option=_OPTIONS)
+
+
 def _check(value: Any, path: str, parents: set[int]) -> None:
     """Raises for the first thing below ``value`` that JSON cannot hold."""
     where = path or "the object"
