@@ -6,7 +6,7 @@
         ...
         assert kontend_server.cluster.get("Widget.example.com/v1", "w")["status"]["phase"] == "Ready"
 
-``crds`` and ``objects`` are objects or paths of files. Nothing of kontend is imported until a test asks for the
+``crds`` and ``objects`` are objects or paths of files. The plugin imports the server only when a test uses the
 fixture.
 """
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the mark known."""
-    config.addinivalue_line("markers", "kontend(crds=[], objects=[]): what the server of kontend_server begins with")
+    """Register the mark."""
+    config.addinivalue_line("markers", "kontend(crds=[], objects=[]): initial content of the server of the fixture kontend_server")
 
 
 @pytest.fixture
 def kontend_server(request: pytest.FixtureRequest) -> Iterator[BackgroundServer]:
-    """A running API server: ``url``, ``kubeconfig`` (a path) and ``cluster`` (to look and write from Python)."""
+    """Run an API server with ``url``, ``kubeconfig`` (a path) and ``cluster`` (to read and write from Python)."""
     from kontend.cluster.cluster import Cluster
     from kontend.serve.background import BackgroundServer
 
@@ -45,13 +45,13 @@ def kontend_server(request: pytest.FixtureRequest) -> Iterator[BackgroundServer]
 
 
 def _objects(given: Iterable[Mapping[str, Any] | str | Path], base: Path) -> list[Mapping[str, Any]]:
-    """Objects as they are, and those in files; a relative path begins where the test is."""
+    """Return the given objects, and those of files; a relative path starts at the directory of the test."""
     from kontend.serve import manifests
 
-    found: list[Mapping[str, Any]] = []
-    for each in given:
-        if isinstance(each, str | Path):
-            found += [manifest.obj for manifest in manifests.read([base / each])]
+    objects: list[Mapping[str, Any]] = []
+    for item in given:
+        if isinstance(item, str | Path):
+            objects += [manifest.obj for manifest in manifests.read([base / item])]
         else:
-            found.append(each)
-    return found
+            objects.append(item)
+    return objects

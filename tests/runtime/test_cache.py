@@ -197,3 +197,25 @@ def test_a_fed_cache_is_always_a_state_that_the_cluster_was_in(steps: list[tuple
     for size in range(4):
         wanted = [obj for obj in cluster.list(CONFIG_MAP) if obj["data"]["size"] == str(size)]
         assert cache.list(CONFIG_MAP, index=("size", str(size))) == wanted
+
+
+def test_an_event_has_the_object_before_and_after() -> None:
+    view = filled()
+    event = view.apply("MODIFIED", item("a", 4, size="9"))
+    assert event is not None
+    assert event.type == "MODIFIED"
+    assert event.old is not None
+    assert event.new is not None
+    assert (event.old["data"], event.new["data"]) == ({"size": "1"}, {"size": "9"})
+
+
+def test_a_cache_is_monotonic_by_default() -> None:
+    assert Cache().view(CONFIG_MAP).monotonic
+    assert not Cache(monotonic=False).view(CONFIG_MAP).monotonic
+
+
+def test_a_field_that_is_an_object_or_missing_is_empty_for_a_selector() -> None:
+    view = filled()
+    assert len(view.list(fields="data=")) == 2
+    assert len(view.list(fields="data.missing=")) == 2
+    assert view.list(fields="data=x") == []

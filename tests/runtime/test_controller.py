@@ -125,3 +125,12 @@ def test_a_controller_that_cannot_run_is_refused_with_the_reason(controller: Any
 def test_a_result_refuses_what_is_no_time(after: Any) -> None:
     with pytest.raises(BadController, match="expected seconds"):
         Result(requeue_after=after)
+
+
+def test_an_owner_of_another_kind_is_not_asked_for() -> None:
+    owner = gadget("a") | {"metadata": {"name": "a", "uid": "1"}, "kind": "Widget"}
+    assert not requests_for(Gadgets(), Event(CONFIG_MAP, None, config_map("c", owner=owner)), Cache())
+
+
+def test_a_result_asks_for_nothing_by_default() -> None:
+    assert (Result().requeue, Result().requeue_after) == (False, None)

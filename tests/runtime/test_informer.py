@@ -15,6 +15,7 @@ from kontend.runtime.cache.informer import Informer, StaleCache
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.http_backend import SilentWatch
 from kontend.runtime.client.patches import Object
+from kontend.runtime.telemetry.metrics import Metrics
 from runtime.samples import CONFIG_MAP, config_map
 
 
@@ -227,3 +228,49 @@ def test_after_a_restart_a_process_sees_what_it_wrote_before() -> None:
 
 def test_without_the_guard_it_may_not_and_would_create_the_child_again() -> None:
     assert after_restart(monotonic=False) == []
+
+
+def test_a_wait_for_what_was_seen_returns_at_once() -> None:
+    async def run() -> None:
+        script = Script(lists=[([item("a", 5)], 7)], watches=[])
+        informer = Informer(script, Cache(), CONFIG_MAP, sleep=script.sleep)
+        task = asyncio.create_task(informer.run())
+        await asyncio.wait_for(script.done.wait(), 5)
+        await informer.wait(7, timeout=0)
+        with pytest.raises(StaleCache, match="is at version 7, but version 8 was written"):
+            await informer.wait(8, timeout=0)
+        task.cancel()
+
+    asyncio.run(run())
+
+
+def test_pauses_double_from_a_fifth_of_a_second_with_jitter() -> None:
+    refused = [ServiceUnavailable("not yet")] * 4
+    script = Script(lists=[*refused, ([], 5)], watches=[])
+    play(script)
+    assert len(script.pauses) == 4
+    for pause, longest in zip(script.pauses, (0.2, 0.4, 0.8, 1.6), strict=True):
+        assert longest / 2 <= pause <= longest
+
+
+def test_a_watch_that_delivers_and_then_fails_starts_the_backoff_again() -> None:
+    down = ServiceUnavailable("down")
+    script = Script(lists=[([], 5)], watches=[[down], [down], [bookmark(6), down], [down]])
+    play(script)
+    for pause, longest in zip(script.pauses, (0.2, 0.4, 0.2, 0.4), strict=True):
+        assert longest / 2 <= pause <= longest
+
+
+def test_lists_and_events_are_counted() -> None:
+    async def run() -> None:
+        script = Script(lists=[([item("a", 5)], 5)], watches=[[("MODIFIED", item("a", 6)), bookmark(9)]])
+        metrics = Metrics()
+        informer = Informer(script, Cache(), CONFIG_MAP, metrics=metrics, sleep=script.sleep)
+        task = asyncio.create_task(informer.run())
+        await asyncio.wait_for(script.done.wait(), 5)
+        task.cancel()
+        assert metrics.relists.get(kind=CONFIG_MAP) == 1
+        assert metrics.events.get(kind=CONFIG_MAP) == 1
+        assert f'kontend_cache_resource_version{{kind="{CONFIG_MAP}"}} 9' in metrics.text()
+
+    asyncio.run(run())

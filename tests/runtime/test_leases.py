@@ -213,3 +213,68 @@ def test_a_lost_lease_is_not_a_conflict_that_reading_again_could_mend() -> None:
 def test_times_that_cannot_be_safe_are_refused() -> None:
     with pytest.raises(ValueError, match="retry < renew_deadline < duration"):
         LeaderElection("lead", duration=10, renew_deadline=10)
+
+
+def test_the_lease_is_in_the_namespace_of_the_election() -> None:
+    world = World()
+    a = Elector(InProcess(world.cluster), LeaderElection("lead", namespace="kube-system"), "a", clock=lambda: world.now)
+    world.attempt(a)
+    assert world.cluster.get(LEASE, "lead", namespace="kube-system")["spec"]["holderIdentity"] == "a"
+
+
+def test_the_duration_in_the_lease_counts_and_not_that_of_the_newcomer() -> None:
+    """The holder promised to be silent no longer than that; the newcomer may be configured otherwise."""
+    world = World()
+    a, b = world.elector("a"), world.elector("b")
+    world.attempt(a)
+    world.cluster.patch(LEASE, "lead", {"spec": {"leaseDurationSeconds": 60}})
+    world.attempt(b)
+    world.now = 59.9
+    assert not world.attempt(b)
+    world.now = 60
+    assert world.attempt(b)
+
+
+def test_hold_ends_in_a_later_epoch_and_then_the_process_does_not_lead() -> None:
+    """It was suspended, another process led meanwhile, and it has acquired the lease again."""
+    world = World()
+    a, b = world.elector("a"), world.elector("b")
+    world.attempt(a)
+
+    async def sleep(seconds: float) -> None:
+        world.now += seconds
+        if a.epoch == 0:
+            await b.try_once()
+            world.cluster.patch(LEASE, "lead", {"spec": {"holderIdentity": "", "leaseTransitions": 7}})
+
+    a._sleep = sleep
+    asyncio.run(a.hold())
+    assert a.epoch == 8
+    assert not a.leads
+
+
+def test_a_renewal_that_hangs_ends_with_the_validity_of_the_lease() -> None:
+    class Hangs(InProcess):
+        hanging = False
+
+        async def call(self, call: Call) -> Any:
+            if self.hanging:
+                await asyncio.Event().wait()
+            return self.answer(call)
+
+    async def lead() -> None:
+        assert await elector.try_once()
+        backend.hanging = True
+        await asyncio.wait_for(elector.hold(), 5)
+
+    backend = Hangs(Cluster())
+    election = LeaderElection("lead", duration=0.3, renew_deadline=0.05, retry=0.01)
+    now = 100.0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    elector = Elector(backend, election, "a", clock=lambda: now, sleep=sleep)
+    asyncio.run(lead())
+    assert not elector.leads

@@ -51,11 +51,6 @@ def test_creations_and_deletions_always_count(predicate: Predicate) -> None:
     assert predicate(Event("Pod/v1", obj, None))
 
 
-def test_no_labels_and_empty_labels_are_the_same() -> None:
-    event = Event("Pod/v1", {"metadata": {}}, {"metadata": {"labels": {}}})
-    assert not LabelChanged()(event)
-
-
 def test_predicates_combine() -> None:
     yes, no = Where(lambda _: True), Where(lambda _: False)
     event = changed()
@@ -72,3 +67,10 @@ def test_an_event_knows_its_type_and_key() -> None:
     events = [Event("Pod/v1", None, obj), Event("Pod/v1", obj, obj), Event("Pod/v1", obj, None)]
     assert [event.type for event in events] == ["ADDED", "MODIFIED", "DELETED"]
     assert {str(event.key) for event in events} == {"n/a"}
+
+
+@pytest.mark.parametrize(("predicate", "part"), [(LabelChanged(), "labels"), (AnnotationChanged(), "annotations")])
+def test_no_labels_and_empty_labels_are_the_same(predicate: Predicate, part: str) -> None:
+    assert not predicate(Event("Pod/v1", {"metadata": {}}, {"metadata": {part: {}}}))
+    assert not predicate(Event("Pod/v1", {"metadata": {part: None}}, {}))
+    assert predicate(Event("Pod/v1", {}, {"metadata": {part: {"a": "b"}}}))

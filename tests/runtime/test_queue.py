@@ -165,3 +165,29 @@ def test_whatever_happens_no_request_is_held_twice_and_none_is_lost(steps: list[
         handed.add(taken)
         queue.done(taken)
     assert owed <= handed
+
+
+def test_a_short_delay_is_a_delay() -> None:
+    clock = Clock()
+    queue = Queue(clock)
+    queue.add_after(A, 0.5)
+    assert queue.take() is None
+    clock.now = 0.5
+    assert queue.take() == A
+
+
+def test_after_closing_no_timer_is_set() -> None:
+    queue = Queue(Clock())
+    queue.close()
+    queue.add_after(A, 5)
+    assert queue.next_due() is None
+
+
+def test_a_burst_of_retries_passes_at_once_and_then_ten_a_second() -> None:
+    clock = Clock()
+    rate = Rate(clock)
+    assert [rate.delay() for _ in range(102)] == [0.0] * 100 + [0.1, 0.2]
+    clock.now = 1.0  # ten tokens later, of which two are spent
+    assert [rate.delay() for _ in range(9)] == [0.0] * 8 + [0.1]
+    clock.now = 1000.0  # never more than a burst
+    assert [rate.delay() for _ in range(101)] == [0.0] * 100 + [0.1]
