@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark."""
-    config.addinivalue_line("markers", "kontend(crds=[], objects=[]): initial content of the server of the fixture kontend_server")
+    config.addinivalue_line("markers", "kontend(crds=[], objects=[]): initial content of the server of kontend_server")
 
 
 @pytest.fixture
