@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
+from kontend.kube.cel.metering import charge, turn_cost
 from kontend.kube.cel.operations import Frame, Run
 from kontend.kube.cel.schema_types import converter
 from kontend.kube.cel.syntax.ast import Comprehension, Node
@@ -40,7 +41,7 @@ def compile_comprehension(compiler: Compiler, node: Comprehension) -> Run:
     accumulated = compiler.bind(node.accumulator, None)
     first = compiler.bind(node.variable, None if node.second else inner)
     second = compiler.bind(node.second, inner) if node.second else -1
-    pairs = _pairs(over, convert, first, second)
+    pairs = _pairs(over, convert, first, second, turn_cost(node.body or [node.condition, node.step]))
     body = [compiler.value(part) for part in node.body]
     run = _LOOPS[node.macro](pairs, body) if node.macro in _LOOPS else None
     if run is None:
@@ -64,13 +65,14 @@ def _element(schema: Mapping[str, Any] | None) -> tuple[Mapping[str, Any] | None
 Pairs = Callable[[Frame], Iterable[None]]
 
 
-def _pairs(over: Run, convert: Callable[[Any], Any] | None, first: int, second: int) -> Pairs:
-    """Iterates, and sets the variables in the frame before each turn."""
+def _pairs(over: Run, convert: Callable[[Any], Any] | None, first: int, second: int, cost: int) -> Pairs:
+    """Iterates: charges for each turn and sets the variables in the frame before it."""
 
     def run(frame: Frame) -> Iterable[None]:
         items = over(frame)
         if isinstance(items, list):
             for place, item in enumerate(items):
+                charge(frame, cost)
                 value = item if convert is None or item is None else convert(item)
                 if second < 0:
                     frame[first] = value
@@ -79,6 +81,7 @@ def _pairs(over: Run, convert: Callable[[Any], Any] | None, first: int, second: 
                 yield
         elif isinstance(items, dict):
             for key, item in items.items():
+                charge(frame, cost)
                 frame[first] = key
                 if second >= 0:
                     frame[second] = item if convert is None or item is None else convert(item)

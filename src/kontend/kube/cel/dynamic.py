@@ -16,6 +16,7 @@ from typing import Any
 
 from kontend.kube.cel import types
 from kontend.kube.cel.checker import Environment, check
+from kontend.kube.cel.metering import PER_CALL_LIMIT, CostExceeded, CostLimit, meter
 from kontend.kube.cel.operations import Run
 from kontend.kube.cel.program import Compiler
 from kontend.kube.cel.syntax.parser import parse
@@ -38,9 +39,11 @@ class DynamicExpression:
         """The result; an ``EvalError`` when there is none."""
         slots = [values.get(name) for name in self.variables]
         try:
-            return self.run(slots + [None] * (self.size - len(slots)))
+            return self.run([*slots, *[None] * (self.size - len(slots)), meter(PER_CALL_LIMIT)])
         except EvalError:
             raise
+        except CostExceeded:
+            raise CostLimit from None
         except RecursionError:
             raise EvalError("evaluation nested too deeply") from None
         except (TypeError, AttributeError, ValueError, KeyError, OverflowError):

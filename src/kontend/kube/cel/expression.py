@@ -15,6 +15,7 @@ from typing import Any, Final
 from kontend.kube.cel import types
 from kontend.kube.cel.checker import Environment, check
 from kontend.kube.cel.issues import CompileError
+from kontend.kube.cel.metering import PER_CALL_LIMIT, CostExceeded, CostLimit, meter
 from kontend.kube.cel.operations import Run
 from kontend.kube.cel.program import Compiler
 from kontend.kube.cel.recursion import headroom
@@ -41,15 +42,21 @@ class Expression:
     optional_old: bool
     declaration: Declaration | None
 
-    def evaluate(self, value: Any, old: Any = None) -> Any:
-        """The result; an ``EvalError`` when there is none."""
+    def evaluate(self, value: Any, old: Any = None, left: list[float] | None = None) -> Any:
+        """The result; an ``EvalError`` when there is none.
+
+        ``left`` is what the evaluation may cost (:func:`~kontend.kube.cel.metering.meter`), and what it has not used.
+        """
+        frame = [value, old, *[None] * (self.size - 2), meter(PER_CALL_LIMIT) if left is None else left]
         try:
             if len(self.source) > _MAYBE_DEEP:
                 with headroom():
-                    return self.run([value, old] + [None] * (self.size - 2))
-            return self.run([value, old] + [None] * (self.size - 2))
+                    return self.run(frame)
+            return self.run(frame)
         except EvalError:
             raise
+        except CostExceeded:
+            raise CostLimit from None
         except RecursionError:
             raise EvalError("evaluation nested too deeply") from None
         except (TypeError, AttributeError, ValueError, KeyError, OverflowError):

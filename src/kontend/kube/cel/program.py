@@ -14,6 +14,7 @@ from typing import Any
 from kontend.kube.cel.checker import qualified_name
 from kontend.kube.cel.comprehensions import compile_comprehension
 from kontend.kube.cel.declarations import TYPE_NAMES
+from kontend.kube.cel.metering import metered
 from kontend.kube.cel.operations import (
     Frame,
     Run,
@@ -165,6 +166,7 @@ class Compiler:
         args = [self.value(arg) for arg in ([node.target] if node.target is not None else []) + node.args]
         kinds = [arg.type for arg in ([node.target] if node.target is not None else []) + node.args]
         check_constants(node)
+        args = metered(node, args)
         return specialised(name, args, kinds, node) or general_call(name, args), None
 
     def _conditional(self, node: Call) -> Run:

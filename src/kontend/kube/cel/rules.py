@@ -3,12 +3,13 @@
 Rules are compiled once, into a tree that only has the places where there are rules. A rule that refers to ``oldSelf``
 is a transition rule: it runs when there is an old value at the same place (or always, with ``optionalOldSelf``). Any
 other rule that fails is tolerated on an update where nothing changed at its place. What rules may cost is estimated
-when a definition is made (:mod:`kontend.kube.cel.cost.estimate`); the budget that the server also keeps while it runs
-them is not.
+when a definition is made (:mod:`kontend.kube.cel.cost.estimate`) and limited while they run
+(:mod:`kontend.kube.cel.metering`).
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,6 +18,7 @@ from kontend.kube import field_errors
 from kontend.kube.cel.expression import Expression, compile_expression
 from kontend.kube.cel.field_paths import FieldPathError, parse_field_path
 from kontend.kube.cel.issues import CompileError, ProgramError
+from kontend.kube.cel.metering import OBJECT_BUDGET, PER_CALL_LIMIT, CostLimit, meter
 from kontend.kube.cel.schema_types import Declaration, data_problem, declare
 from kontend.kube.cel.values import EvalError, NoOverload
 from kontend.kube.field_errors import OMITTED, FieldError
@@ -164,9 +166,20 @@ def _compile(
 
 def rule_errors(rules: RuleNode, obj: Any, old: Any, path: Path = None, *, ratchet: bool = True) -> list[FieldError]:
     """Returns the violations of the rules by a value; ``old`` is its old value, if there is one."""
-    errors: list[FieldError] = []
-    _walk(rules, obj, old, path, errors, None, ratchet and old is not MISSING, True)
-    return errors
+    errors = _Errors()
+    with contextlib.suppress(_OutOfBudget):
+        _walk(rules, obj, old, path, errors, None, ratchet and old is not MISSING, True)
+    return list(errors)
+
+
+class _OutOfBudget(Exception):
+    """Ends the validation of an object: no further rules are run."""
+
+
+class _Errors(list[FieldError]):
+    """The violations found so far, and what rules may still cost."""
+
+    budget: float = OBJECT_BUDGET
 
 
 def _walk(
@@ -174,7 +187,7 @@ def _walk(
     value: Any,
     old: Any,
     path: Path,
-    errors: list[FieldError],
+    errors: _Errors,
     around: _Around,
     ratchet: bool,
     correlated: bool,
@@ -214,7 +227,7 @@ def _check(
     value: Any,
     old: Any,
     path: Path,
-    errors: list[FieldError],
+    errors: _Errors,
     around: _Around,
     ratchet: bool,
     correlated: bool,
@@ -232,7 +245,11 @@ def _check(
         try:
             if expression.optional_old:
                 was = expression.old_value(before)
-            passed = expression.evaluate(value, was)
+            passed = _evaluated(expression, value, was, errors, _place(path), rules.kind)
+        except CostLimit as error:
+            says = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule"
+            errors.append(field_errors.invalid(_place(path), rules.kind, f"{says}: {rule.shown}"))
+            raise _OutOfBudget from None
         except EvalError as error:
             problem = str(error)
             if isinstance(error, NoOverload):
@@ -246,6 +263,19 @@ def _check(
         detail = _message(rule, value, was) or rule.default_message
         shown = OMITTED if rules.kind in ("object", "array") else value
         errors.append(_error(_place((path, rule.path) if rule.path else path), shown, detail, rule.text.get("reason")))
+
+
+def _evaluated(expression: Expression, value: Any, old: Any, errors: _Errors, where: str, kind: str) -> Any:
+    """Returns the result of a rule; what it has cost is taken off the budget of the object."""
+    left = meter(PER_CALL_LIMIT)
+    try:
+        return expression.evaluate(value, old, left)
+    finally:
+        errors.budget -= PER_CALL_LIMIT - max(left[0], 0.0)
+        if errors.budget < 0:
+            says = "validation failed due to running out of cost budget, no further validation rules will be run"
+            errors.append(field_errors.invalid(where, kind, says))
+            raise _OutOfBudget
 
 
 def _place(path: Path) -> str:
