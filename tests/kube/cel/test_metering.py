@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kontend.kube.cel.dynamic import compile_dynamic
-from kontend.kube.cel.expression import compile_expression
+from kontend.kube.cel.expression import Expression, compile_expression
 from kontend.kube.cel.metering import PER_CALL_LIMIT, CostLimit, meter
 from kontend.kube.cel.rules import rule_errors, rule_tree
 from kontend.kube.cel.schema_types import declare
@@ -24,10 +24,17 @@ SCHEMA: dict[str, Any] = {
 }
 
 
+def compiled(source: str) -> Expression:
+    """An expression over the schema."""
+    declaration = declare(SCHEMA, resource=False)
+    assert declaration is not None
+    return compile_expression(source, declaration)
+
+
 def cost(source: str, value: dict[str, Any]) -> float:
     """What an evaluation has used."""
     left = meter(PER_CALL_LIMIT)
-    compile_expression(source, declare(SCHEMA, resource=False)).evaluate(value, None, left)
+    compiled(source).evaluate(value, None, left)
     return PER_CALL_LIMIT - left[0]
 
 
@@ -60,7 +67,7 @@ def test_texts_and_patterns_cost_in_proportion_to_their_lengths() -> None:
 def test_an_evaluation_that_costs_too_much_is_ended(source: str) -> None:
     """Soon, and whatever might absorb an error around it."""
     value = {"l": list(range(400)), "s": "a" * 100_000, "p": "a*" * 100}
-    expression = compile_expression(source, declare(SCHEMA, resource=False))
+    expression = compiled(source)
     started = time.process_time()
     with pytest.raises(CostLimit, match="operation cancelled: actual cost limit exceeded"):
         expression.evaluate(value)
@@ -72,9 +79,9 @@ def test_an_evaluation_that_costs_too_much_is_ended(source: str) -> None:
 def violations(rules: list[str], value: dict[str, Any]) -> list[str]:
     """What is wrong with a value."""
     schema = {**SCHEMA, "x-kubernetes-validations": [{"rule": rule} for rule in rules]}
-    compiled = rule_tree(schema, resource=False)
-    assert compiled is not None
-    return [str(error) for error in rule_errors(compiled, value, MISSING)]
+    tree = rule_tree(schema, resource=False)
+    assert tree is not None
+    return [str(error) for error in rule_errors(tree, value, MISSING)]
 
 
 def test_a_rule_beyond_its_limit_fails_and_no_other_is_run() -> None:
