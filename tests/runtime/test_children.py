@@ -304,6 +304,24 @@ def test_the_outcome_knows_whether_the_childs_status_is_about_what_was_applied()
     assert not synced(server, desired=desired(image="app:2")).observed
 
 
+@pytest.mark.parametrize("action", ["terminating", "removing", "skipped"])
+def test_the_status_of_a_child_that_is_not_settled_is_about_nothing(action: Any) -> None:
+    observed = {"metadata": {"generation": 1}, "status": {"observedGeneration": 1}}
+    assert ChildOutcome("applied", observed).observed
+    assert not ChildOutcome(action, observed).observed
+    assert not ChildOutcome("applied").observed
+
+
+def test_a_cluster_scoped_child_of_a_namespaced_parent_is_refused() -> None:
+    """The garbage collector would not find its owner, and delete it."""
+    server = cluster()
+    api, wire = wired(server)
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}
+    with pytest.raises(WrongObject, match="cannot own an object in no namespace"):
+        run(sync_child(api, parent(server), role))
+    assert wire.calls == []
+
+
 def test_a_child_can_be_of_any_kind_and_tracked_anywhere() -> None:
     server = cluster()
     api, _ = wired(server)

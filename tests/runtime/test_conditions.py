@@ -288,3 +288,29 @@ def test_whenever_others_write_nothing_of_theirs_is_lost(moments: list[int], nam
     run(patch_conditions(api, obj, [READY]))
     happened = {name for call, name in zip(moments, names, strict=False) if call < len(wire.calls)}
     assert stored(server).keys() == {"Ready"} | happened
+
+
+def test_what_another_instance_has_stored_meanwhile_is_shown_and_not_sent_again() -> None:
+    server = cluster()
+    api, wire = wired(server)
+    stale = server.get(WIDGET, "w")
+    run(patch_conditions(wired(server)[0], server.get(WIDGET, "w"), [READY]))
+    assert not run(patch_conditions(api, stale, [READY]))
+    assert [call.verb for call in wire.calls] == ["patch", "get"]
+    assert is_true(stale, "Ready")
+
+
+def test_a_kind_without_generations_has_conditions_without_them() -> None:
+    obj: dict[str, Any] = {"metadata": {"name": "w"}}
+    set_condition(obj, "Ready", True, "AllUp", now=EARLY)
+    assert "observedGeneration" not in (get_condition(obj, "Ready") or {})
+    server = Cluster(objects=[{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}])
+    api, wire = wired(server)
+    run(patch_conditions(api, server.get("Node/v1", "n"), [READY]))
+    assert "observedGeneration" not in wire.bodies[0]["status"]["conditions"][0]
+
+
+def test_a_condition_without_a_transition_time_gets_one() -> None:
+    obj: dict[str, Any] = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Old"}]}}
+    set_condition(obj, "Ready", True, "AllUp", now=LATE)
+    assert (get_condition(obj, "Ready") or {})["lastTransitionTime"] == LATE

@@ -289,6 +289,16 @@ def test_a_failed_plan_with_a_failed_phase_stays_until_another_goal_is_wanted(si
     assert status(server)["phase"] == "Running"
 
 
+@pytest.mark.parametrize("failed_phase", ["", "Failed"])
+def test_a_complete_plan_is_cleared_whatever_its_failed_phase(failed_phase: str, sidecar: Sidecar) -> None:
+    server = cluster()
+    api, _ = wired(server)
+    actions = [run(reconcile(api, failed_phase=failed_phase)).action for _ in range(3)]
+    assert actions == ["created", "completed", "cleared"]
+    assert plan(server) is None
+    assert len(sidecar.submitted) == 1
+
+
 def test_a_failed_plan_without_a_failed_phase_is_tried_again_later_with_new_ids(sidecar: Sidecar) -> None:
     server = cluster()
     api, _ = wired(server)

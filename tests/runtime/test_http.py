@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -255,3 +256,26 @@ def test_a_token_that_is_refused_is_read_again_once(tmp_path: Any) -> None:
 def test_names_are_escaped() -> None:
     _, server, _ = converse(OK, call=Call("get", CONFIG_MAP, "default", "a/b?c", query=(("x", "1 2"),)))
     assert server.requests == ["GET /api/v1/namespaces/default/configmaps/a%2Fb%3Fc?x=1+2"]
+
+
+def test_only_a_401_makes_the_client_repeat_a_request_with_new_credentials(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("old")
+    for code, requests in ((401, 2), (403, 1), (404, 1), (500, 1)):
+        outcome, server, _ = converse(answer(code, status(code, "No")), OK, token_file=token)
+        assert len(server.reactions) == 2 - requests
+        assert isinstance(outcome, ApiError) == (requests == 1)
+
+
+def test_retry_after_counts_only_with_429_and_503() -> None:
+    for code, pauses in ((429, [2.0]), (503, [2.0]), (500, []), (409, [])):
+        outcome, _, paused = converse(answer(code, status(code, "No"), Retry_After="2"), OK, call=WRITE)
+        assert paused == pauses
+        assert isinstance(outcome, ApiError) == (not pauses)
+
+
+def test_a_request_without_a_body_has_no_content_type() -> None:
+    _, read, _ = converse(OK)
+    _, write, _ = converse(OK, call=WRITE)
+    assert "content-type:" not in read.heads[-1].lower()
+    assert "content-type: application/json" in write.heads[-1].lower()

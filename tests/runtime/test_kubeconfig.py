@@ -186,3 +186,24 @@ def test_secrets_are_not_shown() -> None:
     config = Config("https://c", token="hidden-token", password="hidden-password", client_key="hidden-key")
     assert "hidden" not in repr(config)
     assert json.dumps(Credentials(config).headers())
+
+
+def test_a_pod_without_a_token_is_not_a_pod(tmp_path: Path) -> None:
+    with pytest.raises(BadKubeconfig, match="not in a pod"):
+        in_cluster(env={"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, service_account=tmp_path)
+
+
+def test_the_kubeconfig_in_the_home_directory_is_the_last_resort(tmp_path: Path) -> None:
+    (tmp_path / ".kube").mkdir()
+    written(tmp_path / ".kube" / "config")
+    config = load(env={"HOME": str(tmp_path)}, service_account=tmp_path / "nothing")
+    assert config.server == "https://c:6443"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"), [("plugin", "plugin"), ("bin/plugin", "{}/bin/plugin"), ("/bin/plugin", "/bin/plugin")]
+)
+def test_a_path_of_an_exec_plugin_is_relative_to_the_kubeconfig(tmp_path: Path, command: str, expected: str) -> None:
+    config = from_files([written(tmp_path / "config", user={"exec": {"command": command}})])
+    assert config.exec is not None
+    assert config.exec.command == expected.format(tmp_path)

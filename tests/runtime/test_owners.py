@@ -141,3 +141,14 @@ def test_an_object_without_references_has_no_controller() -> None:
     assert controller_of({}) is None
     assert controller_of({"metadata": {"ownerReferences": None}}) is None
     assert not is_controlled_by({"metadata": {"ownerReferences": [{"controller": True}]}}, {"metadata": {}})
+
+
+def test_owners_of_one_name_in_two_groups_are_two_owners(server: Cluster) -> None:
+    a, child = server.get(WIDGET, "a"), server.get(MAP, "c")
+    other = {**a, "apiVersion": "other.example.com/v1"}
+    set_owner_reference(a, child)
+    set_owner_reference(other, child)
+    assert owner_references(child) == [owner_reference(a), owner_reference(other)]
+    set_controller_reference(a, child)
+    with pytest.raises(AlreadyOwned, match=r"^ConfigMap/v1 'c' is already controlled by Widget 'a' "):
+        set_controller_reference(other, child)

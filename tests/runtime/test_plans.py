@@ -42,6 +42,12 @@ def test_a_plan_needs_tasks(tasks: Any) -> None:
         Plan(tasks)
 
 
+@pytest.mark.parametrize("field", ["goal", "target_phase", "failed_phase"])
+def test_goal_and_phases_are_text(field: str) -> None:
+    with pytest.raises(WrongObject, match=f"^Plan: {field}: expected text, found 3$"):
+        Plan([Step(1)], **{field: 3})  # type: ignore[arg-type]
+
+
 def test_what_was_stored_is_read_back() -> None:
     stored: Any = Plan([Step(1)]).begin("p1")
     assert read_plan(stored, "status.plan") == Plan([Step(1)]).begin("p1")

@@ -12,7 +12,7 @@ from kontend.kube.errors import Conflict, InternalError
 from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.writes.conditions import get_condition, patch_conditions
 from kontend.runtime.writes.finalizers import add_finalizer
-from kontend.runtime.writes.scope import NotStored, StatusScope
+from kontend.runtime.writes.scope import NotStored, StaleObject, StatusScope
 from kontend.runtime.writes.snapshot import WrongObject
 from kontend.runtime.writes.spec import mutate_spec
 from kontend.runtime.writes.status import mutate_status
@@ -231,7 +231,12 @@ def test_a_stored_value_is_flushed_at_once_with_all_that_was_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "lost"), [({"name": "n", "uid": "u"}, "uid"), ({"steps": [{"id": 1, "no": 2}]}, r"steps\[0\].no")]
+    ("value", "lost"),
+    [
+        ({"name": "n", "uid": "u"}, "uid"),
+        ({"steps": [{"id": 1, "no": 2}]}, r"steps\[0\].no"),
+        ({"names": ["a"]}, "names"),
+    ],
 )
 def test_a_field_that_the_schema_drops_is_an_error_that_names_it(value: Any, lost: str) -> None:
     steps = {"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}}}
@@ -252,3 +257,30 @@ def test_a_path_through_something_else_is_an_error() -> None:
     assert scope.get("phase.web") is None
     with pytest.raises(WrongObject, match=r"status\.phase is 'Ready'"):
         scope.put("phase.web", 1)
+
+
+def test_the_version_in_hand_is_compared_with_that_of_the_server() -> None:
+    server = cluster()
+    api, _ = wired(server)
+    scope = StatusScope(api, server.get(WIDGET, "w"))
+    run(scope.check_fresh())
+    write(server, phase="Ready")
+    with pytest.raises(StaleObject, match="on the server, not "):
+        run(scope.check_fresh())
+    server.delete(WIDGET, "w")
+    with pytest.raises(StaleObject, match="is gone on the server"):
+        run(scope.check_fresh())
+
+
+def test_a_status_that_was_removed_stays_removed_after_another_write() -> None:
+    async def reconcile() -> None:
+        async with StatusScope(api, obj) as scope:
+            obj["status"] = None
+            assert await mutate_spec(api, scope, lambda each: add_finalizer(each, "example.com/f"))
+            assert "status" not in obj
+
+    server = cluster(phase="Ready")
+    api, _ = wired(server)
+    obj = server.get(WIDGET, "w")
+    run(reconcile())
+    assert "status" not in server.get(WIDGET, "w")

@@ -333,3 +333,11 @@ def test_what_is_stored_is_what_the_mutation_made(before: dict[str, Any], after:
     assert without_nulls(stored.get("status") or {}) == without_nulls(after)
     assert obj == stored
     assert len(wire.calls) <= 1
+
+
+def test_a_missing_field_set_to_none_deep_in_the_status_is_no_change() -> None:
+    server = cluster(nested={"kept": {"a": 1}})
+    api, wire = wired(server)
+    obj = server.get(WIDGET, "w")
+    assert not run(mutate_status(api, obj, lambda each: each["status"]["nested"]["kept"].update(gone=None)))
+    assert wire.calls == []
