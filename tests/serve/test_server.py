@@ -229,7 +229,7 @@ def test_a_bug_in_the_server_is_answered_and_told(
 ) -> None:
     """The client gets kube-apiserver's words, the operator the traceback, and the server goes on."""
 
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:

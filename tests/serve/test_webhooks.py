@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cluster.test_conversion import convert, widget, widgets
 from cluster.test_webhooks import Recorder, config_map, configuration, response, sets, webhook
 from serve.webhook_server import webhook_server
 from serve.wire import CONFIG_MAPS, Client, process, watching
@@ -150,3 +151,27 @@ def test_pods_of_the_built_in_controllers_pass_through_webhooks(tmp_path: Path) 
                 if len(ready) == 2:
                     break
         assert list(ready.values()) == [["app", "side"], ["app", "side"]]
+
+
+def test_custom_resources_are_converted_for_reads_writes_and_watches(tmp_path: Path) -> None:
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    old, new = (f"/apis/example.com/{version}/namespaces/default/widgets" for version in ("v1", "v2"))
+    with (
+        webhook_server(tmp_path, {"/convert": convert}, SERVICE) as hooks,
+        process("--service", f"default/hooks={hooks.url}") as server,
+        Client(server.url) as client,
+    ):
+        crd = widgets()
+        crd["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = hooks.ca_bundle
+        assert client.send("POST", definitions, crd).code == 201
+        made = client.send("POST", old, widget("v1", size="2x3"))
+        assert (made.code, made.json["spec"]) == (201, {"size": "2x3"})
+        assert client.get(f"{new}/w").json["spec"] == {"width": "2", "height": "3"}
+        with watching(server.url, old) as events:
+            assert next(events)["object"]["spec"] == {"size": "2x3"}
+            client.send("POST", new, widget("v2", "x", width="4", height="5"))
+            event = next(events)
+            assert (event["type"], event["object"]["spec"]) == ("ADDED", {"size": "4x5"})
+            client.send("DELETE", f"{old}/w")
+            assert next(events)["type"] == "DELETED"
+        assert [each["spec"] for each in client.get(old).json["items"]] == [{"size": "4x5"}]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
+from kontend.cluster.conversion import Conversions
 from kontend.cluster.effects import Function
 from kontend.cluster.handle import handle
 from kontend.cluster.hooks import Hook, Hooks
@@ -126,7 +127,10 @@ class Cluster:
         version = self.state.find(resource.key, key)
         if version is None:
             raise not_found(resource.group, resource.plural, _text("name", name))
-        return read_back(resource, version)
+        if not self.state.registry.converts_by_webhook:
+            return read_back(resource, version)
+        with Conversions({}, self.state.hooks.webhooks, wait=False).active():
+            return read_back(resource, version)
 
     def list(
         self,

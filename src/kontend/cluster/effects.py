@@ -102,9 +102,10 @@ class Answers:
 class Suspended(Exception):
     """Raised where answers are missing."""
 
-    def __init__(self, calls: Iterable[Call]) -> None:
+    def __init__(self, calls: Iterable[Call], about: Any = None) -> None:
         super().__init__("answers of webhooks are needed")
         self.calls = tuple(calls)
+        self.about = about
 
 
 class Waiting(Exception):
@@ -121,6 +122,8 @@ class Suspension:
 
     calls: tuple[Call, ...]
     progress: Progress
+    #: The conversions that the calls are for, if they are for conversions.
+    about: Any = None
 
 
 def call_key(*parts: bytes | str) -> bytes:

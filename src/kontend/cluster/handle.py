@@ -13,6 +13,7 @@ from typing import Any
 from kontend.cluster.access import rbac
 from kontend.cluster.access.reviews import answer, is_review
 from kontend.cluster.access.tokens import request_token
+from kontend.cluster.conversion import Conversions, Known
 from kontend.cluster.effects import MOST_ROUNDS, RESERVED, Answers, Progress, Suspended, Suspension
 from kontend.cluster.options import delete_options, list_options, write_options
 from kontend.cluster.registration import definitions
@@ -36,38 +37,69 @@ Outcome = tuple[State, Any, int]
 
 
 def handle(
-    state: State, request: ApiRequest, progress: Progress | None = None, *, wait: bool = False
+    state: State,
+    request: ApiRequest,
+    progress: Progress | None = None,
+    *,
+    wait: bool = False,
+    known: Known | None = None,
 ) -> tuple[State, ApiResponse]:
     """Answers one request: the state after it, and the response.
 
     With ``wait``, a request that needs webhooks is suspended: the response names the calls to make, and the request is
-    to be handled again with the ``progress`` that has their answers.
+    to be handled again with the ``progress`` that has their answers. ``known`` are conversions that are known already.
     """
-    after, response = handle_lazily(state, request, progress, wait=wait)
+    after, response = handle_lazily(state, request, progress, wait=wait, known=known)
     return after, response if response.watch is None else replace(response, body=list(response.body))
 
 
 def handle_lazily(
-    state: State, request: ApiRequest, progress: Progress | None = None, *, wait: bool = False
+    state: State,
+    request: ApiRequest,
+    progress: Progress | None = None,
+    *,
+    wait: bool = False,
+    known: Known | None = None,
 ) -> tuple[State, ApiResponse]:
     """Does as :func:`handle`, but makes the first events of a watch only as they are read, once."""
     if progress is None:
         try:
-            return _handle(state, request, Answers({}, state.hooks.webhooks, wait=wait))
+            return _converting(state, request, Answers({}, state.hooks.webhooks, wait=wait), known, wait)
         except Suspended as suspended:
             progress = Progress(state.now, state.serial)
             reserved = state.replace(serial=state.serial + RESERVED)
-            return reserved, ApiResponse(0, suspended=Suspension(suspended.calls, progress))
+            return reserved, ApiResponse(0, suspended=Suspension(suspended.calls, progress, suspended.about))
     # It goes on as if it were still the moment at which it began: the same time, the same uids.
     then = state.replace(now=progress.now, serial=progress.serial)
     try:
-        after, response = _handle(then, request, Answers(progress.answers, state.hooks.webhooks, wait=wait))
+        answers = Answers(progress.answers, state.hooks.webhooks, wait=wait)
+        after, response = _converting(then, request, answers, known, wait)
     except Suspended as suspended:
         if progress.rounds < MOST_ROUNDS:
-            return state, ApiResponse(0, suspended=Suspension(suspended.calls, progress))
+            return state, ApiResponse(0, suspended=Suspension(suspended.calls, progress, suspended.about))
         error = timeout("the object changed each time that the webhooks had answered")
         return state, ApiResponse.of_error(error)
     return after.replace(now=state.now, serial=state.serial), response
+
+
+def _converting(
+    state: State, request: ApiRequest, answers: Answers, known: Known | None, wait: bool
+) -> tuple[State, ApiResponse]:
+    """Handles a request during which objects may have to be converted by webhooks."""
+    if not state.registry.converts_by_webhook:
+        return _handle(state, request, answers)
+    conversions = Conversions({} if known is None else known, state.hooks.webhooks, wait=wait)
+    with conversions.active():
+        try:
+            outcome = _handle(state, request, answers)
+        except Suspended:
+            if not conversions.calls():
+                raise
+    # What was made of stand-ins counts for nothing.
+    calls = conversions.calls()
+    if calls:
+        raise Suspended([call for call, _ in calls], conversions)
+    return outcome
 
 
 def _handle(state: State, request: ApiRequest, answers: Answers) -> tuple[State, ApiResponse]:
@@ -100,7 +132,8 @@ def _watch(state: State, target: Target, request: ApiRequest) -> ApiResponse:
     stream = present.Stream(watching, target, form, request.first("includeObject"))
     # Made as they are read, so that a client that reads slowly holds no more than it has been sent.
     shown = (stream.show(state, event, first=index == 0) for index, event in enumerate(events))
-    return ApiResponse(200, shown, target.warnings, watch=stream)
+    eager = state.registry.converts_by_webhook  # what must be converted must be known now
+    return ApiResponse(200, list(shown) if eager else shown, target.warnings, watch=stream)
 
 
 def _get(state: State, target: Target, request: ApiRequest) -> Outcome:

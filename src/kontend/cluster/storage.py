@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from kontend.cluster.conversion import convert
 from kontend.cluster.request import Target
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import State, Version
@@ -49,7 +50,7 @@ def store(
     state: State, target: Target, key: Key, obj: dict[str, Any], managed: ManagedFields, old: Version | None = None
 ) -> tuple[State, Version]:
     """Writes ``obj``, unless nothing changed (or only the times of managed fields)."""
-    target.resource.to_storage(obj)
+    _to_storage(target.resource, obj)
     body = encoded(target.resource, obj)
     settled = True
     if old is None or target.resource.custom is not None:
@@ -63,10 +64,20 @@ def store(
     return state.write(target.resource.key, key, body, managed, settled=settled)
 
 
+def _to_storage(resource: Resource, obj: dict[str, Any]) -> None:
+    """Makes an object one of the storage version, in place."""
+    custom = resource.custom
+    if custom is not None and custom.converts_by_webhook and obj["apiVersion"] != custom.storage_api_version:
+        converted = convert(custom, obj, custom.storage_api_version)
+        obj.clear()
+        obj.update(converted)
+    resource.to_storage(obj)
+
+
 def rehearsed(resource: Resource, obj: dict[str, Any], managed: ManagedFields) -> dict[str, Any]:
     """Returns the answer to a dry run: the object after a way to storage and back that it did not go."""
     version = obj["metadata"].get("resourceVersion")
-    resource.to_storage(obj)
+    _to_storage(resource, obj)
     encoded(resource, obj)
     resource.fill_in(obj)
     if version:
@@ -85,6 +96,8 @@ def served(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
         return obj
     if resource.conversion is not None:
         return resource.conversion.from_hub(obj)
+    if resource.custom is not None and resource.custom.converts_by_webhook:
+        return convert(resource.custom, obj, resource.api_version)
     if resource.custom is not None:
         obj["apiVersion"] = resource.api_version
         resource.convert(obj)

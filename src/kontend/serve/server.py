@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from kontend.cluster.access import rbac
 from kontend.cluster.cluster import Cluster
+from kontend.cluster.conversion import Conversions, Converted
 from kontend.cluster.effects import Progress, Suspension, Waiting
 from kontend.cluster.handle import handle, handle_lazily
 from kontend.cluster.request import ApiRequest, PageNotFound, not_allowed, route
@@ -81,6 +82,8 @@ class Server:
         self._commits = Commits(state, store, self._something_new)
         self._hub = Hub(state)
         self._webhooks = WebhookCalls(services)
+        #: Conversions of custom resources that webhooks have made.
+        self._conversions: dict[bytes, Converted] = {}
         #: Requests that wait for webhooks.
         self._suspended: set[asyncio.Task[None]] = set()
         self._publishing = False
@@ -233,12 +236,14 @@ class Server:
         else:
             self._write(exchange)
 
-    def _read(self, exchange: Exchange) -> None:
+    def _read(self, exchange: Exchange, progress: Progress | None = None) -> None:
         state, request = self._commits.durable, exchange.request
         if exchange.incoming.method != "GET":
             _check_method(state, request)
-        _, response = handle_lazily(state, request)
-        if response.watch is not None:
+        _, response = handle_lazily(state, request, progress, wait=True, known=self._conversions)
+        if response.suspended is not None:
+            self._suspend(response.suspended, lambda answered: self._guarded(exchange, self._read, answered))
+        elif response.watch is not None:
             self._watch(exchange, response)
         elif response.code == 504 and self._wait(exchange):
             return
@@ -255,7 +260,7 @@ class Server:
             from kontend.serve.protobuf.requests import as_json  # large, and only some clients send it
 
             request = exchange.request = as_json(self._commits.newest.registry, request)
-        state, response = handle(self._commits.newest, request, progress, wait=True)
+        state, response = handle(self._commits.newest, request, progress, wait=True, known=self._conversions)
         self._commits.advance(state)
         if response.suspended is not None:
             self._suspend(response.suspended, lambda answered: self._guarded(exchange, self._write, answered))
@@ -270,7 +275,7 @@ class Server:
         Raises :class:`Waiting`, with the response to come, when webhooks must be asked first.
         """
         self._commits.tick(int(time.time()))
-        state, response = handle(self._commits.newest, request, progress, wait=True)
+        state, response = handle(self._commits.newest, request, progress, wait=True, known=self._conversions)
         self._commits.advance(state)
         if response.suspended is None:
             return response
@@ -290,6 +295,8 @@ class Server:
 
         async def ask() -> None:
             answers = await self._webhooks.answers(suspension.calls)
+            if suspension.about is not None:
+                suspension.about.learn(answers)
             self._commits.tick(int(time.time()))
             resume(suspension.progress.answered(answers))
 
@@ -344,9 +351,12 @@ class Server:
             asyncio.get_running_loop().call_soon(self._publish)
 
     def _publish(self) -> None:
-        self._publishing = False
         state = self._commits.durable
-        self._hub.publish(state)
+        if state.registry.converts_by_webhook and self._convert_events(state):
+            return
+        self._publishing = False
+        with Conversions(self._conversions, {}, wait=False).active():
+            self._hub.publish(state)
         self.when_changed()
         if self._waiting:
             ready = [each for each in self._waiting if each[0] <= state.resource_version]
@@ -354,6 +364,17 @@ class Server:
             for _, timer, exchange in ready:
                 timer.cancel()
                 self._answer(exchange, handle(state, exchange.request)[1])
+
+    def _convert_events(self, state: State) -> bool:
+        """Ask webhooks for the objects that watches are about to send; publishing goes on when they have answered."""
+        conversions = Conversions(self._conversions, {}, wait=True)
+        with conversions.active():
+            self._hub.rehearse(state)
+        calls = [call for call, _ in conversions.calls()]
+        if calls:
+            suspension = Suspension(tuple(calls), Progress(state.now, state.serial), conversions)
+            self._suspend(suspension, lambda _: self._publish())
+        return bool(calls)
 
     # Reads from the future
 

@@ -264,6 +264,15 @@ class Hub:
                 if not channels:
                     del self._channels[resource.key]
 
+    def rehearse(self, after: State) -> None:
+        """Read what has happened as :meth:`publish` does, without sending it: for objects that must be converted."""
+        if self._state.resource_version < after.floor:
+            return
+        for change in after.changes_since(self._state.resource_version):
+            for channel in (self._channels.get(change.resource) or {}).values():
+                if channel.stream.watch.resource.custom is not None:
+                    channel.stream.watch.event(change)
+
     def publish(self, after: State) -> None:
         """Send what has happened since the last time to whoever watches it."""
         before, self._state = self._state, after

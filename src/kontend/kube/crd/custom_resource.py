@@ -42,6 +42,13 @@ class CustomDefinition:
     printer_columns: tuple[Mapping[str, Any], ...]
     #: Names of the fields that field selectors may use, such as ``spec.color``.
     selectable_fields: tuple[str, ...]
+    #: How objects become those of another version: the strategy, and the webhook if there is one.
+    conversion: Mapping[str, Any]
+
+    @property
+    def converts_by_webhook(self) -> bool:
+        """Whether a webhook converts objects between versions."""
+        return self.conversion.get("strategy") == "Webhook"
 
     @classmethod
     def of(cls, spec: Mapping[str, Any], version: Mapping[str, Any]) -> CustomDefinition:
@@ -65,6 +72,7 @@ class CustomDefinition:
             selectable_fields=tuple(
                 field["jsonPath"].removeprefix(".") for field in version.get("selectableFields") or ()
             ),
+            conversion=spec.get("conversion") or {},
         )
 
     @cached_property
