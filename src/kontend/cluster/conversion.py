@@ -141,7 +141,7 @@ def _call(questions: list[_Question]) -> Call:
 
 
 def _read(answer: Answer, call: Call, questions: Mapping[bytes, _Question]) -> tuple[str, list[Json]]:
-    """What is wrong with an answer, and the objects in it."""
+    """Returns the mistake in an answer, and the objects in it."""
     if answer.error:
         return answer.error, []
     response = answer.body.get("response") if isinstance(answer.body, dict) else None

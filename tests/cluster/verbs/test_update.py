@@ -109,3 +109,16 @@ def test_an_update_cannot_undo_a_deletion_or_forge_one(cluster: Cluster) -> None
     stored = cluster.patch(WIDGET, "w", {"metadata": patch})["metadata"]
     for name in ("deletionTimestamp", "creationTimestamp", "generation", "uid"):
         assert stored[name] == marked[name]
+
+
+def test_a_namespace_stays_until_its_own_list_of_finalizers_is_empty(cluster: Cluster) -> None:
+    """``spec.finalizers`` holds a namespace, whatever ``metadata.finalizers`` says."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n", "finalizers": ["example.com/a"]}}
+    cluster.create(namespace)
+    cluster.delete("Namespace/v1", "n")
+    cluster.patch("Namespace/v1", "n", {"metadata": {"finalizers": None}})
+    stored = cluster.get("Namespace/v1", "n")
+    assert stored["spec"] == {"finalizers": ["kubernetes"]}
+    cluster.update({**stored, "spec": {"finalizers": []}}, subresource="finalize")
+    with pytest.raises(NotFound):
+        cluster.get("Namespace/v1", "n")

@@ -1,4 +1,4 @@
-"""Who owns what after a create, an update or a patch."""
+"""Field ownership after a create, an update or a patch."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is wrong with objects, compared with what kube-apiserver's own code says.
+"""Validation of objects, compared with the answers of kube-apiserver's own code.
 
 ``objects.json`` holds valid objects of every kind; ``verdicts.json`` holds single changes of them (a field set to an
 odd value, or removed) with all that the validation code of kube-apiserver 1.35 found wrong with the result, on a

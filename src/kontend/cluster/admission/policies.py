@@ -74,7 +74,7 @@ class Policy:
 
     @property
     def fails_closed(self) -> bool:
-        """Whether an expression without a result refuses the write."""
+        """Reports whether an expression without a result refuses the write."""
         return self.spec.get("failurePolicy") != "Ignore"
 
 
@@ -133,7 +133,7 @@ def _failures(policy: Policy, binding: Mapping[str, Any], operation: Operation) 
 
 
 def _within(constraints: Mapping[str, Any], operation: Operation) -> bool:
-    """Whether a binding is about a write; without rules, it is about all that its policy is about."""
+    """Reports whether a binding is about a write; without rules, it is about all that its policy is about."""
     rules = constraints.get("resourceRules")
     everything = [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*", "*/*"]}]
     found: Resource | None = matched_resource(

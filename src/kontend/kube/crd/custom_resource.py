@@ -47,7 +47,7 @@ class CustomDefinition:
 
     @property
     def converts_by_webhook(self) -> bool:
-        """Whether a webhook converts objects between versions."""
+        """Reports whether a webhook converts objects between versions."""
         return self.conversion.get("strategy") == "Webhook"
 
     @classmethod

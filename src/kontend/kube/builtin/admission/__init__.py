@@ -1,1 +1,1 @@
-"""What the built-in admission plugins know about kinds."""
+"""The knowledge of built-in admission plugins about kinds: quotas, limits and pods."""

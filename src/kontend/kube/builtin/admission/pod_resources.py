@@ -1,4 +1,4 @@
-"""What a pod asks for as a whole: the sum of its containers, or the most that one of its init containers needs."""
+"""The resources of a pod as a whole: the sum of its containers, or the most that one of its init containers needs."""
 
 from __future__ import annotations
 

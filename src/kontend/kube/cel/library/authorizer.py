@@ -95,7 +95,7 @@ def _decision(value: Any) -> Decision:
 
 @register("allowed")
 def allowed(decision: Any) -> bool:
-    """Whether it is allowed."""
+    """Reports whether it is allowed."""
     return _decision(decision).allowed
 
 
@@ -107,7 +107,7 @@ def reason(decision: Any) -> str:
 
 @register("errored")
 def errored(decision: Any) -> bool:
-    """Whether the check failed: never here."""
+    """Reports whether the check failed: never here."""
     return _decision(decision) is None
 
 
