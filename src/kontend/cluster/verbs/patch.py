@@ -86,7 +86,7 @@ def patched(
         live = None if old is None else served(resource, old.versioned())
         obj, managed = applied(state, target, live, apply_body(target, body), () if old is None else old.managed)
         # An apply that changes nothing leaves the object itself alone, with the texts it has.
-        same = old is not None and bool(resource.strategy.raw_fields) and _contents(obj) == _contents(live or {})
+        same = old is not None and bool(resource.strategy.raw_fields) and _contents(obj) == _contents(live or obj)
         target.text = RequestText(raw=stored_text(resource, old.body)) if old and same else text_of(resource, obj)
         return resource.completed(obj), managed
     if old is None:
@@ -163,7 +163,8 @@ def _normalize(target: Target, obj: Any, problems: list[str], strategic: str = "
 
 
 def _contents(obj: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in obj.items() if name != "metadata"}
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
+    return {**obj, "metadata": metadata}
 
 
 def _first_mistake(resource: Resource, text: bytes) -> str:

@@ -94,7 +94,7 @@ def update_object(
     admission.admit(state, target, obj, live, managed)
     escalation.check(state, target, obj, live)
     _check_resource_version(target, obj, old)
-    if resource.key == "services":
+    if resource.key == "services" and not target.subresource:
         allocate_addresses(state, obj, live)
     with_texts(live, stored_text(resource, old.body))
     if resource.conversion is None:

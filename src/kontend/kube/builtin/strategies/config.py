@@ -17,7 +17,7 @@ class ConfigMaps(Strategy):
     """Config maps."""
 
     rechecks_metadata = True
-    empty_fields = (("data",), ("binaryData",))
+    empty_fields = (("binaryData",),)
 
     def validate(self, obj: Json) -> list[FieldError]:
         """Validates a new config map."""

@@ -10,7 +10,7 @@ from kontend.kube.builtin.validation.networking import endpoints, service
 from kontend.kube.field_errors import FieldError
 from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1035_label
-from kontend.kube.strategy import STATUS, Strategy, WithOwnFieldLabels, metadata_of
+from kontend.kube.strategy import STATUS, Strategy, WithOwnFieldLabels, metadata_of, take_over
 
 
 class Services(WithOwnFieldLabels):
@@ -107,6 +107,9 @@ class EndpointSlices(Strategy):
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
         """Counts changes."""
+        for field in ("endpoints", "ports"):
+            if not new.get(field) and not old.get(field):
+                take_over(new, old, field)  # an empty list is as good as none
         super().prepare_for_update(new, old)
         if (metadata_of(new).get("labels") or {}) != ((old.get("metadata") or {}).get("labels") or {}):
             self.next_generation(new, old)
