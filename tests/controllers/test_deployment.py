@@ -128,9 +128,9 @@ def test_old_replica_sets_beyond_the_limit_go() -> None:
     ]
 
 
-def _old_set(revision: int, *, age: int = 0, status: Json | None = None, **spec: Any) -> Json:
-    """An old ReplicaSet of the Deployment ``web``, scaled to zero unless told otherwise."""
-    body = workload("ReplicaSet", replicas=0, **spec)
+def _old_set(revision: int, *, age: int = 0, replicas: int = 0, status: Json | None = None) -> Json:
+    """An old ReplicaSet of the Deployment ``web``."""
+    body = workload("ReplicaSet", replicas=replicas)
     body["spec"]["template"] = template("web", f"old:{revision}")
     owner = {**workload("Deployment"), "metadata": {"name": "web", "uid": "u"}}
     body["metadata"] = {
@@ -144,9 +144,9 @@ def _old_set(revision: int, *, age: int = 0, status: Json | None = None, **spec:
     return {**body, "status": {"replicas": 0, "observedGeneration": 2, **(status or {})}}
 
 
-def _cleaned(limit: int, *sets: Json) -> list[str]:
+def _cleaned(limit: int, *sets: Json, replicas: int = 0) -> list[str]:
     """The revisions that are left after the clean-up of a paused Deployment with these old ReplicaSets."""
-    deployment = workload("Deployment", replicas=0, paused=True, revisionHistoryLimit=limit)
+    deployment = workload("Deployment", replicas=replicas, paused=True, revisionHistoryLimit=limit)
     deployment["metadata"]["uid"] = "u"
     cluster = Cluster(objects=[deployment, *sets])
     ControllerProcess(cluster, [Deployments()], clock=None).settle(seconds=5)
@@ -171,6 +171,10 @@ def test_the_oldest_revisions_beyond_the_limit_are_deleted(limit: int, left: lis
 )
 def test_a_busy_old_replica_set_is_not_deleted_and_not_replaced_by_another(busy: Json) -> None:
     assert _cleaned(1, busy, _old_set(2), _old_set(3)) == ["1", "3"]
+
+
+def test_an_old_replica_set_that_should_have_pods_is_not_deleted() -> None:
+    assert _cleaned(0, _old_set(1, replicas=1), _old_set(2), replicas=1) == ["1"]
 
 
 def test_a_replica_set_that_is_being_deleted_does_not_count_against_the_limit() -> None:

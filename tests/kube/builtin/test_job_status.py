@@ -35,6 +35,7 @@ RUNNING = _status(startTime=T1)
         ({}, RUNNING, {}),
         (RUNNING, {**RUNNING, "active": 2, "ready": 2, "failed": 1}, {}),
         (RUNNING, COMPLETE, {}),
+        (RUNNING, {**COMPLETE, "completionTime": T1}, {}),
         (RUNNING, FAILED, {}),
         ({}, _status("SuccessCriteriaMet", "Complete", completionTime=T1), {"suspend": True, "completions": 0}),
         (RUNNING, {**RUNNING, "completedIndexes": "0,2-3"}, {"completions": 5, "completionMode": "Indexed"}),

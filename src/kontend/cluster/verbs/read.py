@@ -20,6 +20,7 @@ from kontend.cluster.storage import read_back
 from kontend.kube.encoding.json_text import MalformedJSON, parse_json
 from kontend.kube.errors import ApiError, BadRequest, Gone, Timeout, not_found, timeout
 from kontend.kube.field_errors import go_quote
+from kontend.kube.golang.base64 import decode_raw_url_base64
 from kontend.kube.golang.strconv import whole_number
 from kontend.kube.meta.field_selectors import FieldSelector, parse_field_selector
 from kontend.kube.meta.names import Key
@@ -211,9 +212,9 @@ def _continuation(state: State, options: ListOptions) -> tuple[int, str]:
     token = options.continue_token
     bad = "invalid continue token: continue key is not valid: "
     try:
-        raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        raw = decode_raw_url_base64(token)
     except ValueError as error:
-        raise BadRequest(f"{bad}illegal base64 data: {error}") from None
+        raise BadRequest(f"{bad}{error}") from None
     try:
         value = parse_json(raw)[0]
     except MalformedJSON as error:
