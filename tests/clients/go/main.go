@@ -84,11 +84,17 @@ func (r *reconciler) report(ctx context.Context, garden *Garden, deployment *app
 func main() {
 	namespace := flag.String("namespace", "default", "the namespace to look after")
 	exercises := flag.Bool("exercise", false, "do not look after anything, but try the clients of client-go")
+	certificates := flag.String("webhook-certificates", "", "serve the webhooks of kilns with tls.crt and tls.key of this directory")
+	port := flag.Int("webhook-port", 0, "the port of the webhooks")
 	flag.Parse()
 	ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
 	do := run
 	if *exercises {
 		do = exercise
+	} else if *certificates != "" {
+		do = func(config *rest.Config, namespace string) error {
+			return runWebhooks(config, namespace, *certificates, *port)
+		}
 	}
 	if err := do(ctrl.GetConfigOrDie(), *namespace); err != nil {
 		ctrl.Log.Error(err, "failed")
