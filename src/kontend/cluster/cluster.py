@@ -337,7 +337,7 @@ class Cluster:
             raise BadRequest(f"obj: expected an object (a dict with apiVersion, kind and metadata), found {obj!r}")
         kind = kind_of(obj)
         if not kind.kind or not kind.version:
-            raise BadRequest("obj: apiVersion and kind must be set, to know what it is")
+            raise BadRequest("obj: expected apiVersion and kind, found an object without them")
         resource = resource_of(self.state.registry, kind)
         metadata = obj.get("metadata")
         if not isinstance(metadata, Mapping):

@@ -71,13 +71,13 @@ def _pairs(over: Run, convert: Callable[[Any], Any] | None, first: int, second: 
     def run(frame: Frame) -> Iterable[None]:
         items = over(frame)
         if isinstance(items, list):
-            for place, item in enumerate(items):
+            for position, item in enumerate(items):
                 charge(frame, cost)
                 value = item if convert is None or item is None else convert(item)
                 if second < 0:
                     frame[first] = value
                 else:
-                    frame[first], frame[second] = place, value
+                    frame[first], frame[second] = position, value
                 yield
         elif isinstance(items, dict):
             for key, item in items.items():

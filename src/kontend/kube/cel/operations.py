@@ -102,10 +102,10 @@ def indexed(container: Run, key: Run, kind: Type) -> Run:
     if kind.kind == "list":
 
         def item(frame: Frame) -> Any:
-            items, place = container(frame), key(frame)
-            if type(place) is int and 0 <= place < len(items):
-                return items[place]
-            return index(items, place)
+            items, position = container(frame), key(frame)
+            if type(position) is int and 0 <= position < len(items):
+                return items[position]
+            return index(items, position)
 
         return item
 

@@ -193,9 +193,9 @@ class Compiler:
 
         def run(frame: Frame) -> Any:
             out = []
-            for place, element in enumerate(elements):
+            for position, element in enumerate(elements):
                 value = element(frame)
-                if place not in optional:
+                if position not in optional:
                     out.append(value)
                 elif value.present:
                     out.append(value.value)

@@ -237,7 +237,7 @@ def _check(
         expression = rule.expression
         if expression is None:
             if rule.problem:
-                errors.append(field_errors.invalid(_place(path), rules.kind, f"rule compile error: {rule.problem}"))
+                errors.append(field_errors.invalid(_position(path), rules.kind, f"rule compile error: {rule.problem}"))
             continue
         if expression.uses_old and before is None and not expression.optional_old:
             continue
@@ -245,16 +245,16 @@ def _check(
         try:
             if expression.optional_old:
                 was = expression.old_value(before)
-            passed = _evaluated(expression, value, was, errors, _place(path), rules.kind)
+            passed = _evaluated(expression, value, was, errors, _position(path), rules.kind)
         except CostLimit as error:
             says = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule"
-            errors.append(field_errors.invalid(_place(path), rules.kind, f"{says}: {rule.shown}"))
+            errors.append(field_errors.invalid(_position(path), rules.kind, f"{says}: {rule.shown}"))
             raise _OutOfBudget from None
         except EvalError as error:
             problem = str(error)
             if isinstance(error, NoOverload):
                 problem = data_problem(value, rules.node) or problem
-            errors.append(_failed(_place(path), rules.kind, problem, rule))
+            errors.append(_failed(_position(path), rules.kind, problem, rule))
             continue
         if passed is True:
             continue
@@ -262,7 +262,9 @@ def _check(
             continue
         detail = _message(rule, value, was) or rule.default_message
         shown = OMITTED if rules.kind in ("object", "array") else value
-        errors.append(_error(_place((path, rule.path) if rule.path else path), shown, detail, rule.text.get("reason")))
+        errors.append(
+            _error(_position((path, rule.path) if rule.path else path), shown, detail, rule.text.get("reason"))
+        )
 
 
 def _evaluated(expression: Expression, value: Any, old: Any, errors: _Errors, where: str, kind: str) -> Any:
@@ -278,7 +280,7 @@ def _evaluated(expression: Expression, value: Any, old: Any, errors: _Errors, wh
             raise _OutOfBudget
 
 
-def _place(path: Path) -> str:
+def _position(path: Path) -> str:
     return field_path(path) or "<nil>"
 
 
@@ -307,11 +309,11 @@ def _message(rule: Rule, value: Any, old: Any) -> str:
     return "" if len(text.encode()) > _LONGEST_MESSAGE or "\n" in text else text
 
 
-def _error(place: str, value: Any, detail: str, reason: Any) -> FieldError:
+def _error(position: str, value: Any, detail: str, reason: Any) -> FieldError:
     if reason == field_errors.FORBIDDEN:
-        return field_errors.forbidden(place, detail)
+        return field_errors.forbidden(position, detail)
     if reason == field_errors.REQUIRED:
-        return field_errors.required(place, detail)
+        return field_errors.required(position, detail)
     if reason == field_errors.DUPLICATE:
-        return field_errors.duplicate(place, value)
-    return field_errors.invalid(place, value, detail)
+        return field_errors.duplicate(position, value)
+    return field_errors.invalid(position, value, detail)

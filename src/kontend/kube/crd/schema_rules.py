@@ -67,7 +67,7 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Position:
     """A position in the schema, and the facts that hold there."""
 
     path: str
@@ -84,36 +84,36 @@ class _Place:
 
 def schema_errors(node: Node, path: str, options: Options, costs: Costs | None) -> list[FieldError]:
     """Lists the errors of a schema; ``costs`` sums up its rules, which are not compiled without it."""
-    schema, rules = _check(node, _Place(path, root=True, rules=costs is not None), options, costs)
+    schema, rules = _check(node, _Position(path, root=True, rules=costs is not None), options, costs)
     return schema + rules
 
 
 _Errors = tuple[list[FieldError], list[FieldError]]
 
 
-def _check(node: Node, place: _Place, options: Options, costs: Costs | None) -> _Errors:
-    errors, rules = _own_errors(node, place, options), list[FieldError]()
-    for child, where in _children(node, place):
+def _check(node: Node, position: _Position, options: Options, costs: Costs | None) -> _Errors:
+    errors, rules = _own_errors(node, position, options), list[FieldError]()
+    for child, where in _children(node, position):
         below, below_rules = _check(child, where, options, costs)
         errors += below
         rules += below_rules
-    errors += _extension_errors(node, place.path, options)
+    errors += _extension_errors(node, position.path, options)
     texts = node.get("x-kubernetes-validations") or []
     for index, rule in enumerate(texts):
-        errors += _rule_text_errors(node, as_mapping(rule), f"{place.path}.x-kubernetes-validations[{index}]")
+        errors += _rule_text_errors(node, as_mapping(rule), f"{position.path}.x-kubernetes-validations[{index}]")
     # A schema that is wrong here or below would only give misleading errors of its rules.
-    if texts and not errors and place.rules and costs is not None:
-        rules += _rule_errors(node, texts, place, options, costs)
+    if texts and not errors and position.rules and costs is not None:
+        rules += _rule_errors(node, texts, position, options, costs)
     return errors, rules
 
 
-def _own_errors(node: Node, place: _Place, options: Options) -> list[FieldError]:
-    path, kind = place.path, node.get("type") or ""
+def _own_errors(node: Node, position: _Position, options: Options) -> list[FieldError]:
+    path, kind = position.path, node.get("type") or ""
     errors: list[FieldError] = []
     if options.valid_types and kind and kind not in TYPES:
         errors.append(not_supported(f"{path}.type", kind, TYPES))
-    if node.get("default") is not None and place.no_defaults is not None:
-        errors.append(forbidden(f"{path}.default", f"must not be set {place.no_defaults}"))
+    if node.get("default") is not None and position.no_defaults is not None:
+        errors.append(forbidden(f"{path}.default", f"must not be set {position.no_defaults}"))
     for name in _UNSUPPORTED:
         value = node.get(name)
         if value is not None and (value or name in ("additionalItems", "dependencies", "$ref")):
@@ -123,7 +123,7 @@ def _own_errors(node: Node, place: _Place, options: Options) -> list[FieldError]
         errors.append(forbidden(f"{path}.type", says))
     if isinstance(node.get("items"), list) and node["items"]:
         errors.append(forbidden(f"{path}.items", "items must be a schema object and not an array"))
-    if place.in_metadata and node.get("x-kubernetes-embedded-resource") is True:
+    if position.in_metadata and node.get("x-kubernetes-embedded-resource") is True:
         errors.append(forbidden(f"{path}.x-kubernetes-embedded-resource", "must not be used inside of resource meta"))
     if node.get("uniqueItems") is True:
         says = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
@@ -134,15 +134,17 @@ def _own_errors(node: Node, place: _Place, options: Options) -> list[FieldError]
     return errors
 
 
-def _children(node: Node, place: _Place) -> list[tuple[Node, _Place]]:
-    path = place.path
-    most = _most_elements(node, place.most)
-    children: list[tuple[Any, _Place]] = []
-    inner = replace(place, root=False, most=most)
-    no_defaults = "inside additionalProperties applying to object metadata" if place.in_metadata else place.no_defaults
+def _children(node: Node, position: _Position) -> list[tuple[Node, _Position]]:
+    path = position.path
+    most = _most_elements(node, position.most)
+    children: list[tuple[Any, _Position]] = []
+    inner = replace(position, root=False, most=most)
+    no_defaults = (
+        "inside additionalProperties applying to object metadata" if position.in_metadata else position.no_defaults
+    )
     additional = replace(inner, path=f"{path}.additionalProperties", no_defaults=no_defaults)
     children.append((node.get("additionalProperties"), additional))
-    resource = place.root or node.get("x-kubernetes-embedded-resource") is True
+    resource = position.root or node.get("x-kubernetes-embedded-resource") is True
     map_type = node.get("x-kubernetes-map-type")
     for key, child in as_mapping(node.get("properties")).items():
         below = replace(inner, path=f"{path}.properties[{key}]")
@@ -150,10 +152,10 @@ def _children(node: Node, place: _Place) -> list[tuple[Node, _Place]]:
             below = replace(below, uncorrelated=below.uncorrelated or path)
         if resource and key in _META:
             below = replace(below, in_metadata=True)
-            if place.root:
+            if position.root:
                 below = replace(below, no_defaults=f"in top-level {key}")
         children.append((child, below))
-    junctor = replace(place, root=False, rules=False)
+    junctor = replace(position, root=False, rules=False)
     children.append((node.get("not"), replace(junctor, path=f"{path}.not")))
     for name in ("allOf", "oneOf", "anyOf"):
         for index, branch in enumerate(node.get(name) or ()):
@@ -283,7 +285,7 @@ def map_key_errors(node: Node, path: str) -> list[FieldError]:
 def _rule_text_errors(node: Node, rule: Node, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     text, message = str(rule.get("rule") or ""), str(rule.get("message") or "")
-    expression, place = str(rule.get("messageExpression") or ""), str(rule.get("fieldPath") or "")
+    expression, position = str(rule.get("messageExpression") or ""), str(rule.get("fieldPath") or "")
     if not text.strip():
         errors.append(required(f"{path}.rule", "rule is not specified"))
     elif message and not message.strip():
@@ -298,22 +300,22 @@ def _rule_text_errors(node: Node, rule: Node, path: str) -> list[FieldError]:
     reason = rule.get("reason")
     if reason is not None and reason not in _REASONS:
         errors.append(not_supported(f"{path}.reason", reason, _REASONS))
-    if place and not place.strip():
-        errors.append(invalid(f"{path}.fieldPath", place, "must be non-empty if specified"))
-    if _NEWLINE.search(place):
-        errors.append(invalid(f"{path}.fieldPath", place, "must not contain line breaks"))
-    if place and not conversion_problem(node):
+    if position and not position.strip():
+        errors.append(invalid(f"{path}.fieldPath", position, "must be non-empty if specified"))
+    if _NEWLINE.search(position):
+        errors.append(invalid(f"{path}.fieldPath", position, "must not contain line breaks"))
+    if position and not conversion_problem(node):
         try:
-            find_field(place, node)
+            find_field(position, node)
         except FieldPathError:
-            errors.append(invalid(f"{path}.fieldPath", place, "must be a valid path"))
+            errors.append(invalid(f"{path}.fieldPath", position, "must be a valid path"))
     return errors
 
 
-def _rule_errors(node: Node, texts: list[Any], place: _Place, options: Options, costs: Costs) -> list[FieldError]:
-    resource = place.root or node.get("x-kubernetes-embedded-resource") is True
+def _rule_errors(node: Node, texts: list[Any], position: _Position, options: Options, costs: Costs) -> list[FieldError]:
+    resource = position.root or node.get("x-kubernetes-embedded-resource") is True
     declaration = declare(node, resource=resource)
-    path = f"{place.path}.x-kubernetes-validations"
+    path = f"{position.path}.x-kubernetes-validations"
     if declaration is None:
         why = "unable to convert structural schema to CEL declarations"
         says = "internal error: failed to construct type information for x-kubernetes-validations rules"
@@ -321,14 +323,16 @@ def _rule_errors(node: Node, texts: list[Any], place: _Place, options: Options, 
     errors: list[FieldError] = []
     for index, (text, rule) in enumerate(zip(texts, compile_all(texts, declaration), strict=True)):
         where = f"{path}[{index}]"
-        errors += _cost_errors(rule, declaration, place, where, options, costs)
+        errors += _cost_errors(rule, declaration, position, where, options, costs)
         if rule.problem:
             errors.append(invalid(f"{where}.rule", shown("rule", text), rule.problem))
         if rule.message_problem:
             errors.append(invalid(f"{where}.messageExpression", shown("rule", text), rule.message_problem))
         if rule.expression is not None and rule.expression.uses_old:
-            if place.uncorrelated is not None:
-                says = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelated}"
+            if position.uncorrelated is not None:
+                says = (
+                    f"oldSelf cannot be used on the uncorrelatable portion of the schema within {position.uncorrelated}"
+                )
                 errors.append(invalid(f"{where}.rule", text.get("rule"), says))
         elif text.get("optionalOldSelf") is not None:
             says = "may not be set if oldSelf is not used in rule"
@@ -337,12 +341,12 @@ def _rule_errors(node: Node, texts: list[Any], place: _Place, options: Options, 
 
 
 def _cost_errors(
-    rule: Rule, declaration: Declaration, place: _Place, where: str, options: Options, costs: Costs
+    rule: Rule, declaration: Declaration, position: _Position, where: str, options: Options, costs: Costs
 ) -> list[FieldError]:
     errors: list[FieldError] = []
     if rule.expression is not None:
         # Without a bound on what is around it, a value occurs as often as a request has room for it.
-        times = place.most if place.most is not None else MOST_REQUEST_BYTES // (declaration.min_size + 1)
+        times = position.most if position.most is not None else MOST_REQUEST_BYTES // (declaration.min_size + 1)
         cost = _product(expression_cost(rule.expression, declaration), times)
         if options.expression_cost and cost > _MOST_COST:
             errors.append(forbidden(f"{where}.rule", _too_expensive("estimated rule cost", cost, _MOST_COST)))

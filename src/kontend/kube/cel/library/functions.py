@@ -106,13 +106,13 @@ def _add_lists(left: list[Any], right: list[Any]) -> list[Any]:
         return SetList([*left, *(item for item in right if not any(equal(item, other) for other in left))])
     if isinstance(left, MapList):
         merged = list(left)
-        places = {left.key_of(item): index for index, item in enumerate(left)}
+        positions = {left.key_of(item): index for index, item in enumerate(left)}
         for item in right:
-            place = places.get(left.key_of(item))
-            if place is None:
+            position = positions.get(left.key_of(item))
+            if position is None:
                 merged.append(item)
             else:
-                merged[place] = item
+                merged[position] = item
         return MapList(merged, left.keys)
     return [*left, *right]
 

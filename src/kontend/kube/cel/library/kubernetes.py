@@ -109,8 +109,8 @@ def is_semver(text: Any, normalize: bool = False) -> bool:
     return True
 
 
-for _place, _name in enumerate(("major", "minor", "patch")):
-    FUNCTIONS[_name] = lambda value, place=_place: value.numbers[place]
+for _position, _name in enumerate(("major", "minor", "patch")):
+    FUNCTIONS[_name] = lambda value, position=_position: value.numbers[position]
 
 
 @dataclass(frozen=True, slots=True)

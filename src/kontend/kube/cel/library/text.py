@@ -29,7 +29,7 @@ def char_at(text: str, position: int) -> str:
 def index_of(where: Any, what: Any, start: int = 0) -> int:
     """Returns the position of the first occurrence in a text or a list."""
     if isinstance(where, list):
-        return next((place for place, item in enumerate(where) if equal(item, what)), -1)
+        return next((position for position, item in enumerate(where) if equal(item, what)), -1)
     if type(where) is not str or type(what) is not str:
         raise NoOverload
     if what == "":
@@ -43,7 +43,7 @@ def index_of(where: Any, what: Any, start: int = 0) -> int:
 def last_index_of(where: Any, what: Any, start: int | None = None) -> int:
     """Returns the position of the last occurrence in a text or a list."""
     if isinstance(where, list):
-        return next((place for place in range(len(where) - 1, -1, -1) if equal(where[place], what)), -1)
+        return next((position for position in range(len(where) - 1, -1, -1) if equal(where[position], what)), -1)
     if type(where) is not str or type(what) is not str:
         raise NoOverload
     if start is None:
