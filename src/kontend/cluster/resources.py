@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
 from kontend.kube import kinds
 from kontend.kube.apply.field_set import FieldSet
@@ -119,6 +119,9 @@ class Resource:
             for *parents, name in empty:
                 _at(obj, parents)[name] = []
             builtin_defaults.apply_defaults(obj, self.group, self.version, self.kind)
+            if self.conversion is not None:
+                # What the way through the stored form adds belongs to the writer, as a default does.
+                obj = self.conversion.from_hub(self.to_hub(obj))
             self.strategy.convert(obj)
             return obj, unknown
         metadata, unknown = coerce_object_meta(obj.get("metadata"))
@@ -179,13 +182,16 @@ def _at(obj: Any, path: Iterable[str]) -> Any:
     return obj
 
 
+_DEEPEST_LIST: Final = 5
+
+
 def _null_lists(schema: Schema, path: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
-    """Yields the paths of required lists in an object and in its spec."""
+    """Yields the paths of required lists in an object and in the structs of its spec."""
     for name, child in schema.properties.items():
         if child.type == "array" and not child.omit_empty:
             yield (*path, name)
-        elif name == "spec" and not path:
-            yield from _null_lists(child, (name,))
+        elif (path or name in ("spec", "template")) and len(path) < _DEEPEST_LIST:
+            yield from _null_lists(child, (*path, name))
 
 
 class Registry:

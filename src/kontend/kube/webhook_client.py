@@ -24,15 +24,18 @@ def client_errors(client: Mapping[str, Any], path: str) -> list[FieldError]:
 
 
 def _url_errors(url: str, path: str) -> list[FieldError]:
+    # A request line cannot hold a relative reference, but a webhook's URL is read as one: it has no scheme and no host.
+    relative = not url.startswith("/") and ":" not in url.partition("/")[0]
     try:
-        parsed = parse_request_uri(url.partition("#")[0])
+        parsed = parse_request_uri(("/" if relative else "") + url.partition("#")[0])
     except UrlError as error:
         return [required(path, f"url must be a valid URL: {error}{_FORM}")]
     errors: list[FieldError] = []
-    if parsed.scheme != "https":
-        errors.append(invalid(path, parsed.scheme, f"'https' is the only allowed URL scheme{_FORM}"))
-    if not parsed.host:
-        errors.append(invalid(path, parsed.host, f"host must be specified{_FORM}"))
+    scheme, host = ("", "") if relative else (parsed.scheme, parsed.host)
+    if scheme != "https":
+        errors.append(invalid(path, scheme, f"'https' is the only allowed URL scheme{_FORM}"))
+    if not host:
+        errors.append(invalid(path, host, f"host must be specified{_FORM}"))
     user, at, _ = url.partition("//")[2].partition("/")[0].rpartition("@")
     if at:
         errors.append(invalid(path, user, "user information is not permitted in the URL"))

@@ -79,7 +79,7 @@ def _shaped(field: _Field, value: Any) -> Any:
     if value is None:
         return None
     if field.shape == "[]":
-        return [internal(field.type, item) for item in value] or None
+        return [internal(field.type, item) for item in value]
     if field.shape == "{}":
         return {key: internal(field.type, value[key]) for key in sorted(value)} or None
     return internal(field.type, value)

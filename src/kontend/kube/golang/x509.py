@@ -25,8 +25,8 @@ class _Element(NamedTuple):
     rest: bytes
 
 
-def _element(data: bytes) -> _Element:
-    """Takes the first element off."""
+def _element(data: bytes, *, sequence: bool = False) -> _Element:
+    """Takes the first element off; one that must be a ``sequence`` is refused before its end is looked for."""
     if not data:
         raise X509Error("asn1: syntax error: sequence truncated")
     if len(data) < 2:
@@ -41,6 +41,10 @@ def _element(data: bytes) -> _Element:
         if len(data) < 2 + count:
             raise X509Error("asn1: syntax error: truncated tag or length")
         length, start = int.from_bytes(data[2 : 2 + count], "big"), 2 + count
+    if sequence and data[0] != _SEQUENCE:
+        kind = f"{{class:{data[0] >> 6} tag:{data[0] & 0x1F} length:{length} "
+        kind += f"isCompound:{'true' if data[0] & 0x20 else 'false'}}}"
+        raise X509Error(f"asn1: structure error: tags don't match (16 vs {kind}) {_OPTIONS} certificateRequest @2")
     if len(data) < start + length:
         raise X509Error("asn1: syntax error: data truncated")
     return _Element(data[0], data[start : start + length], data[start + length :])
@@ -48,11 +52,7 @@ def _element(data: bytes) -> _Element:
 
 def check_certificate_request(der: bytes) -> None:
     """Refuses what is no PKCS #10 request, and one whose signature is wrong."""
-    element = _element(der)
-    if element.tag != _SEQUENCE:
-        kind = f"{{class:{element.tag >> 6} tag:{element.tag & 0x1F} length:{len(element.body)} "
-        kind += f"isCompound:{'true' if element.tag & 0x20 else 'false'}}}"
-        raise X509Error(f"asn1: structure error: tags don't match (16 vs {kind}) {_OPTIONS} certificateRequest @2")
+    element = _element(der, sequence=True)
     if element.rest:
         raise X509Error("asn1: syntax error: trailing data")
     body = element.body

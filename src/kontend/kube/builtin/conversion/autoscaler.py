@@ -18,6 +18,8 @@ CONDITIONS: Final = f"{_PREFIX}conditions"
 BEHAVIOR: Final = "autoscaling.alpha.kubernetes.io/behavior"
 _ANNOTATIONS: Final = (METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR)
 _DEFAULT_UTILIZATION: Final = 80
+_CONDITION: Final = ("type", "status", "lastTransitionTime", "reason", "message")
+_REFERENCE: Final = ("kind", "name", "apiVersion")
 
 
 def _cpu(utilization: int) -> Json:
@@ -70,7 +72,7 @@ def to_version_1(obj: Json) -> Json:
     if behavior is not None:
         added[BEHAVIOR] = str(shown_as("HorizontalPodAutoscalerBehavior", behavior))
     if conditions:
-        added[CONDITIONS] = _text(conditions)
+        added[CONDITIONS] = _text([_ordered(condition, _CONDITION) for condition in conditions])
     if added:
         metadata = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **added}}
     wanted = [value for metric in metrics if (value := _utilization(metric, "target")) is not None]
@@ -112,6 +114,11 @@ def _text(value: Any) -> str:
     return orjson.dumps(value).decode() if "&" not in str(value) else go_json(value)
 
 
+def _ordered(value: Json, names: tuple[str, ...]) -> Json:
+    """Puts fields into the order of the Go struct, because an annotation is compared as text."""
+    return {name: value[name] for name in names if name in value}
+
+
 def _some(**fields: Any) -> Json:
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -132,7 +139,7 @@ def _old_external(source: Json) -> Json:
 def _old_object(source: Json) -> Json:
     metric, target = source.get("metric") or {}, source.get("target") or {}
     return _some(
-        target=source.get("describedObject") or {},
+        target=_ordered(source.get("describedObject") or {}, _REFERENCE),
         metricName=metric.get("name", ""),
         targetValue=target.get("value", "0"),
         selector=metric.get("selector"),
@@ -192,7 +199,7 @@ def _old_state(source: Json) -> Json:
     shown: Json = {}
     if "describedObject" in source:
         shown = _some(
-            target=source["describedObject"],
+            target=_ordered(source["describedObject"], _REFERENCE),
             metricName=metric.get("name", ""),
             currentValue=current.get("value", "0"),
             selector=metric.get("selector"),

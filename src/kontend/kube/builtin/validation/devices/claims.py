@@ -59,9 +59,10 @@ def validate_template(obj: Json) -> list[FieldError]:
     """Validates a template of claims."""
     spec = obj.get("spec") or {}
     metadata = spec.get("metadata") or {}
-    errors = labels(metadata.get("labels"), "spec.metadata.labels")
+    errors: list[FieldError] = []
     if metadata.get("annotations"):
         errors += validate_annotations(metadata["annotations"], "spec.metadata.annotations")
+    errors += labels(metadata.get("labels"), "spec.metadata.labels")
     return errors + claim_spec(spec.get("spec") or {}, "spec.spec")
 
 

@@ -82,7 +82,7 @@ def _nodes(spec: Json) -> list[FieldError]:
         terms = selector.get("nodeSelectorTerms") or []
         if len(terms) != 1:
             shown = ",".join(str(shown_as("NodeSelectorTerm", term)) for term in terms)
-            value = Verbatim(f"[{shown}]" if terms else "null")
+            value = Verbatim("null" if selector.get("nodeSelectorTerms") is None else f"[{shown}]")
             why = "must have exactly one node selector term"
             errors.append(invalid("spec.nodeSelector.nodeSelectorTerms", value, why))
     if everywhere:
