@@ -279,3 +279,14 @@ def test_a_request_without_a_body_has_no_content_type() -> None:
     _, write, _ = converse(OK, call=WRITE)
     assert "content-type:" not in read.heads[-1].lower()
     assert "content-type: application/json" in write.heads[-1].lower()
+
+
+def test_a_new_client_certificate_gets_new_connections() -> None:
+    """An exec plugin may give another one at any renewal; connections of the old one stay with it."""
+    backend = HttpBackend("http://127.0.0.1:9")
+    pool = backend._connected()
+    assert backend._connected() is pool
+    backend._credentials.pair = ("certificate", "key")
+    renewed = backend._connected()
+    assert renewed is not pool
+    assert backend._connected() is renewed
