@@ -1,4 +1,4 @@
-"""What all subcommands share: their parser, their exit codes, and the one way to report that they cannot go on.
+"""The common part of all subcommands: their parser, their exit codes, and the one way to report an error.
 
 A subcommand is a function that takes its arguments and returns an :class:`ExitCode`. It raises :class:`UsageError` when
 it cannot do what it was asked to; :func:`kontend.cli.main` prints ``kontend COMMAND: message`` to standard error and
