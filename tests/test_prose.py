@@ -10,7 +10,21 @@ import pytest
 
 ROOT = Path(__file__).parent.parent / "src" / "kontend"
 #: Packages and modules whose prose has been reviewed.
-REVIEWED = ["audit", "__init__.py", "plans.py", "predicates.py", "testing.py", "pytest_plugin.py", "runtime"]
+REVIEWED = [
+    "__init__.py",
+    "plans.py",
+    "predicates.py",
+    "pytest_plugin.py",
+    "testing.py",
+    "audit",
+    "cli/__init__.py",
+    "cli/command.py",
+    "cli/run.py",
+    "cluster",
+    "controllers",
+    "kube",
+    "runtime",
+]
 OPENINGS = ("What ", "Whatever ", "Whether ", "Who ", "Whoever ", "How ", "Which ", "Where ", "When ")
 
 
