@@ -7,6 +7,7 @@ and plural; an object is a namespace and a name.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -104,8 +105,13 @@ def resource_path(
     """
     path = version_path(group, version)
     if namespace:
-        path += f"/namespaces/{quote(namespace, safe='')}"
+        path += f"/namespaces/{_quoted(namespace)}"
     path += f"/{plural}"
     if name:
-        path += f"/{quote(name, safe='')}"
+        path += f"/{_quoted(name)}"
     return f"{path}/{subresource}" if subresource else path
+
+
+@lru_cache(maxsize=4096)
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
