@@ -7,11 +7,15 @@ Every refusal is an :class:`ApiError`; ``status()`` is the ``Status`` object tha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from kontend.kube.field_errors import FieldError, aggregate, go_quote
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+#: In the order in which the server writes them.
+_DETAILS: Final = ("name", "group", "kind", "uid", "causes", "retryAfterSeconds")
 
 
 class ApiError(Exception):
@@ -47,12 +51,13 @@ class ApiError(Exception):
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "code": self.http_code,
         }
         if self.status_reason:
             status["reason"] = self.status_reason
         if self.details is not None:
-            status["details"] = {key: value for key, value in self.details.items() if value not in ("", [], 0)}
+            details = {key: self.details[key] for key in _DETAILS if self.details.get(key) not in (None, "", [], 0)}
+            status["details"] = details
+        status["code"] = self.http_code
         return status
 
 
@@ -105,9 +110,20 @@ class AlreadyExists(ApiError):
 
 
 class Gone(ApiError):
-    """410: that version is no longer in the history."""
+    """410: that version is no longer in the history. A list can be continued at ``continue_token`` all the same."""
 
     code, reason = 410, "Expired"
+
+    def __init__(self, message: str, *, continue_token: str = "", **more: Any) -> None:
+        super().__init__(message, **more)
+        self.continue_token = continue_token
+
+    def status(self) -> dict[str, Any]:
+        """The ``Status`` object for the wire."""
+        status = super().status()
+        if self.continue_token:
+            status["metadata"] = {"continue": self.continue_token}
+        return status
 
 
 class RequestEntityTooLarge(ApiError):

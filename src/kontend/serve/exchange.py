@@ -6,17 +6,20 @@ import itertools
 import os
 import time
 import zlib
+from hashlib import sha512
 from typing import Any, Final
 from urllib.parse import unquote, unquote_plus
 
 from kontend.cluster.request import BODY_LIMIT, JSON, ApiRequest
 from kontend.cluster.users import User
+from kontend.cluster.wire.discovery import AGGREGATED
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import BadRequest
 from kontend.serve.connection import Connection
 from kontend.serve.identity import NOBODY, ClientInfo
 from kontend.serve.media import (
     GZIP_THRESHOLD,
+    NO_CACHE,
     TEXT_TYPE,
     Document,
     answer_type,
@@ -106,6 +109,9 @@ class Exchange:
             pretty = wants_pretty(self.request.first("pretty"), self.client.user_agent)
             body = encode(response.body, media_type, pretty=pretty)
             extra = _retry_after(response)
+            if response.content_type == AGGREGATED:
+                document = Document(body, response.content_type, sha512(body).hexdigest().upper())
+                return self._encoded_document(document, response.code, cache="public")
         if len(body) >= GZIP_THRESHOLD and "gzip" in incoming.headers.get("accept-encoding", ""):
             body = compress(body)
             extra += "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n"
@@ -120,7 +126,7 @@ class Exchange:
         )
         return start if incoming.method == "HEAD" else start + body
 
-    def _encoded_document(self, document: Document, code: int) -> bytes:
+    def _encoded_document(self, document: Document, code: int, *, cache: str = NO_CACHE) -> bytes:
         """An answer that was ready, and that the client may keep."""
         incoming, etag = self.incoming, f'"{document.etag}"'
         body, extra = document.body, "Vary: Accept-Encoding\r\nVary: Accept\r\n"
@@ -136,6 +142,7 @@ class Exchange:
             self.audit_id,
             document.media_type or TEXT_TYPE,
             length=len(body),
+            cache=cache,
             keep_alive=incoming.keep_alive,
             extra=extra,
         )

@@ -75,6 +75,9 @@ def _yaml(body: Any) -> bytes:
     return text.encode()
 
 
+NO_CACHE: Final = "no-cache, private"
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A body that is ready to be sent, and that a client may keep as long as its ``etag`` is the same."""
@@ -98,10 +101,11 @@ def head(
     warnings: Iterable[str] = (),
     keep_alive: bool = True,
     extra: str = "",
+    cache: str = NO_CACHE,
 ) -> bytes:
     """The status line and the headers; without a length the body comes in chunks."""
     lines = [
-        f"{_status_line(code)}Audit-Id: {audit_id}\r\nCache-Control: no-cache, private\r\n",
+        f"{_status_line(code)}Audit-Id: {audit_id}\r\nCache-Control: {cache}\r\n",
         f"Content-Type: {media_type}\r\nDate: {_date(int(time.time()))}\r\n",
     ]
     if warnings:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -201,6 +201,10 @@ def expired(wanted: int, oldest: int) -> Gone:
 # Pages
 
 
+#: The version of a token that continues at whatever there is now.
+_INCONSISTENT: Final = -1
+
+
 def _token(at: int, start: str) -> str:
     raw = orjson.dumps({"v": "meta.k8s.io/v1", "rv": at, "start": start})
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
@@ -233,6 +237,7 @@ def _continuation(state: State, options: ListOptions) -> tuple[int, str]:
             "without the continue parameter, or use the continue token in this response to retrieve the remainder of "
             "the results. Continuing with the provided token results in an inconsistent list - objects that were "
             "created, modified, or deleted between the time the first chunk was returned and now may show up in the "
-            "list."
+            "list.",
+            continue_token=_token(_INCONSISTENT, start),
         )
     return min(at, state.resource_version), start

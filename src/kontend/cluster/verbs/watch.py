@@ -16,7 +16,7 @@ from kontend.cluster.request import Target
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import Change, State, Version
 from kontend.cluster.storage import read_back
-from kontend.cluster.verbs.read import ObjectFilter, expired, filter_of, parse_version, select
+from kontend.cluster.verbs.read import ObjectFilter, expired, filter_of, parse_version, select, too_large
 from kontend.kube.errors import ApiError
 
 Event = dict[str, Any]
@@ -98,6 +98,8 @@ def watch(state: State, target: Target, options: ListOptions) -> tuple[Iterable[
         state.resource_version,
         options.allow_bookmarks,
     )
+    if options.send_initial_events and wanted > state.resource_version:
+        raise too_large(wanted, state.resource_version)
     if initial:
         return _initial_events(state, target, options, begun), begun
     if not wanted:

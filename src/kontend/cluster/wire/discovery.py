@@ -155,7 +155,8 @@ def _entry(resource: Resource) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if value not in ("", [])}
 
 
-_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+#: The media type of aggregated discovery, which clients keep as long as its ETag is the same.
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
 def _aggregated(registry: Registry, *, core: bool) -> ApiResponse:
@@ -182,7 +183,7 @@ def _aggregated(registry: Registry, *, core: bool) -> ApiResponse:
         "metadata": {},
         "items": items,
     }
-    return ApiResponse(200, body, content_type=_AGGREGATED)
+    return ApiResponse(200, body, content_type=AGGREGATED)
 
 
 def _aggregated_entry(resource: Resource) -> dict[str, Any]:
