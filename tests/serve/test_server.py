@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from kontend import Cluster
-from kontend.serve import server
+from kontend.serve import answering
+from kontend.serve import server as server_module
 from kontend.serve.background import BackgroundServer
 from kontend.serve.identity import Tokens
 from serve.objects import WIDGETS_PATH, widget, widgets
@@ -202,7 +203,7 @@ def test_a_list_waits_for_a_version_that_comes(kontend_server: BackgroundServer,
 
 def test_a_list_of_a_version_that_does_not_come_times_out(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """With 504 and the cause that clients look for."""
-    monkeypatch.setattr(server, "FRESHNESS_WAIT", 0.05)
+    monkeypatch.setattr(server_module, "FRESHNESS_WAIT", 0.05)
     answer = client.get(f"{CONFIG_MAPS}?resourceVersion=100000")
     assert answer.code == 504
     assert answer.json["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
@@ -233,7 +234,7 @@ def test_a_bug_in_the_server_is_answered_and_told(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
-        patched.setattr(server, "handle_lazily", broken)
+        patched.setattr(answering, "handle_lazily", broken)
         assert client.get(CONFIG_MAPS).code == 500
     assert "ZeroDivisionError" in capfd.readouterr().err
     assert client.get(CONFIG_MAPS).code == 200

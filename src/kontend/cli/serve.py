@@ -236,6 +236,8 @@ def _serve(options: argparse.Namespace, tokens: Tokens) -> int:
             services=parse_services(options.service),
         )
         _raise_file_limit()
+        # Expressions may be deep, and threads share the limit: nobody should have to raise and lower it.
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
         # Nothing that exists now will ever be garbage; what comes later mostly dies young.
         gc.collect()
         gc.freeze()

@@ -13,31 +13,32 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kontend.cluster.access import rbac
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.conversion import Conversions, Converted
-from kontend.cluster.effects import Progress, Suspension, Waiting
-from kontend.cluster.handle import handle, handle_lazily
-from kontend.cluster.request import ApiRequest, PageNotFound, not_allowed, route
+from kontend.cluster.effects import Progress, Suspension
+from kontend.cluster.request import ApiRequest
 from kontend.cluster.state import State
 from kontend.cluster.users import ADMIN
 from kontend.cluster.wire.response import ApiResponse
-from kontend.kube.errors import ApiError, Forbidden, NotAcceptable, internal_error
+from kontend.kube.errors import ApiError, NotAcceptable
 from kontend.kube.golang.strconv import whole_number
-from kontend.serve import pages
+from kontend.serve import answering
 from kontend.serve.authentication import Authenticator, Credentials, impersonated
 from kontend.serve.connection import Connection
 from kontend.serve.exchange import Exchange
 from kontend.serve.identity import Tokens
 from kontend.serve.media import YAML_TYPE, answer_type
+from kontend.serve.off_loop import Workers, is_costly
 from kontend.serve.origin import check_origin
 from kontend.serve.request_parser import Incoming
 from kontend.serve.storage.committing import Commits
 from kontend.serve.storage.store import Store
 from kontend.serve.watching import Hub
 from kontend.serve.webhooks import WebhookCalls
+from kontend.serve.writing import Writes
 
 if TYPE_CHECKING:
     from kontend.serve.audit_log import AuditLog
@@ -78,14 +79,11 @@ class Server:
         """``services`` are the addresses of services whose webhooks are called."""
         self._authenticator = Authenticator(Tokens() if tokens is None else tokens, certificates=client_certificates)
         self._audit = audit_log
-        self._read_only = read_only
         self._commits = Commits(state, store, self._something_new)
         self._hub = Hub(state)
         self._webhooks = WebhookCalls(services)
         #: Conversions of custom resources that webhooks have made.
         self._conversions: dict[bytes, Converted] = {}
-        #: Requests that wait for webhooks.
-        self._suspended: set[asyncio.Task[None]] = set()
         self._publishing = False
         self._connections: dict[Connection, int] = {}
         #: Clients that have not read what they were sent.
@@ -98,6 +96,10 @@ class Server:
         self._sweeper: asyncio.TimerHandle | None = None
         #: Called on the event loop, soon after something has changed.
         self.when_changed: Callable[[], None] = _ignore
+        self._workers = Workers()
+        self._writes = Writes(
+            self, self._commits, self._workers, self._webhooks, self._conversions, read_only=read_only
+        )
         self._address = ""
         self.port = 0
 
@@ -149,9 +151,10 @@ class Server:
             self._listener.close()
         if self._sweeper is not None:
             self._sweeper.cancel()
-        for task in list(self._suspended):
+        for task in self._writes.suspended():
             task.cancel()
         self._webhooks.close()
+        await self._workers.finish()
         await self._commits.finish()
         self._publish()
         for _, timer, exchange in self._waiting:
@@ -206,9 +209,9 @@ class Server:
     def serve(self, incoming: Incoming, connection: Connection) -> None:
         """Answer one request, now or when its write is durable."""
         exchange = Exchange(incoming, connection, self._connections.get(connection, 0))
-        self._guarded(exchange, self._serve)
+        self.guarded(exchange, self._serve)
 
-    def _guarded(self, exchange: Exchange, step: Callable[..., None], *arguments: object) -> None:
+    def guarded(self, exchange: Exchange, step: Callable[..., None], *arguments: object) -> None:
         """Take a step towards the answer of a request; whatever it raises is the answer."""
         try:
             step(exchange, *arguments)
@@ -228,81 +231,42 @@ class Server:
         user = self._authenticator.user_of(state, credentials, exchange.path)
         exchange.understand(user, impersonated(state, user, exchange.incoming))
         rbac.check(state, exchange.request)
-        page = pages.respond(self._commits.durable, exchange.request)
-        if page is not None:
-            self._answer(exchange, page)
-        elif exchange.reads:
+        if exchange.reads or not exchange.path.startswith("/api"):
             self._read(exchange)
         else:
-            self._write(exchange)
+            self._writes.write(exchange)
 
     def _read(self, exchange: Exchange, progress: Progress | None = None) -> None:
-        state, request = self._commits.durable, exchange.request
-        if exchange.incoming.method != "GET":
-            _check_method(state, request)
-        _, response = handle_lazily(state, request, progress, wait=True, known=self._conversions)
+        state, known = self._commits.durable, self._conversions
+        if is_costly(state, exchange):
+            self._workers.run(
+                lambda: answering.read(state, exchange, progress, known),
+                lambda done: self.resume(exchange, self._reply, done),
+            )
+        else:
+            self._reply(exchange, *answering.read(state, exchange, progress, known))
+
+    def _reply(self, exchange: Exchange, response: ApiResponse, answer: bytes | None) -> None:
+        """Send the answer to a read."""
         if response.suspended is not None:
-            self._suspend(response.suspended, lambda answered: self._guarded(exchange, self._read, answered))
+            self._writes.suspend(response.suspended, lambda answered: self.guarded(exchange, self._read, answered))
         elif response.watch is not None:
             self._watch(exchange, response)
-        elif response.code == 504 and self._wait(exchange):
-            return
-        else:
+        elif answer is not None:
+            self.send(exchange, response, answer)
+        elif not self._wait(exchange):
             self._answer(exchange, response)
 
-    def _write(self, exchange: Exchange, progress: Progress | None = None) -> None:
-        request = exchange.request
-        if self._read_only and request.first("dryRun") != "All":
-            raise Forbidden("this server is read-only: it was started with --read-only")
-        if request.method != "DELETE" and not self._commits.has_room():
-            raise ApiError("etcdserver: mvcc: database space exceeded", code=500)
-        if exchange.is_protobuf:
-            from kontend.serve.protobuf.requests import as_json  # large, and only some clients send it
+    def resume(self, exchange: Exchange, step: Callable[..., None], done: asyncio.Future[Any]) -> None:
+        """Take the next step with what a thread has made of a request."""
+        self.guarded(exchange, lambda exchange: step(exchange, *done.result()))
 
-            request = exchange.request = as_json(self._commits.newest.registry, request)
-        state, response = handle(self._commits.newest, request, progress, wait=True, known=self._conversions)
-        self._commits.advance(state)
-        if response.suspended is not None:
-            self._suspend(response.suspended, lambda answered: self._guarded(exchange, self._write, answered))
-            return
-        # Encoded now, while the answer is what it is; sent when nothing can take it back.
-        answer = exchange.encoded(response)
-        self._commits.when_durable(lambda saved: self._acknowledge(exchange, response, answer, saved))
-
-    def request(self, request: ApiRequest, progress: Progress | None = None) -> ApiResponse:
+    def request(self, request: ApiRequest) -> ApiResponse:
         """Carry out a request that did not come over a connection; its answer does not wait for the disk.
 
-        Raises :class:`Waiting`, with the response to come, when webhooks must be asked first.
+        Raises :class:`~kontend.cluster.effects.Waiting`, with the response to come, when webhooks must be asked first.
         """
-        self._commits.tick(int(time.time()))
-        state, response = handle(self._commits.newest, request, progress, wait=True, known=self._conversions)
-        self._commits.advance(state)
-        if response.suspended is None:
-            return response
-        later: asyncio.Future[ApiResponse] = asyncio.get_running_loop().create_future()
-        self._suspend(response.suspended, lambda answered: self._answer_later(request, answered, later))
-        raise Waiting(later)
-
-    def _answer_later(self, request: ApiRequest, progress: Progress, later: asyncio.Future[ApiResponse]) -> None:
-        try:
-            later.set_result(self.request(request, progress))
-        except Waiting as waiting:
-            again = asyncio.ensure_future(waiting.response)
-            again.add_done_callback(lambda done: later.set_result(done.result()))
-
-    def _suspend(self, suspension: Suspension, resume: Callable[[Progress], None]) -> None:
-        """Ask webhooks, while other requests go on, and resume with their answers."""
-
-        async def ask() -> None:
-            answers = await self._webhooks.answers(suspension.calls)
-            if suspension.about is not None:
-                suspension.about.learn(answers)
-            self._commits.tick(int(time.time()))
-            resume(suspension.progress.answered(answers))
-
-        task = asyncio.get_running_loop().create_task(ask())
-        self._suspended.add(task)
-        task.add_done_callback(self._suspended.discard)
+        return self._writes.request(request)
 
     async def saved(self) -> None:
         """Waits until everything up to now is on disk, or has failed to get there."""
@@ -310,16 +274,10 @@ class Server:
         self._commits.when_durable(done.set_result)
         await done
 
-    def _acknowledge(self, exchange: Exchange, response: ApiResponse, answer: bytes, saved: bool) -> None:
-        if not saved:
-            response = ApiResponse.of_error(internal_error(f"the write could not be saved: {self._commits.failure}"))
-            answer = exchange.encoded(response)
-        self._send(exchange, response, answer)
-
     def _answer(self, exchange: Exchange, response: ApiResponse) -> None:
-        self._send(exchange, response, exchange.encoded(response))
+        self.send(exchange, response, exchange.encoded(response))
 
-    def _send(self, exchange: Exchange, response: ApiResponse, answer: bytes) -> None:
+    def send(self, exchange: Exchange, response: ApiResponse, answer: bytes) -> None:
         if self._audit is not None:
             self._audit.complete(exchange, response)
         exchange.send(answer)
@@ -363,7 +321,7 @@ class Server:
             self._waiting = [each for each in self._waiting if each[0] > state.resource_version]
             for _, timer, exchange in ready:
                 timer.cancel()
-                self._answer(exchange, handle(state, exchange.request)[1])
+                self._answer(exchange, answering.read(state, exchange)[0])
 
     def _convert_events(self, state: State) -> bool:
         """Ask webhooks for the objects that watches are about to send; publishing goes on when they have answered."""
@@ -373,7 +331,7 @@ class Server:
         calls = [call for call, _ in conversions.calls()]
         if calls:
             suspension = Suspension(tuple(calls), Progress(state.now, state.serial), conversions)
-            self._suspend(suspension, lambda _: self._publish())
+            self._writes.suspend(suspension, lambda _: self._publish())
         return bool(calls)
 
     # Reads from the future
@@ -390,7 +348,7 @@ class Server:
 
     def _give_up(self, exchange: Exchange) -> None:
         self._waiting = [each for each in self._waiting if each[2] is not exchange]
-        self._answer(exchange, handle(self._commits.durable, exchange.request)[1])
+        self._answer(exchange, answering.read(self._commits.durable, exchange)[0])
 
 
 class _Inside(Cluster):
@@ -420,14 +378,3 @@ class _Inside(Cluster):
 
 def _ignore() -> None:
     """Nobody wants to know."""
-
-
-def _check_method(state: State, request: ApiRequest) -> None:
-    """HEAD is for custom resources and health checks only: built-in resources are routed by their methods."""
-    if request.path == "/version" or request.path.startswith(("/api", "/apis")):
-        try:
-            builtin = route(state.registry, request).resource.custom is None
-        except PageNotFound:
-            builtin = request.path in ("/version", "/api", "/apis")
-        if builtin:
-            raise not_allowed()

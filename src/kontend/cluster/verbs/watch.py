@@ -110,13 +110,23 @@ def watch(state: State, target: Target, options: ListOptions) -> tuple[Iterable[
 
 
 def _initial_events(state: State, target: Target, options: ListOptions, begun: Watch) -> Iterator[Event]:
-    plain = replace(options, resource_version="", resource_version_match="", limit=0, continue_token="")
+    plain = replace(
+        options,
+        resource_version="",
+        resource_version_match="",
+        limit=0,
+        continue_token="",
+        label_selector="",
+        field_selector="",
+    )
     return _added(begun, select(state, target, plain), state.resource_version if options.allow_bookmarks else None)
 
 
 def _added(begun: Watch, versions: Iterable[Version], end: int | None) -> Iterator[Event]:
     for version in versions:
-        yield {"type": "ADDED", "object": read_back(begun.resource, version)}
+        obj = begun._read(version)
+        if obj is not None:
+            yield {"type": "ADDED", "object": obj}
     if end is not None:
         yield begun.bookmark(end, initial_events_end=True)
 

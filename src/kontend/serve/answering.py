@@ -1,0 +1,59 @@
+"""Requests answered from a state: pure functions, on the event loop or in a thread."""
+
+from __future__ import annotations
+
+from kontend.cluster.conversion import Known
+from kontend.cluster.effects import Progress
+from kontend.cluster.handle import handle, handle_lazily
+from kontend.cluster.request import ApiRequest, PageNotFound, not_allowed, route
+from kontend.cluster.state import State
+from kontend.cluster.wire.response import ApiResponse
+from kontend.serve import pages
+from kontend.serve.exchange import Exchange
+
+
+def read(
+    state: State, exchange: Exchange, progress: Progress | None = None, known: Known | None = None
+) -> tuple[ApiResponse, bytes | None]:
+    """Return the response to a read and its bytes.
+
+    There are no bytes for a watch, where the version is not there yet, and while webhooks must be asked.
+    """
+    request = exchange.request
+    response = pages.respond(state, request)
+    if response is None:
+        if exchange.reads and exchange.incoming.method != "GET":
+            _check_method(state, request)
+        response = handle_lazily(state, request, progress, wait=known is not None, known=known)[1]
+    later = response.watch is not None or response.suspended is not None or response.code == 504
+    return response, None if later else exchange.encoded(response)
+
+
+def write(
+    state: State, exchange: Exchange, progress: Progress | None, known: Known
+) -> tuple[State, ApiResponse, bytes]:
+    """Return the state after a write, the response and its bytes; no bytes while webhooks must be asked."""
+    after, response = handle(state, exchange.request, progress, wait=True, known=known)
+    return after, response, b"" if response.suspended is not None else exchange.encoded(response)
+
+
+def differ_in_time_only(one: State, other: State) -> bool:
+    """Return whether two states differ in nothing but the time."""
+    return (
+        one.resource_version == other.resource_version
+        and one.serial == other.serial
+        and one.kinds is other.kinds
+        and one.registry is other.registry
+        and one.settings is other.settings
+    )
+
+
+def _check_method(state: State, request: ApiRequest) -> None:
+    """Refuse HEAD except for custom resources and health checks: built-in resources are routed by their methods."""
+    if request.path == "/version" or request.path.startswith(("/api", "/apis")):
+        try:
+            builtin = route(state.registry, request).resource.custom is None
+        except PageNotFound:
+            builtin = request.path in ("/version", "/api", "/apis")
+        if builtin:
+            raise not_allowed()
