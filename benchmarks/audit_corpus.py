@@ -38,7 +38,10 @@ def _errors(report: Report) -> set[tuple[str, int]]:
 
 
 def _rules(report: Report, rule: str) -> set[tuple[str, int]]:
-    return {(finding.path, finding.line) for finding in report.findings if finding.rule == rule}
+    """Return the lines that findings of a rule are about, callers and other writers included."""
+    found = [finding for finding in report.findings if finding.rule == rule]
+    lines = {(finding.path, finding.line) for finding in found}
+    return lines | {(place.path, place.line) for finding in found for place in finding.places}
 
 
 def _status(report: Report, **wanted: int) -> bool:

@@ -75,7 +75,7 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         subresource=write.subresource,
         role=role,
         facts=tuple(facts),
-        comment=_comment(write, made),
+        comment=_comment(workspace, write, made),
         conditions=tuple(sorted({each.condition for each in changed if each.condition})),
         removal=_only_removes(changed) or bool(function and _REMOVES.search(function.name)),
         deleting=runs_while_deleting(workspace, file, call),
@@ -258,10 +258,15 @@ def _kind_in_chain(write: Write) -> str:
     return match.group(1) if match else ""
 
 
-def _comment(write: Write, made: list[PatchSource]) -> str:
+def _comment(workspace: Workspace, write: Write, made: list[PatchSource]) -> str:
     """Return the comment above the write or its base, when it says that the choice is meant."""
     lines = write.file.source.split(b"\n")
-    for start in [line(write.call), *(each.line for each in made if each.file is write.file)]:
+    starts = [line(write.call), *(source.line for source in made if source.file is write.file)]
+    for source in made:
+        snapshot = syntax.strip(source.snapshot)
+        if source.file is write.file and snapshot is not None and snapshot.type == "identifier":
+            starts += [line(found.node) for found in definitions(workspace, source.file, text(snapshot), snapshot)]
+    for start in starts:
         at, collected = start - 2, []
         while at >= 0 and lines[at].strip().startswith(b"//"):
             collected.append(lines[at].strip().lstrip(b"/ ").decode("utf-8", "replace"))

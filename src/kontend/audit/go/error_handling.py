@@ -181,7 +181,7 @@ def _other_variable(body: Node, error: str, condition: str) -> tuple[str, int]:
     if not returned or not _returns_error(body) or returned[-1].type != "identifier":
         return "", 0
     other = text(returned[-1])
-    if other == error or not re.search(r"(?i)err", other) or not _known_nil(body, other):
+    if other == error or not re.search(r"(?i)err", other) or not _already_handled(body, other):
         return "", 0
     return other, line(statements[-1])
 
@@ -195,8 +195,8 @@ def _wrapping(statements: list[Node]) -> list[Node]:
     ]
 
 
-def _known_nil(body: Node, other: str) -> bool:
-    """Decide whether the other error was checked and returned before, so that it is nil here."""
+def _already_handled(body: Node, other: str) -> bool:
+    """Decide whether the other error was checked and returned before, so that it says nothing here."""
     node: Node | None = body
     while node is not None and node.type not in _FUNCTIONS:
         if node.type == "if_statement" and node.child_by_field_name("consequence") is not None:
@@ -208,12 +208,14 @@ def _known_nil(body: Node, other: str) -> bool:
                 return False
         previous = node.prev_named_sibling
         while previous is not None:
-            if previous.type == "if_statement":
-                condition = text(previous.child_by_field_name("condition"))
+            check: Node | None = previous
+            while check is not None and check.type == "if_statement":  # an if and its else-ifs
+                condition = text(check.child_by_field_name("condition"))
                 checked = re.fullmatch(rf"\(?\s*{re.escape(other)}\s*!=\s*nil\s*\)?", condition)
-                if checked and "return" in text(previous.child_by_field_name("consequence")):
+                if checked and "return" in text(check.child_by_field_name("consequence")):
                     return True
-            elif previous.type in ("short_var_declaration", "assignment_statement"):
+                check = check.child_by_field_name("alternative")
+            if previous.type in ("short_var_declaration", "assignment_statement"):
                 assigned = [text(name) for name in syntax.children(syntax.field(previous, "left"))]
                 if other in assigned:
                     return False

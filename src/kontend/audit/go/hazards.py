@@ -62,7 +62,7 @@ def _error_facts(write: Write) -> list[Fact]:
     path = error_path(write.call)
     facts: list[Fact] = []
     if path.wrong_variable:
-        said = f"the error is checked, but :{path.wrong_line} returns {path.wrong_variable}, which is nil there"
+        said = f"the error is checked, but :{path.wrong_line} returns {path.wrong_variable}, which was handled before"
         facts.append(Fact("wrong-error-returned", path.wrong_line, said))
     if path.conflict_line:
         said = f"a conflict is answered with success and no requeue at :{path.conflict_line}"

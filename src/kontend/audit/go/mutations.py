@@ -238,7 +238,8 @@ def _part_passed(
     part = _part(path)
     if not by_pointer or part is None:
         return []
-    listed = path[-1] == "Conditions" and container(workspace, file, arg) != "map"
+    mapping = (operand is None and called == "delete") or container(workspace, file, arg) == "map"
+    listed = path[-1] == "Conditions" and not mapping
     condition = next(filter(None, (_condition_type(workspace, file, other) for other in args[1:])), "")
     if path[-1] != "Conditions":
         condition = ""
@@ -261,6 +262,8 @@ def _condition_type(workspace: Workspace, file: GoFile, node: Node | None, depth
     if inner.type == "selector_expression":
         name = text(syntax.field(inner, "field"))
         owner = text(syntax.field(inner, "operand"))
+        if name in ("ConditionTrue", "ConditionFalse", "ConditionUnknown"):
+            return ""
         return name if owner in file.imports and (depth or _CONDITION.search(name)) else ""
     if inner.type == "identifier":
         for definition in definitions(workspace, file, text(inner), inner):

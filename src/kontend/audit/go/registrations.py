@@ -21,15 +21,11 @@ _LITERAL = rb"&(?:\w+\.)?(\w+)\{"
 _FOR = re.compile(rb"\bFor\(\s*" + _LITERAL)
 _OWNS = re.compile(rb"\bOwns\(\s*" + _LITERAL)
 _WATCHES = re.compile(rb"\b(?:Watches|WatchesRawSource|Kind)\(\s*(?:[\w.()]+,\s*)?" + _LITERAL)
-_PREDICATES = re.compile(
-    rb"\b(?:WithPredicates|WithEventFilter|predicate\.NewPredicateFuncs|predicate\.Funcs|Predicate)\b"
-)
-_STOCK = re.compile(
-    rb"predicate\.(?:Typed)?(?:GenerationChanged|ResourceVersionChanged|AnnotationChanged|LabelChanged)Predicate"
-)
+_REGISTERING = re.compile(rb"\b(For|Watches|Kind)\(\s*(?:[\w.()]+,\s*)?" + _LITERAL)
+_FILTER = re.compile(rb"\bWithEventFilter\(\s*(?!predicate\.)\w")
+_STOCK = rb"(?:Typed)?(?:GenerationChanged|ResourceVersionChanged|AnnotationChanged|LabelChanged)Predicate"
 _CUSTOM = re.compile(
-    rb"NewPredicateFuncs|predicate\.(?:Typed)?Funcs\b|WithEventFilter\((?!\s*predicate\.)|WithPredicates\((?!\s*predicate\.)"
-    rb"|workercount|[pP]redicates?util\.|workerlabel|\bpredicates?\.[A-Z]\w*\("
+    rb"WithPredicates\((?!\s*(?:predicate\.)?" + _STOCK + rb")|NewPredicateFuncs|predicate\.(?:Typed)?Funcs\b"
 )
 _GENERATION = re.compile(rb"GenerationChangedPredicate")
 _IMPORT = re.compile(rb"^\s*(?:import\s+)?(?:[\w.]+\s+)?\"([^\"\n]+)\"", re.MULTILINE)
@@ -44,7 +40,8 @@ class Registration:
     reconciles: set[str] = field(default_factory=set)
     owns: set[str] = field(default_factory=set)
     watches: set[str] = field(default_factory=set)
-    filtered: bool = False
+    filtered: set[str] = field(default_factory=set)
+    """Kinds that a predicate of the package's own filters; `*` stands for all of them."""
     generation_only: bool = False
 
 
@@ -98,10 +95,31 @@ def registrations(files: Iterable[GoFile]) -> dict[str, Registration]:
         entry.reconciles.update(name.decode() for name in _FOR.findall(source))
         entry.owns.update(name.decode() for name in _OWNS.findall(source))
         entry.watches.update(name.decode() for name in _WATCHES.findall(source))
-        if _PREDICATES.search(source):
-            entry.filtered = entry.filtered or bool(_CUSTOM.search(_STOCK.sub(b"", source)))
-            entry.generation_only = entry.generation_only or bool(_GENERATION.search(source))
+        entry.filtered |= _filtered(source)
+        entry.generation_only = entry.generation_only or bool(_GENERATION.search(source))
     return found
+
+
+def _filtered(source: bytes) -> set[str]:
+    """Return the kinds whose registration has a predicate that is not one of controller-runtime's own."""
+    found = {"*"} if _FILTER.search(source) else set()
+    for registering in _REGISTERING.finditer(source):
+        if _CUSTOM.search(source, registering.end(), _closing(source, registering.end())):
+            found.add(registering.group(2).decode())
+    return found
+
+
+def _closing(source: bytes, start: int) -> int:
+    """Return the end of the argument list that a position is in."""
+    depth = 1
+    for at in range(start, min(len(source), start + 3000)):
+        if source[at] in b"({":
+            depth += 1
+        elif source[at] in b")}":
+            depth -= 1
+            if depth < 0:
+                return at
+    return start
 
 
 def note_registrations(workspace: Workspace, sites: list[Site]) -> list[Site]:
@@ -139,5 +157,5 @@ def _noted(
         facts=facts,
         worker=directory,
         programs=programs.of(directory) if site.status else (),
-        filtered=own.filtered,
+        filtered=bool(own.filtered & {"*", site.kind}),
     )

@@ -56,7 +56,31 @@ def fold(findings: Iterable[Finding], sites: Iterable[Site]) -> list[Finding]:
         kept[path, line, rule] = replace(
             own, message=said, severity=worst.severity, related=(*own.related, *places[:50])
         )
-    return list(kept.values())
+    return _one_base(list(kept.values()), by_place)
+
+
+def _one_base(findings: list[Finding], by_place: dict[tuple[str, int], Site]) -> list[Finding]:
+    """Make one finding of the writes in one function that share a base: locking that base fixes them all."""
+    first: dict[tuple[str, str, str, int, str], int] = {}
+    kept: list[Finding] = []
+    for finding in sorted(findings, key=lambda finding: (finding.path, finding.line, finding.rule)):
+        site = by_place.get((finding.path, finding.line))
+        if site is None or finding.rule not in _OF_THE_HELPER or not site.base.line or site.base.line == site.line:
+            kept.append(finding)
+            continue
+        key = (finding.rule, site.base.path or site.path, finding.function, site.base.line, finding.severity.value)
+        if key not in first:
+            first[key] = len(kept)
+            kept.append(finding)
+            continue
+        earlier = kept[first[key]]
+        place = Location(finding.path, finding.line, "caller of the same base")
+        kept[first[key]] = replace(
+            earlier,
+            message=f"{earlier.message} The same base is used at :{finding.line}.",
+            related=(*earlier.related, place),
+        )
+    return kept
 
 
 def _at_helper(site: Site, callers: list[Finding]) -> Finding:

@@ -109,8 +109,8 @@ def _known(site: Site, writers: Writers, *, partial: bool) -> str:
     """State what is known of an unlocked status write: its base, its fields, its other writers."""
     lock = "unlocked on this path, though other callers lock" if site.lock is Lock.MIXED else "unlocked"
     source = "" if partial else f" from {base_text(site)}"
-    fields = f"writes {field_text(site)}" if site.fields else "its fields are not in sight"
-    said = f"{call_text(site)}{source}: {lock}; {fields}; {writers.described(site)}."
+    fields = f"writes {field_text(site)};" if site.fields else "its fields are not in sight,"
+    said = f"{call_text(site)}{source}: {lock}; {fields} {writers.described(site)}."
     if site.lists and site.patch_type is not PatchType.STRATEGIC:
         said += f" {list_text(site)} replaced whole: an element that another writer added since the read is dropped."
     elif not partial:

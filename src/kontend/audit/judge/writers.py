@@ -81,6 +81,8 @@ class Writers:
         """Say who else writes the fields of a site."""
         if not site.kind:
             return "its kind is not in sight, so other writers are not known"
+        if not site.fields:
+            return "so other writers of them are not known"
         others = self.others(site)
         if not others:
             return "no other writer found"
@@ -96,6 +98,8 @@ def shared_fields(site: Site, other: Site) -> list[str]:
     only where both set the same type.
     """
     shared = []
+    if "status" in site.fields or "status" in other.fields:  # the whole status
+        return [path for path in (*site.fields, *other.fields) if path.startswith("status")]
     for path in site.fields:
         if path not in other.fields or not path.startswith("status.") or "<" in path:
             continue
@@ -176,7 +180,9 @@ def _unordered_group(writers: Writers, writing: list[Site], path: str) -> tuple[
     literal = [
         site
         for site in racing.values()
-        if site.lock in _UNORDERED and (site.base.origin is BaseOrigin.BODY or site.patch_type is PatchType.JSON)
+        if site.lock in _UNORDERED
+        and (site.base.origin is BaseOrigin.BODY or site.patch_type is PatchType.JSON)
+        and not any(fact.rule in _STRONGER for fact in site.facts)
     ]
     if not literal:
         return ()

@@ -31,6 +31,7 @@ class Workspace:
     files: dict[str, GoFile]
     _packages: dict[str, GoPackage] = field(default_factory=dict)
     _modules: dict[str, tuple[str, str] | None] = field(default_factory=dict)
+    _directories: dict[str, str | None] = field(default_factory=dict)
     _callers: dict[tuple[str, str], list[tuple[GoFile, Node]]] = field(default_factory=dict)
 
     @cached_property
@@ -54,16 +55,27 @@ class Workspace:
         """Return the directory an import path is in, if it belongs to the module around `near`."""
         if import_path.startswith("dir:"):
             return import_path[4:]
-        module = self._module(near)
-        if module is None:
-            return None
-        root, name = module
-        if import_path == name:
-            return root
-        if import_path.startswith(name + "/"):
-            found = str(Path(root, import_path[len(name) + 1 :]))
-            return found if found in self.by_directory or Path(found).is_dir() else None
+        if import_path not in self._directories:
+            self._directories[import_path] = self._find_directory(import_path)
+        return self._directories[import_path] if self._module(near) is not None else None
+
+    def _find_directory(self, import_path: str) -> str | None:
+        """Match an import path to the module of the tree with the longest name that contains it."""
+        for name, root in self.modules:
+            if import_path == name:
+                return root
+            if import_path.startswith(name + "/"):
+                found = str(Path(root, import_path[len(name) + 1 :]))
+                if found in self.by_directory or Path(found).is_dir():
+                    return found
         return None
+
+    @cached_property
+    def modules(self) -> list[tuple[str, str]]:
+        """Modules that hold an audited file, by name and directory, the longest names first."""
+        found = {self._module(directory) for directory in self.by_directory}
+        named = {(name, root) for root, name in filter(None, found)}
+        return sorted(named, key=lambda module: (-len(module[0]), module))
 
     def _module(self, directory: str) -> tuple[str, str] | None:
         if directory not in self._modules:
