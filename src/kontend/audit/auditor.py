@@ -175,6 +175,7 @@ def _shown(sites: list[Site]) -> list[Site]:
             path=_short(site.path),
             base=replace(site.base, path=_short(site.base.path)),
             helper=replace(site.helper, path=_short(site.helper.path)),
+            chain=tuple(replace(place, path=_short(place.path)) for place in site.chain),
         )
         for site in sites
     ]

@@ -1,7 +1,7 @@
 """Precision and recall of the auditor on labelled sources.
 
-A label is a comment on the line where a write begins: `label: error[rule]`, `label: warning[rule]`, both, or `label:
-clean`. Every labelled line is a site; an error reported on a line that is not labelled as one is a false positive,
+A label is a comment on the line where a write begins: `label: error[rule]`, `label: warning[rule]`, `label:
+info[rule]`, several of them, or `label: clean`. A finding on a line that is not labelled with its severity is wrong,
 wherever it stands.
 """
 
@@ -18,7 +18,7 @@ from kontend.audit.finding import Finding, Severity
 from kontend.audit.report import Report
 from kontend.audit.settings.config import Settings
 
-_LABEL = re.compile(r"\b(error|warning|clean)\b(?:\[([\w-]+)\])?")
+_LABEL = re.compile(r"\b(error|warning|info|clean)\b(?:\[([\w-]+)\])?")
 
 
 @dataclass(frozen=True, slots=True)

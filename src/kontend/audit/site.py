@@ -194,6 +194,8 @@ class Site:
     """The code runs for an object that is being deleted."""
     helper: Location = Location()
     """The API call that a helper makes for this site."""
+    chain: tuple[Location, ...] = ()
+    """The calls between this site and that API call, through helpers of helpers."""
     read_line: int = 0
     worker: str = ""
     """The unit that runs one write after another for one object: a Go package, a kopf resource, a Python file."""

@@ -26,7 +26,11 @@ from kontend.audit.go.writes import Dialect, Write
 from kontend.audit.site import Base, BaseOrigin, Lock, PatchType, Provenance, Role, Site, Target, Verb
 
 _REMOVES = re.compile(r"(?i)(remove|strip|drop|clear)\w*finalizer")
-_INTENT = re.compile(r"(?i)intentional|not status|on purpose|deliberate|no optimistic lock|without (an )?optimistic")
+_INTENT = re.compile(
+    r"(?i)intentional|not status|on purpose|deliberate|no optimistic lock|without (an )?optimistic"
+    r"|only touch(es)? (our|its)"
+    r"|(our|its) own fields|sole writer|only writer|never clobber"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ def _dropped_early(workspace: Workspace, file: GoFile, call: Node, target: Node 
     statement = syntax.enclosing(
         call, "expression_statement", "short_var_declaration", "assignment_statement", "return_statement"
     )
-    previous = statement.prev_named_sibling if statement is not None else None
+    previous = syntax.previous(statement) if statement is not None else None
     if outer is None or previous is None or not name or change.type != "func_literal":
         return []
     early = [

@@ -28,6 +28,7 @@ def order_facts(workspace: Workspace, write: Write, changed: list[Mutation]) -> 
         facts += _read_after(write)
         facts += _effects_before(workspace, write, changed)
         facts += _status_before_update(workspace, write)
+        facts += _written_before(workspace, write)
     if write.verb in (Verb.UPDATE, Verb.PATCH):
         facts += _cached_object_changed(workspace, write)
     return facts
@@ -48,6 +49,24 @@ def _read_after(write: Write) -> list[Fact]:
             said = f"{'.'.join(parts)} is read from the cache at :{line(call)} after this write"
             return [Fact("status-update-then-read-cache", line(call), said)]
     return []
+
+
+def _written_before(workspace: Workspace, write: Write) -> list[Fact]:
+    """Find earlier writes of the same status in the same pass: a crash between two leaves half of it."""
+    outer, parts = outermost_function(write.call), syntax.selector(write.object)
+    if outer is None or not parts or write.verb not in (Verb.UPDATE, Verb.PATCH):
+        return []
+    lines = []
+    for call in syntax.nearby_calls(outer, write.call):
+        if call.end_byte < write.call.start_byte and may_reach(call, write.call):
+            other = recognise(workspace, write.file, call)
+            same = other is not None and other.subresource == "status" and syntax.selector(other.object) == parts
+            if same and other is not None and other.verb in (Verb.UPDATE, Verb.PATCH):
+                lines.append(line(call))
+    if not lines:
+        return []
+    said = f"the status of {'.'.join(parts)} is also written at {', '.join(f':{number}' for number in lines[:5])}"
+    return [Fact("multiple-status-writes-per-reconcile", lines[-1], said)]
 
 
 def _effects_before(workspace: Workspace, write: Write, changed: list[Mutation]) -> list[Fact]:

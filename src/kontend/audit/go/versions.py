@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from kontend.audit.go.source import syntax
-from kontend.audit.go.source.scope import How, definitions, outermost_function
+from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function
 from kontend.audit.go.source.syntax import Node, text
 from kontend.audit.go.source.types import resolve_function
 from kontend.audit.go.source.workspace import Workspace
@@ -30,9 +30,7 @@ def without_version(workspace: Workspace, write: Write, source: Provenance) -> s
     if outer is None:
         return ""
     before = _text_before(outer, write.call)
-    if name and re.search(
-        rf"\b{re.escape(name)}(\.ObjectMeta)?\.(SetResourceVersion\(\s*\"\"\s*\)|ResourceVersion\s*=\s*\"\")", before
-    ):
+    if name and _emptied(outer, write.call, name):
         return "its resourceVersion is emptied before"
     if name and _given_version(before, name):
         return ""
@@ -42,6 +40,17 @@ def without_version(workspace: Workspace, write: Write, source: Provenance) -> s
     if literal is not None and not (name and _filled(outer, write.call, name)):
         return "it is built here and never read, so it has no resourceVersion"
     return ""
+
+
+def _emptied(outer: Node, use: Node, name: str) -> bool:
+    """Find `obj.ResourceVersion = ""` or `obj.SetResourceVersion("")` that control can flow from to the update."""
+    emptied = rf"{re.escape(name)}(\.ObjectMeta)?\.(SetResourceVersion\(\s*\"\"\s*\)|ResourceVersion\s*=\s*\"\")"
+    changes = [*syntax.assignments(outer), *syntax.nearby_calls(outer, use)]
+    return any(
+        change.end_byte <= use.start_byte and re.fullmatch(emptied, text(change)) and may_reach(change, use)
+        for change in changes
+        if b"ResourceVersion" in (change.text or b"")[:200]
+    )
 
 
 def _text_before(outer: Node, call: Node) -> str:
@@ -81,7 +90,7 @@ def _after_refused_create(workspace: Workspace, write: Write, outer: Node) -> bo
 
 
 def _directly_before(call: Node, check: Node) -> bool:
-    previous = check.prev_named_sibling
+    previous = syntax.previous(check)
     return previous is not None and syntax.inside(call, previous)
 
 
@@ -113,6 +122,8 @@ def _literal(workspace: Workspace, write: Write, source: Provenance) -> Node | N
     if value is not None and value.type == "composite_literal":
         return value if _complete(value) else None
     if value is not None and value.type == "call_expression":
+        if syntax.callee(value)[1] in ("DeepCopy", "DeepCopyObject"):
+            return None  # a copy has the version of its original, which was followed already
         function = resolve_function(workspace, write.file, value)
         body = function.body if function is not None else None
         return value if body is not None and not _VERSION.search(text(body)) else None
@@ -122,7 +133,7 @@ def _literal(workspace: Workspace, write: Write, source: Provenance) -> Node | N
 def _complete(literal: Node) -> bool:
     """Accept a literal that names its object and carries no version; an empty one is filled by somebody."""
     source = text(literal)
-    copied = re.search(r"\bObjectMeta\s*:\s*(?!\w*\.?ObjectMeta\s*\{)", source)
+    copied = re.search(r"\bObjectMeta\s*:(?!\s*\w*\.?ObjectMeta\s*\{)", source)
     return bool(_NAMED.search(source)) and not _VERSION.search(source) and not copied
 
 

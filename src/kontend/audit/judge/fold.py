@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kontend.audit.finding import Finding
+from kontend.audit.finding import Finding, Severity
 from kontend.audit.site import Location, Lock, Site
 
 _OF_THE_HELPER = {
@@ -18,6 +18,15 @@ _OF_THE_HELPER = {
     "owner-reference-patch-without-lock",
     "spec-patch-without-lock",
     "update-without-version",
+}
+
+
+_COVERING = {
+    "counter-without-lock",
+    "multi-writer-status-field",
+    "lock-used-by-some-writers",
+    "kopf-return-writes-status",
+    "status-read-modify-write-unguarded",
 }
 
 
@@ -40,6 +49,13 @@ def fold(findings: Iterable[Finding], sites: Iterable[Site]) -> list[Finding]:
             moved.setdefault((caller.helper.path, caller.helper.line, finding.rule), []).append(finding)
             continue
         write = by_place.get((finding.path, finding.line))
+        if finding.rule == "cached-object-changed":  # one change, however many writes follow it
+            cause = (
+                next((fact.line for fact in write.facts if fact.rule == finding.rule), 0) if write is not None else 0
+            )
+            if (finding.path, finding.function, str(cause), finding.rule) in patched:
+                continue
+            patched.add((finding.path, finding.function, str(cause), finding.rule))
         if write is not None and write.lock is Lock.MERGED:  # a patch helper is called wherever a function ends
             problem = (finding.path, finding.function, write.object, finding.rule)
             if problem in patched:
@@ -56,7 +72,25 @@ def fold(findings: Iterable[Finding], sites: Iterable[Site]) -> list[Finding]:
         kept[path, line, rule] = replace(
             own, message=said, severity=worst.severity, related=(*own.related, *places[:50])
         )
-    return _one_base(list(kept.values()), by_place)
+    return _one_base(_uncovered(list(kept.values())), by_place)
+
+
+def _uncovered(findings: list[Finding]) -> list[Finding]:
+    """Leave out the note about an unlocked body where another finding about the same lock says more."""
+    covering: dict[tuple[str, int], int] = {}
+    for position, finding in enumerate(findings):
+        if finding.rule in _COVERING:
+            for place in ((finding.path, finding.line), *((at.path, at.line) for at in finding.places)):
+                covering.setdefault(place, position)
+    kept = list(findings)
+    for finding in findings:
+        place = (finding.path, finding.line)
+        if finding.rule == "status-patch-without-lock" and finding.severity is Severity.INFO and place in covering:
+            kept.remove(finding)
+            other = findings[covering[place]]
+            if other in kept and finding.rule not in other.also:
+                kept[kept.index(other)] = replace(other, also=(*other.also, finding.rule))
+    return kept
 
 
 def _one_base(findings: list[Finding], by_place: dict[tuple[str, int], Site]) -> list[Finding]:

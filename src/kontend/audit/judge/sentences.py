@@ -58,6 +58,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "Use one of the two; kopf sends `patch` only after the handler has returned.",
     ),
     "status-on-main-resource": ("{call}: {text}.", "Write to the status subresource."),
+    "multiple-status-writes-per-reconcile": (
+        "{call}: {text} in the same pass; a crash between two leaves half of it.",
+        "Change the status in memory and flush it once.",
+    ),
     "cached-object-changed": (
         "{call}: {text}. The object is the cache's own: other readers see a change that the server may refuse.",
         "Change a DeepCopy.",

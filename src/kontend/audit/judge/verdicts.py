@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kontend.audit.finding import Finding
+from kontend.audit.finding import Finding, Severity
 from kontend.audit.judge.locks import lock_verdict
 from kontend.audit.judge.making import call_text, make
 from kontend.audit.judge.sentences import SENTENCES
@@ -41,7 +41,9 @@ def _all(site: Site, policy: Policy, writers: Writers, subresources: Mapping[str
             continue
         if fact.rule == "list-replaced-without-lock" and (site.owned_child or site.comment):
             continue  # the spec of an owned child belongs to its owner
-        yield _fact(site, policy, fact)
+        # A later flush conflicts only where the kind has a writer whose locked base is older than this write.
+        quiet = fact.rule == "status-write-in-task" and not writers.locking(site)
+        yield _fact(site, policy, fact, severity=Severity.INFO if quiet else None)
 
 
 def _retry(site: Site, policy: Policy) -> Iterator[Finding | None]:
@@ -70,7 +72,7 @@ def _retry(site: Site, policy: Policy) -> Iterator[Finding | None]:
         )
         fix = "Read the object again inside the closure, then change it there."
         yield make(site, policy, "conflict-retry-stale-object", said, fix)
-    if retry.blind and site.lock is not Lock.UNLOCKED:
+    if retry.blind and site.status and site.lock is not Lock.UNLOCKED:
         said = (
             f"{retry.wrapper} at :{retry.line} reads again, then `{retry.blind}` lays a status computed before the "
             "loop over it: the conflict that should have protected the other writer is answered by overwriting it."
@@ -146,9 +148,11 @@ def _main_resource(site: Site, policy: Policy, subresources: Mapping[str, bool])
     return make(site, policy, "status-on-main-resource", said, "Write to the status subresource.")
 
 
-def _fact(site: Site, policy: Policy, fact: Fact) -> Finding | None:
+def _fact(site: Site, policy: Policy, fact: Fact, *, severity: Severity | None = None) -> Finding | None:
     said, fix = SENTENCES.get(fact.rule, ("{text}.", ""))
     line = fact.line if fact.rule == "kopf-return-writes-status" else 0
     also = ("status-patch-without-lock",) if fact.rule == "status-read-modify-write-unguarded" else ()
     message = said.format(call=call_text(site), text=fact.text)
-    return make(site, policy, fact.rule, message[:1].upper() + message[1:], fix, line=line, also=also)
+    return make(
+        site, policy, fact.rule, message[:1].upper() + message[1:], fix, line=line, also=also, severity=severity
+    )

@@ -16,7 +16,7 @@ from kontend.audit.settings.policy import Policy
 from kontend.audit.site import BaseOrigin, Location, Lock, PatchType, Role, Site, Verb, resource_key
 
 _UNORDERED = (Lock.UNLOCKED, Lock.MIXED)
-_STRONGER = ("list-merge-patch-without-lock", "status-read-modify-write-unguarded")
+_STRONGER = ("list-merge-patch-without-lock", "status-read-modify-write-unguarded", "counter-without-lock")
 
 
 class Writers:
@@ -25,10 +25,12 @@ class Writers:
     def __init__(self, sites: Iterable[Site]) -> None:
         self._by_kind: dict[tuple[str, str], list[Site]] = {}
         self._named: dict[tuple[str, int], frozenset[str]] = {}
+        self._stronger: set[tuple[str, int]] = set()
         for site in sites:
             if site.status and site.verb in (Verb.UPDATE, Verb.PATCH) and site.role is Role.PRODUCTION:
-                if site.direct:
-                    self._named[site.path, site.line] = frozenset(site.fields)
+                self._named.setdefault((site.path, site.line), frozenset(site.fields))
+                if any(fact.rule in _STRONGER for fact in site.facts):
+                    self._stronger.add((site.path, site.line))
                 if site.kind:
                     self._by_kind.setdefault((site.language, resource_key(site.kind)), []).append(site)
 
@@ -47,13 +49,14 @@ class Writers:
 
     def _one_write(self, site: Site, other: Site) -> bool:
         """Recognise a helper and its caller, or two callers of a helper that names the fields itself."""
-        for caller, place in ((site, other), (other, site)):
-            if caller.via and (caller.helper.path, caller.helper.line) == (place.path, place.line):
-                return True
-        same = site.via and other.via and site.helper == other.helper
-        return bool(same) and bool(
-            self._named.get((site.helper.path, site.helper.line), frozenset()) & set(site.fields)
-        )
+        passed, others = _passed(site), _passed(other)
+        if (other.path, other.line) in passed or (site.path, site.line) in others:
+            return True
+        return any(self._named.get(place, frozenset()) & set(site.fields) for place in passed & others)
+
+    def stronger(self, site: Site) -> bool:
+        """Decide whether the write, or the helper it goes through, has a finding that says more."""
+        return not self._stronger.isdisjoint({(site.path, site.line)} | _passed(site))
 
     def others(self, site: Site) -> list[Site]:
         """Return the writers that share a field with a site and that nothing orders after it, one a function."""
@@ -89,6 +92,11 @@ class Writers:
         first = others[0]
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         return f"also written by {first.function or 'module'} at {first.path}:{first.line}{more}"
+
+
+def _passed(site: Site) -> set[tuple[str, int]]:
+    """Return the places that a call of a helper goes through, down to the API call."""
+    return {(place.path, place.line) for place in (site.helper, *site.chain)} if site.via else set()
 
 
 def shared_fields(site: Site, other: Site) -> list[str]:
@@ -136,12 +144,10 @@ def _apart(site: Site, other: Site) -> bool:
 
 def judge_together(writers: Writers, sites: Iterable[Site], policy_for: Callable[[str], Policy]) -> list[Finding]:
     """Return the findings that only show when sites are compared."""
-    every = list(sites)
     return [
         *_shared(writers, policy_for),
         *_lock_by_some(writers, policy_for),
-        *_repeated(every, policy_for),
-        *_without_owner(every, policy_for),
+        *_without_owner(list(sites), policy_for),
     ]
 
 
@@ -182,7 +188,7 @@ def _unordered_group(writers: Writers, writing: list[Site], path: str) -> tuple[
         for site in racing.values()
         if site.lock in _UNORDERED
         and (site.base.origin is BaseOrigin.BODY or site.patch_type is PatchType.JSON)
-        and not any(fact.rule in _STRONGER for fact in site.facts)
+        and not writers.stronger(site)
     ]
     if not literal:
         return ()
@@ -216,7 +222,7 @@ def _lock_by_some(writers: Writers, policy_for: Callable[[str], Policy]) -> list
         for site in sites:
             if site.lock is not Lock.UNLOCKED or site.base.origin is not BaseOrigin.BODY or not site.fields:
                 continue
-            if site.patch_type is PatchType.JSON or any(fact.rule in _STRONGER for fact in site.facts):
+            if site.patch_type is PatchType.JSON or writers.stronger(site):
                 continue
             locking = [other for other in writers.locking(site) if shared_fields(site, other)]
             severity = policy_for(site.path).severity(rule.name)
@@ -229,29 +235,6 @@ def _lock_by_some(writers: Writers, policy_for: Callable[[str], Policy]) -> list
             )
             found = at_site(site, rule.name, severity, rule.confidence, said, "Lock this write too.")
             findings.append(replace(found, related=(Location(first.path, first.line, "locks"),)))
-    return findings
-
-
-def _repeated(sites: list[Site], policy_for: Callable[[str], Policy]) -> list[Finding]:
-    """Report several status writes of one object in one function."""
-    rule = RULES["multiple-status-writes-per-reconcile"]
-    groups: dict[tuple[str, str, str], list[Site]] = {}
-    for site in sites:
-        written = site.status and site.verb in (Verb.UPDATE, Verb.PATCH)
-        if written and site.language == "go" and site.function:
-            groups.setdefault((site.path, site.function, site.object), []).append(site)
-    findings: list[Finding] = []
-    for (_, function, target), writes in sorted(groups.items()):
-        site = writes[-1]
-        severity = policy_for(site.path).severity(rule.name) if len(writes) > 1 else None
-        if severity is not None:
-            lines = ", ".join(str(write.line) for write in writes[:8])
-            said = (
-                f"{function} writes the status of {target} in {len(writes)} places (lines {lines}); a "
-                "crash between two leaves half of it."
-            )
-            fix = "Change the status in memory and flush it once."
-            findings.append(at_site(site, rule.name, severity, rule.confidence, said, fix))
     return findings
 
 

@@ -26,6 +26,7 @@ from kontend.audit.python.source.reads import is_read, is_read_status
 
 _LISTS = {"conditions", "finalizers", "ownerReferences", "taints", "owner_references"}
 _VERSION = ("resourceVersion", "resource_version")
+_PARTS = ("status", "metadata", "spec", "meta", "conditions", "finalizers", "data", "labels", "annotations")
 _WHOLE_PARTS = ("data", "stringData", "spec", "metadata.labels", "metadata.annotations", "binaryData")
 
 
@@ -151,13 +152,22 @@ def _leaf(module: Module, value: ast.AST, path: str, body: Body, use: ast.AST) -
         body.given[path] = value.id
     if _increments(module, value, name, use):
         body.counters.add(path)
-    if path in _WHOLE_PARTS and is_read(module, value, use):
+    if path in _WHOLE_PARTS and is_read(module, value, use) and _edited(module, value, name, use):
         body.sent_back.add(path)
     built = isinstance(value, ast.List | ast.ListComp) or (isinstance(value, ast.BinOp) and _has_list(value))
     if name in _LISTS or built:
         body.lists.add(path)
         if is_read(module, value, use):
             body.rebuilt.add(path)
+
+
+def _edited(module: Module, value: ast.AST, part: str, use: ast.AST) -> bool:
+    """Decide whether a part that was read is changed before it is sent back: `cm.data["a"] = "1"`."""
+    inner = unwrapped(value)
+    root = root_name(inner)
+    if isinstance(inner, ast.Name):
+        return any(path for path, _, _ in changes(module, root, use))
+    return bool(root) and any(part in path.split(".") for path, _, _ in changes(module, root, use))
 
 
 def _increments(module: Module, value: ast.AST, name: str, use: ast.AST) -> bool:
@@ -255,14 +265,7 @@ def subscript_path(module: Module, node: ast.AST, name: str) -> str:
         if isinstance(node, ast.Subscript):
             parts.append(constant(node.slice) or f"<{module.text(node.slice)}>")
             node = node.value
-        elif isinstance(node, ast.Attribute) and node.attr in (
-            "status",
-            "metadata",
-            "spec",
-            "meta",
-            "conditions",
-            "finalizers",
-        ):
+        elif isinstance(node, ast.Attribute) and node.attr in _PARTS:
             parts.append("metadata" if node.attr == "meta" else node.attr)
             node = node.value
         elif (

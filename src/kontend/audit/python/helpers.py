@@ -33,6 +33,7 @@ class Helper:
     given: tuple[tuple[str, str], ...]
     body: Body
     location: Location
+    chain: tuple[Location, ...] = ()
 
     @property
     def holder(self) -> str:
@@ -89,12 +90,14 @@ def helper_sites(
                 site = classify_call(module, call, role, handler, body=body, node=node, via=chosen.function.name)
                 again = helper_of(module, function, call, body, node)
                 if again is not None:
-                    pending.append(again)
+                    chain = (*chosen.chain, again.location)
+                    pending.append(replace(again, location=chosen.location, chain=chain))
                 yield replace(
                     site,
                     owner=handler.resource if handler else module.path,
                     worker=worker_of(module, handler),
                     helper=chosen.location,
+                    chain=chosen.chain,
                 )
 
 
@@ -197,4 +200,4 @@ def _kind(helper: Helper, module: Module, node: ast.Call) -> str:
     """Return the resource: where a class attribute names it, that of the object on which the helper is called."""
     if not helper.call.inherited or not isinstance(node.func, ast.Attribute):
         return helper.call.kind
-    return object_kind(module, node.func.value, node) or helper.call.kind
+    return object_kind(module, node.func.value, node)

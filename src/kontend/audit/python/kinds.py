@@ -32,7 +32,7 @@ def resource_name(module: Module, node: ast.expr | None, use: ast.AST) -> str:
         owner = dotted(node.value).split(".")[-1]
         if owner in ("self", "cls"):
             holder = class_around(module, use)
-            return class_constant(holder, node.attr) or (holder.name if holder is not None else "")
+            return class_constant(holder, node.attr) or own_name(module, holder)
         declared = next((found for found in module.classes if found.name == owner), None)
         if declared is not None and (text := class_constant(declared, node.attr)):
             return text
@@ -43,6 +43,13 @@ def resource_name(module: Module, node: ast.expr | None, use: ast.AST) -> str:
 def class_around(module: Module, use: ast.AST) -> ast.ClassDef | None:
     """Return the class whose method a node is in."""
     return next((parent for parent in module.above(use) if isinstance(parent, ast.ClassDef)), None)
+
+
+def own_name(module: Module, holder: ast.ClassDef | None) -> str:
+    """Return the name of a class that stands for one resource; a base class stands for those of its subclasses."""
+    if holder is None or any(dotted(base) == holder.name for other in module.classes for base in other.bases):
+        return ""
+    return holder.name
 
 
 def class_constant(holder: ast.ClassDef | None, name: str) -> str:
@@ -60,7 +67,7 @@ def object_kind(module: Module, owner: ast.AST, use: ast.AST) -> str:
     if isinstance(owner, ast.Name):
         if owner.id in ("self", "cls"):
             holder = class_around(module, use)
-            return class_constant(holder, "plural") or (holder.name if holder is not None else "")
+            return class_constant(holder, "plural") or own_name(module, holder)
         for value in reversed(bindings(module, owner.id, use)):
             inner = value.value if isinstance(value, ast.Await) else value
             name = next((part for part in dotted(inner).split(".") if part[:1].isupper()), "")

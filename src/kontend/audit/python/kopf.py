@@ -118,6 +118,8 @@ def _patch_names(module: Module, function: Function, known: dict[Function, Handl
             names.append("patch")
     if names or not uses_kopf:
         return names
+    if function.args.kwarg is not None:
+        names.append(f"{function.args.kwarg.arg}[patch]")
     holder = module.parents.get(function)
     if "patch" not in parameters(function) and _taken_from_kopf(module, function):
         names.append("patch")
@@ -148,10 +150,18 @@ def _fills_status(module: Module, function: Function, name: str) -> bool:
     return False
 
 
+def _patch_path(module: Module, node: ast.AST, name: str) -> str:
+    """Return the path below kopf's patch; `kwargs["patch"]` is one of its names."""
+    if not name.endswith("[patch]"):
+        return subscript_path(module, node, name)
+    first, _, rest = subscript_path(module, node, name.removesuffix("[patch]")).partition(".")
+    return rest if first == "patch" else ""
+
+
 def _statement(module: Module, function: Function, node: ast.AST, name: str) -> Iterator[PatchWrite]:
     if isinstance(node, ast.Assign):
         for target in node.targets:
-            path = subscript_path(module, target, name)
+            path = _patch_path(module, target, name)
             if path:
                 yield _write(module, function, node, path, node.value)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
@@ -159,7 +169,7 @@ def _statement(module: Module, function: Function, node: ast.AST, name: str) -> 
         if node.func.attr == "append" and dotted(owner) == f"{name}.fns":
             yield PatchWrite(node, function, "fns", Body(fields={"status.<function>"}, known=True, version=True), True)
         elif node.func.attr == "update":
-            path = subscript_path(module, owner, name)
+            path = _patch_path(module, owner, name)
             if path or (isinstance(owner, ast.Name | ast.Attribute) and dotted(owner) == name):
                 yield _write(module, function, node, path, node.args[0])
 

@@ -25,6 +25,7 @@ _TEST_DIRECTORY = re.compile(
 )
 _TEST_FILE = re.compile(r"(_test\.go|^test_.*\.py|_test\.py|^conftest\.py|^mock_.*\.go|_mock\.go|^fake_.*\.go)$")
 _TEST_TAG = re.compile(rb"^//go:build\s+[^\n]*\b(e2e|integration|envtest|tests?|acceptance)\b", re.MULTILINE)
+_IMPORTS_TESTING = re.compile(rb"^\s*(?:import\s+)?\"testing\"\s*$", re.MULTILINE)
 _GENERATED = re.compile(rb"^(//|#) Code generated .* DO NOT EDIT\.?\s*$", re.MULTILINE)
 
 
@@ -148,7 +149,7 @@ def _read(path: str, relative: str, found: Sources, *, tests: bool) -> None:
         return
     if role is Role.PRODUCTION and path.endswith(".go"):
         head = content[:4000]
-        if _TEST_TAG.search(head.split(b"\npackage ", 1)[0]):
+        if _TEST_TAG.search(head.split(b"\npackage ", 1)[0]) or _IMPORTS_TESTING.search(head):
             role = Role.TEST
             if not tests:
                 return

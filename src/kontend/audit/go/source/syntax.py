@@ -27,6 +27,7 @@ __all__ = [
     "line",
     "nearby_calls",
     "parse",
+    "previous",
     "root_identifier",
     "selector",
     "strip",
@@ -113,6 +114,14 @@ def enclosing(node: Node, *types: str) -> Node | None:
 def inside(node: Node, outer: Node) -> bool:
     """Decide whether `node` lies within `outer`."""
     return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
+
+
+def previous(node: Node) -> Node | None:
+    """Return the sibling before a node that is not a comment."""
+    sibling = node.prev_named_sibling
+    while sibling is not None and sibling.type == "comment":
+        sibling = sibling.prev_named_sibling
+    return sibling
 
 
 def descend(node: Node, want: Callable[[Node], bool]) -> Iterator[Node]:
