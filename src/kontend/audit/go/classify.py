@@ -264,7 +264,7 @@ def _kind_in_chain(write: Write) -> str:
 
 def _comment(workspace: Workspace, write: Write, made: list[PatchSource]) -> str:
     """Return the comment above the write or its base, when it says that the choice is meant."""
-    lines = write.file.source.split(b"\n")
+    lines = write.file.lines
     starts = [line(write.call), *(source.line for source in made if source.file is write.file)]
     for source in made:
         snapshot = syntax.strip(source.snapshot)

@@ -7,6 +7,7 @@ followed by `return ctrl.Result{}, err` runs again anyway, because of the other 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kontend.audit.go.source import syntax
@@ -17,6 +18,7 @@ _LOGGED = re.compile(
     r"\b(log|logger|logf|klog|slog|Log|Logger|ctxLog|ctxLogger|l|lg)\b.*\.(Error|Info|Warn|Warning|Debug|V|Errorf|Infof|Warnf)",
     re.DOTALL,
 )
+_NEAREST = 60
 _STATEMENTS = ("statement_list", "block", "expression_case", "default_case", "type_case", "communication_case")
 _FUNCTIONS = ("func_literal", "function_declaration", "method_declaration")
 _COLLECTED = re.compile(
@@ -63,17 +65,25 @@ def error_path(call: Node) -> ErrorPath:
     return ErrorPath(ErrorUse.HANDLED)
 
 
+def _following(node: Node) -> Iterator[Node]:
+    """Yield the statements after a node in its block, the nearest ones; blocks of thousands are generated code."""
+    sibling = node.next_named_sibling
+    for _ in range(_NEAREST):
+        if sibling is None:
+            return
+        yield sibling
+        sibling = sibling.next_named_sibling
+
+
 def _after(call: Node) -> ErrorUse:
     """Judge a discarded error by what the function returns next: it is dropped where that is success."""
     node: Node | None = call
     while node is not None and node.type not in _FUNCTIONS:
-        following = node.next_named_sibling
-        while following is not None:
+        for following in _following(node):
             if following.type == "return_statement":
                 return ErrorUse.DROPPED if _succeeds(following) else ErrorUse.HANDLED
             if following.type in ("continue_statement", "break_statement", "goto_statement"):
                 break
-            following = following.next_named_sibling
         node = node.parent
     return ErrorUse.DROPPED
 
@@ -126,15 +136,13 @@ def _assigned(statement: Node, call: Node) -> ErrorPath:
     outer = statement.parent
     if outer is not None and outer.type == "if_statement":
         return _branch(outer, error)
-    following = statement.next_named_sibling
-    while following is not None:
+    for following in _following(statement):
         if following.type == "return_statement" and _mentions(error, text(following)):
             return ErrorPath(ErrorUse.RETURNED)
         if following.type == "if_statement" and _mentions(error, text(syntax.field(following, "condition"))):
             return _branch(following, error)
         if following.type == "expression_switch_statement" and _mentions(error, text(following)):
             return ErrorPath(ErrorUse.HANDLED)
-        following = following.next_named_sibling
     return ErrorPath(ErrorUse.HANDLED)
 
 
@@ -145,11 +153,9 @@ def _branch(statement: Node, error: str) -> ErrorPath:
     if re.search(r"==\s*nil", condition) and "!=" not in condition:
         body = syntax.field(statement, "alternative")
         if body is None:
-            after = statement.next_named_sibling
-            while after is not None:
+            for after in _following(statement):
                 if after.type == "return_statement" and error and _mentions(error, text(after)):
                     return ErrorPath(ErrorUse.RETURNED)
-                after = after.next_named_sibling
             return ErrorPath(ErrorUse.HANDLED)
     if body is None:
         return ErrorPath(ErrorUse.HANDLED)
@@ -207,7 +213,9 @@ def _already_handled(body: Node, other: str) -> bool:
             if inside_failure:
                 return False
         previous = node.prev_named_sibling
-        while previous is not None:
+        for _ in range(_NEAREST):
+            if previous is None:
+                break
             check: Node | None = previous
             while check is not None and check.type == "if_statement":  # an if and its else-ifs
                 condition = text(check.child_by_field_name("condition"))

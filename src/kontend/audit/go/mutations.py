@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction
@@ -97,26 +98,25 @@ def mutations(
     """Return what the code in `within` changes of the object called `name`, between two byte positions."""
     end = within.end_byte if before is None else before
     changes: list[Mutation] = []
-    names: dict[str, list[str]] = {name: [], **_aliases(within, name)}
-    for statement in syntax.assignments(within):
-        if after <= statement.start_byte < end:
-            changes += _assigned(workspace, file, statement, names)
-    for call in syntax.calls(within):
-        if after <= call.start_byte < end:
-            changes += _called(workspace, file, call, names, depth)
+    names: dict[str, list[str]] = {name: [], **_aliases(within).get(name, {})}
+    for statement in syntax.between(syntax.assignments(within), after, end):
+        changes += _assigned(workspace, file, statement, names)
+    for call in syntax.between(syntax.calls(within), after, end):
+        changes += _called(workspace, file, call, names, depth)
     return sorted(changes, key=lambda change: change.node.start_byte)
 
 
-def _aliases(within: Node, name: str) -> dict[str, list[str]]:
-    """Find `status := &obj.Status`, which lets the code below change status under another name."""
-    aliases: dict[str, list[str]] = {}
+@lru_cache(maxsize=1024)
+def _aliases(within: Node) -> dict[str, dict[str, list[str]]]:
+    """Find `status := &obj.Status`, which lets the code below change status under another name; by object."""
+    aliases: dict[str, dict[str, list[str]]] = {}
     for statement in syntax.assignments(within):
         if statement.type != "short_var_declaration":
             continue
         for target, value in zip(targets(statement), values(statement), strict=False):
             parts = syntax.selector(value)
-            if parts[:1] == [name] and text(value).startswith("&") and len(parts) > 1:
-                aliases[text(target)] = parts[1:]
+            if len(parts) > 1 and text(value).startswith("&"):
+                aliases.setdefault(parts[0], {})[text(target)] = parts[1:]
     return aliases
 
 

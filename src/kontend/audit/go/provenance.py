@@ -7,6 +7,7 @@ reconciler reads at its top and writes in its helpers.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction
@@ -163,9 +164,14 @@ def runs_while_deleting(workspace: Workspace, file: GoFile, use: Node, hops: int
 
 def _returned_unless_deleted(function: GoFunction, use: Node) -> bool:
     """Recognise `if obj.DeletionTimestamp.IsZero() { ...; return }` before the use."""
-    for statement in syntax.captures(function.node, "(if_statement) @i", "i"):
-        if statement.end_byte > use.start_byte:
-            break
+    return any(guard.end_byte <= use.start_byte for guard in _guards(function.node))
+
+
+@lru_cache(maxsize=1024)
+def _guards(function: Node) -> tuple[Node, ...]:
+    """Return the statements of a function that end it for objects that are not being deleted."""
+    found = []
+    for statement in syntax.captures(function, "(if_statement) @i", "i"):
         condition = text(statement.child_by_field_name("condition"))
         if _DELETED.search(condition) and _alive(condition):
             consequence = statement.child_by_field_name("consequence")
@@ -173,8 +179,8 @@ def _returned_unless_deleted(function: GoFunction, use: Node) -> bool:
             if last and last[0].type == "statement_list":
                 last = syntax.children(last[0])[-1:]
             if last and last[0].type == "return_statement":
-                return True
-    return False
+                found.append(statement)
+    return tuple(found)
 
 
 def _of_indexed(workspace: Workspace, file: GoFile, node: Node) -> Provenance:

@@ -8,6 +8,7 @@ loop over what it just read, which defeats the very check that made it retry.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from kontend.audit.go.provenance import read_kind
 from kontend.audit.go.source import syntax
@@ -53,9 +54,14 @@ def _loop(call: Node) -> Node | None:
         if parent.type in ("func_literal", "function_declaration", "method_declaration"):
             return None
         if parent.type == "for_statement":
-            source = text(parent)
-            return parent if "IsConflict(" in source and not re.search(r"\brange\b", source.split("{")[0]) else None
+            return parent if _repeats_on_conflict(parent) else None
     return None
+
+
+@lru_cache(maxsize=256)
+def _repeats_on_conflict(loop: Node) -> bool:
+    source = text(loop)
+    return "IsConflict(" in source and not re.search(r"\brange\b", source.split("{")[0])
 
 
 def _wrapper(workspace: Workspace, file: GoFile, literal: Node) -> Node | None:

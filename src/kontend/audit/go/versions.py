@@ -16,6 +16,7 @@ from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.go.writes import Write, recognise
 from kontend.audit.site import Provenance, Verb
 
+_WINDOW = 20_000
 _NAMED = re.compile(r"\b(ObjectMeta|Name|GenerateName)\s*:")
 _VERSION = re.compile(r"ResourceVersion")
 _FILLED = re.compile(
@@ -45,7 +46,8 @@ def without_version(workspace: Workspace, write: Write, source: Provenance) -> s
 def _emptied(outer: Node, use: Node, name: str) -> bool:
     """Find `obj.ResourceVersion = ""` or `obj.SetResourceVersion("")` that control can flow from to the update."""
     emptied = rf"{re.escape(name)}(\.ObjectMeta)?\.(SetResourceVersion\(\s*\"\"\s*\)|ResourceVersion\s*=\s*\"\")"
-    changes = [*syntax.assignments(outer), *syntax.nearby_calls(outer, use)]
+    written = syntax.between(syntax.assignments(outer), outer.start_byte, use.start_byte)
+    changes = [*written, *syntax.nearby_calls(outer, use)]
     return any(
         change.end_byte <= use.start_byte and re.fullmatch(emptied, text(change)) and may_reach(change, use)
         for change in changes
@@ -54,7 +56,8 @@ def _emptied(outer: Node, use: Node, name: str) -> bool:
 
 
 def _text_before(outer: Node, call: Node) -> str:
-    return (outer.text or b"")[: call.start_byte - outer.start_byte].decode("utf-8", "replace")
+    end = call.start_byte - outer.start_byte
+    return (outer.text or b"")[max(0, end - _WINDOW) : end].decode("utf-8", "replace")
 
 
 def _given_version(before: str, name: str) -> bool:

@@ -104,6 +104,15 @@ def find_writes(workspace: Workspace, file: GoFile) -> list[Write]:
 
 def recognise(workspace: Workspace, file: GoFile, call: Node) -> Write | None:
     """Return what a call writes, or None when it is not an API write."""
+    key = (call.start_byte, call.end_byte)
+    known = file.recognised
+    if key not in known:
+        known[key] = _recognise(workspace, file, call)
+    found = known[key]
+    return found if isinstance(found, Write) else None
+
+
+def _recognise(workspace: Workspace, file: GoFile, call: Node) -> Write | None:
     operand, name = syntax.callee(call)
     verb = _VERBS.get(name)
     if verb is None or operand is None:

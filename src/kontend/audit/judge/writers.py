@@ -19,12 +19,16 @@ _UNORDERED = (Lock.UNLOCKED, Lock.MIXED)
 _STRONGER = ("list-merge-patch-without-lock", "status-read-modify-write-unguarded", "counter-without-lock")
 
 
+_FEW = 200
+
+
 class Writers:
     """Status writers by resource, to look up the others of a site."""
 
     def __init__(self, sites: Iterable[Site]) -> None:
         self._by_kind: dict[tuple[str, str], list[Site]] = {}
         self._named: dict[tuple[str, int], frozenset[str]] = {}
+        self._by_worker: dict[tuple[str, str], dict[str, list[Site]]] = {}
         self._stronger: set[tuple[str, int]] = set()
         for site in sites:
             if site.status and site.verb in (Verb.UPDATE, Verb.PATCH) and site.role is Role.PRODUCTION:
@@ -32,7 +36,9 @@ class Writers:
                 if any(fact.rule in _STRONGER for fact in site.facts):
                     self._stronger.add((site.path, site.line))
                 if site.kind:
-                    self._by_kind.setdefault((site.language, resource_key(site.kind)), []).append(site)
+                    key = (site.language, resource_key(site.kind))
+                    self._by_kind.setdefault(key, []).append(site)
+                    self._by_worker.setdefault(key, {}).setdefault(site.worker, []).append(site)
 
     def kinds(self) -> list[list[Site]]:
         """Return the writers of each resource, in a stable order."""
@@ -61,12 +67,24 @@ class Writers:
     def others(self, site: Site) -> list[Site]:
         """Return the writers that share a field with a site and that nothing orders after it, one a function."""
         found: dict[tuple[str, str], Site] = {}
-        for other in self._same_kind(site):
+        for other in self._elsewhere(site):
             if len(found) >= 8:
                 break
             if self.shared(site, other):
                 found.setdefault((other.path, other.function), other)
         return list(found.values())
+
+    def _elsewhere(self, site: Site) -> list[Site]:
+        """Return the writers of the same kind in other workers, at most a few of each."""
+        if not site.kind:
+            return []
+        by_worker = self._by_worker.get((site.language, resource_key(site.kind)), {})
+        return [
+            other
+            for worker, sites in by_worker.items()
+            if not worker or worker != site.worker
+            for other in sites[:_FEW]
+        ]
 
     def locking(self, site: Site) -> list[Site]:
         """Return the writers of the same kind in other functions of the program that lock a status patch."""

@@ -231,8 +231,7 @@ def changes(module: Module, name: str, use: ast.AST) -> Iterator[tuple[str, ast.
     `x.update({...})`, `x.append({...})`."""
     scope: ast.AST = module.function_of(use) or module.tree
     line = getattr(use, "lineno", 0)
-    earlier = [node for node in module.changing_in(scope).get(name, ())[-2000:] if node.lineno <= line]
-    for node in earlier[-200:]:
+    for node in module.changes_before(scope, name, line):
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 path = subscript_path(module, target, name)
@@ -285,8 +284,7 @@ def subscript_path(module: Module, node: ast.AST, name: str) -> str:
 def _strips_version(module: Module, name: str, use: ast.AST) -> bool:
     scope: ast.AST = module.function_of(use) or module.tree
     line = getattr(use, "lineno", 0)
-    earlier = [node for node in module.changing_in(scope).get(name, ())[-2000:] if node.lineno <= line]
-    for node in earlier[-200:]:
+    for node in module.changes_before(scope, name, line):
         if isinstance(node, ast.Delete) and any(
             subscript_path(module, each, name).endswith(_VERSION) for each in node.targets
         ):

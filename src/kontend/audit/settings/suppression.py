@@ -78,9 +78,15 @@ def apply_suppressions(
     left: list[Finding] = []
     used: set[tuple[str, int]] = set()
     comments = list(suppressions)
+    by_line: dict[tuple[str, int], list[Suppression]] = {}
+    for comment in comments:
+        for line in {comment.covers, comment.line}:
+            by_line.setdefault((comment.path, line), []).append(comment)
     suppressed = 0
     for finding in findings:
-        covering = [each for each in comments if each.matches(finding)]
+        lines = range(finding.line, max(finding.line, min(finding.end_line, finding.line + 500)) + 1)
+        near = {comment for line in lines for comment in by_line.get((finding.path, line), ())} if comments else set()
+        covering = sorted((comment for comment in near if comment.matches(finding)), key=lambda comment: comment.line)
         used.update((each.path, each.line) for each in covering)
         if any(each.reason for each in covering):
             suppressed += 1

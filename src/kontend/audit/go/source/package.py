@@ -74,12 +74,18 @@ class GoFile:
     path: str
     source: bytes
     directory: str = ""
-    _functions: dict[int, GoFunction] = field(default_factory=dict)
+    recognised: dict[tuple[int, int], object] = field(default_factory=dict, repr=False)
+    """The write that each call was found to be, by its bytes; the same calls are asked about many times."""
 
     @cached_property
     def root(self) -> Node:
         """The syntax tree."""
         return syntax.parse(self.source).root_node
+
+    @cached_property
+    def lines(self) -> list[bytes]:
+        """The lines of the file."""
+        return self.source.split(b"\n")
 
     @cached_property
     def build_tag(self) -> str:

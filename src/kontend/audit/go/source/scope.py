@@ -7,6 +7,7 @@ when it may.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from enum import Enum
 
@@ -30,6 +31,7 @@ _SCOPES = (
     "method_declaration",
     "source_file",
 )
+_NEAREST = 100
 _FUNCTIONS = ("func_literal", "function_declaration", "method_declaration")
 
 
@@ -150,7 +152,10 @@ def definitions(workspace: Workspace, file: GoFile, name: str, use: Node) -> lis
     reaching: list[Definition] = []
     certainly = False
     literal = syntax.enclosing(use, "func_literal")
-    for statement, position in syntax.assignments_by_name(outer).get(name, ()):
+    named = syntax.assignments_by_name(outer).get(name, [])
+    # Only the nearest definitions matter; names with thousands of them are in generated code.
+    last = bisect_left(named, use.end_byte, key=lambda entry: entry[0].start_byte)
+    for statement, position in named[max(0, last - _NEAREST) : last]:
         looping = statement.type == "range_clause" and statement.start_byte < use.start_byte
         if (statement.end_byte > use.start_byte and not looping) or syntax.inside(use, statement):
             continue

@@ -18,6 +18,7 @@ __all__ = [
     "ancestors",
     "arguments",
     "assignments",
+    "between",
     "calls",
     "children",
     "descend",
@@ -146,7 +147,14 @@ def calls(node: Node) -> tuple[Node, ...]:
     return tuple(captures(node, _CALLS, "call"))
 
 
-def nearby_calls(node: Node, use: Node, limit: int = 400) -> tuple[Node, ...]:
+def between(nodes: tuple[Node, ...], start: int, end: int, limit: int = 500) -> tuple[Node, ...]:
+    """Return the nodes of a sorted tuple that begin in a range of bytes, at most the last `limit` of them."""
+    first = bisect_left(nodes, start, key=lambda node: node.start_byte)
+    last = bisect_left(nodes, end, key=lambda node: node.start_byte)
+    return nodes[max(first, last - limit) : last]
+
+
+def nearby_calls(node: Node, use: Node, limit: int = 120) -> tuple[Node, ...]:
     """Return the calls below a node that are nearest to a use, at most `limit` on either side of it.
 
     Functions of thousands of calls are generated code; looking at all of them for each write would take quadratic time.

@@ -105,8 +105,15 @@ class Module:
                 for root in roots:
                     if root:
                         found.setdefault(root, []).append(node)
+            for nodes in found.values():
+                nodes.sort(key=lambda node: (node.lineno, node.col_offset))
             self._changing[scope] = found
         return self._changing[scope]
+
+    def changes_before(self, scope: ast.AST, name: str, line: int) -> list[ast.Assign | ast.Call | ast.Delete]:
+        """Return the statements that may change a dictionary before a line, the nearest ones."""
+        nodes = self.changing_in(scope).get(name, [])
+        return nodes[: bisect_right(nodes, line, key=lambda node: node.lineno)][-_NEAREST:]
 
     @cached_property
     def imports(self) -> dict[str, str]:
