@@ -29,12 +29,17 @@ from kontend.audit.site import BaseOrigin, Fact, Location, Role, Site, Target, V
 def helper_calls(workspace: Workspace, found: list[Classified], roles: dict[str, Role]) -> Iterator[Site]:
     """Yield a site for every call of a function that writes on behalf of its caller."""
     seen: set[int] = set()
+    rejected: set[tuple[int, str, Verb, BaseOrigin]] = set()
     for each in found:
         function = each.write.file.function_at(each.write.call)
         if function is None or id(function) in seen:
             continue
+        asked = (id(function), text(each.write.object), each.site.verb, each.site.base.origin)
+        if asked in rejected:
+            continue
         helper = _as_helper(workspace, each, function)
         if helper is None:
+            rejected.add(asked)
             continue
         seen.add(id(function))
         position, callback = helper
