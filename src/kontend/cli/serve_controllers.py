@@ -12,7 +12,9 @@ from kontend.controllers import controllers, pod_controllers
 from kontend.controllers.access.cluster_roles import ClusterRoleAggregation
 from kontend.controllers.access.quotas import Quotas
 from kontend.controllers.access.service_accounts import RootCertificates, ServiceAccounts
+from kontend.controllers.event_recorder import KINDS, EventRecorder
 from kontend.controllers.nodes.node_fit import NODES
+from kontend.controllers.nodes.node_lifecycle import NodeLifecycle
 from kontend.controllers.process import ControllerProcess
 from kontend.serve.server import Server
 
@@ -38,6 +40,7 @@ class Inside:
         self._built_in = built_in
         self._pods = pods
         self._process: ControllerProcess | None = None
+        self._events: EventRecorder | None = None
         self._seen = 0
         self._timer: asyncio.Handle | None = None
         self._working = False
@@ -63,6 +66,8 @@ class Inside:
         self._working = True
         try:
             delay = self._current().work(_PORTION)
+            if self._events is not None:
+                self._events.flush()
         finally:
             self._working = False
         self._seen = self._server.cluster.state.resource_version
@@ -76,7 +81,13 @@ class Inside:
             every: list[Any] = [ClusterRoleAggregation(), *(pod_controllers() if self._pods else ())]
             if self._built_in:
                 every += [*controllers(), ServiceAccounts(), Quotas()]
+                every += [] if self._pods else [NodeLifecycle()]
                 every += [RootCertificates(self._authority)] if self._authority else []
             self._process = ControllerProcess(cluster, every)
             self._process.when_resumed = self._wake
+            if self._built_in or self._pods:
+                self._events = EventRecorder(cluster)
+                for kind in KINDS:
+                    self._process.cache.view(kind)
+                    self._process.cache.on_event(kind, self._events.hear)
         return self._process

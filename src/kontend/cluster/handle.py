@@ -140,7 +140,7 @@ def _get(state: State, target: Target, request: ApiRequest) -> Outcome:
     if target.subresource == "scale":
         return state, get_scale(state, target), 200
     if target.subresource in CONNECTIONS:
-        raise no_kubelet(target)
+        raise no_kubelet(state, target)
     return state, get(state, target, request.first("resourceVersion")), 200
 
 
@@ -161,7 +161,7 @@ def _create(state: State, target: Target, request: ApiRequest) -> Outcome:
         state, token = request_token(state, target, _plain_body(kind, request))
         return state, token, 201
     if target.subresource:
-        raise no_kubelet(target)
+        raise no_kubelet(state, target)
     if is_review(target):
         return state, answer(state, target, _plain_body(target.resource.kind, request)), 201
     if target.resource.key == "bindings":

@@ -31,6 +31,7 @@ from kontend.serve.connection import Connection
 from kontend.serve.exchange import Exchange
 from kontend.serve.identity import Tokens
 from kontend.serve.media import YAML_TYPE, answer_type
+from kontend.serve.metrics import ServerMetrics
 from kontend.serve.off_loop import Workers, is_costly
 from kontend.serve.origin import check_origin
 from kontend.serve.request_parser import Incoming
@@ -82,6 +83,7 @@ class Server:
         self._commits = Commits(state, store, self._something_new)
         self._hub = Hub(state)
         self._webhooks = WebhookCalls(services)
+        self._metrics = ServerMetrics()
         #: Conversions of custom resources that webhooks have made.
         self._conversions: dict[bytes, Converted] = {}
         self._publishing = False
@@ -231,10 +233,17 @@ class Server:
         user = self._authenticator.user_of(state, credentials, exchange.path)
         exchange.understand(user, impersonated(state, user, exchange.incoming))
         rbac.check(state, exchange.request)
-        if exchange.reads or not exchange.path.startswith("/api"):
+        if exchange.path == "/metrics":
+            self._answer(exchange, self._metrics_page())
+        elif exchange.reads or not exchange.path.startswith("/api"):
             self._read(exchange)
         else:
             self._writes.write(exchange)
+
+    def _metrics_page(self) -> ApiResponse:
+        counts = {"watches": self.watches, "connections": self.connections, "unacknowledged": self.unacknowledged}
+        text = self._metrics.text(self._commits.durable, **counts)
+        return ApiResponse(200, text, content_type="text/plain; version=0.0.4; charset=utf-8")
 
     def _read(self, exchange: Exchange, progress: Progress | None = None) -> None:
         state, known = self._commits.durable, self._conversions
@@ -281,6 +290,7 @@ class Server:
         if self._audit is not None:
             self._audit.complete(exchange, response)
         exchange.send(answer)
+        self._metrics.count(exchange.request, response.code, time.time() - exchange.received_at)
 
     # Watches
 

@@ -64,9 +64,17 @@ def bind_named_pod(state: State, target: Target, binding: Mapping[str, Any]) -> 
     return bind_pod(state, replace(target, resource=pods, name=str(name or ""), subresource="binding"), binding)
 
 
-def no_kubelet(target: Target) -> BadRequest:
-    """Refuses a connection to a pod or node: no kubelet is behind it."""
-    return BadRequest(f"{target.resource.singular} {target.name} does not have a host assigned")
+def no_kubelet(state: State, target: Target) -> ApiError:
+    """Refuses a connection to a pod, node or service: no kubelet is behind it."""
+    resource = target.resource
+    version = state.find(resource.key, target.key)
+    if version is None:
+        return not_found(resource.group, resource.plural, target.name)
+    if resource.key == "pods" and not (version.content().get("spec") or {}).get("nodeName"):
+        return BadRequest(f"pod {target.name} does not have a host assigned")
+    what = {"log": "there are no logs", "exec": "nothing can be executed", "attach": "nothing can be attached to"}
+    why = what.get(target.subresource.partition("/")[0], "there is nothing to connect to")
+    return BadRequest(f"nothing runs in the {resource.plural} of kontend: {why} in {resource.singular} {target.name}")
 
 
 def evict_pod(state: State, target: Target, eviction: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:

@@ -12,6 +12,7 @@ import xxhash
 
 from kontend.controllers.built_in import BuiltIn
 from kontend.controllers.nodes.node_fit import NODES
+from kontend.controllers.nodes.pod_script import becomes_ready, has_script, next_status
 from kontend.controllers.workloads.pods import PODS, is_finished, is_ready, phase_of
 from kontend.kube.errors import NotFound
 from kontend.kube.meta.accessors import is_deleting
@@ -112,6 +113,8 @@ class PodLifecycle(BuiltIn):
             await self._stop(api, pod)
         elif phase_of(pod) in ("", "Pending"):
             await self._start(api, pod)
+        elif phase_of(pod) == "Running" and has_script(pod):
+            return await self._play(api, pod)
         elif phase_of(pod) == "Running" and pod["spec"].get("readinessGates") and is_ready(pod) != _gates_open(pod):
             now = api.now()
             ready = [_condition("Ready", "True" if _gates_open(pod) else "False", now)]
@@ -125,6 +128,13 @@ class PodLifecycle(BuiltIn):
             return  # no node runs it
         host = next((address["address"] for address in (node.get("status") or {}).get("addresses") or ()), "")
         await api.status.patch(pod, strategic_merge_patch({"status": _running(pod, host, api.now())}))
+
+    async def _play(self, api: Api, pod: Object) -> Result | None:
+        """Takes a pod that says how it behaves one step further."""
+        status, delay = next_status(pod, api.now())
+        if status is not None:
+            await api.status.patch(pod, strategic_merge_patch({"status": status}))
+        return None if delay is None else Result(requeue_after=delay)
 
     async def _stop(self, api: Api, pod: Object) -> None:
         """Stops a pod at once: its containers do not really run, so there is no grace period."""
@@ -166,25 +176,26 @@ def _running(pod: Object, host: str, now: str) -> dict[str, Any]:
     """The status of a pod that has just started."""
     spec = pod["spec"]
     address = host if spec.get("hostNetwork") and host else _address("10.244", pod["metadata"]["uid"])
-    ready = "True" if _gates_open(pod) else "False"
+    ready = "True" if _gates_open(pod) and becomes_ready(pod) else "False"
     conditions = [
         _condition(kind, status, now)
         for kind, status in (
             ("PodReadyToStartContainers", "True"),
             ("Initialized", "True"),
             ("Ready", ready),
-            ("ContainersReady", "True"),
+            ("ContainersReady", "True" if becomes_ready(pod) else "False"),
         )
     ]
+    running = [_container(each, {"running": {"startedAt": now}}) for each in spec["containers"]]
+    if not becomes_ready(pod):
+        running = [{**each, "ready": False} for each in running]
     status: dict[str, Any] = {
         "phase": "Running",
         "conditions": conditions,
         "podIP": address,
         "podIPs": [{"ip": address}],
         "startTime": now,
-        "containerStatuses": [
-            _container(container, {"running": {"startedAt": now}}) for container in spec["containers"]
-        ],
+        "containerStatuses": running,
     }
     if host:
         status["hostIP"] = host

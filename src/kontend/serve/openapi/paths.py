@@ -37,6 +37,23 @@ _DELETE: Final = (
     "dryRun", "gracePeriodSeconds", "ignoreStoreReadErrorWithClusterBreakingPotential", "orphanDependents",
     "propagationPolicy",
 )  # fmt: skip
+_DESCRIPTIONS: Final = {
+    "allowWatchBookmarks": 'Asks for events of type "BOOKMARK" in a watch.',
+    "continue": "Goes on with a list where the answer before it ended: the continue token of that answer.",
+    "dryRun": 'With "All", the request is processed in all stages but not persisted.',
+    "fieldManager": "The name of the actor or entity that is making these changes.",
+    "fieldSelector": "A selector to restrict the list of returned objects by their fields. Defaults to everything.",
+    "fieldValidation": "What to do with unknown and duplicate fields: Ignore, Warn or Strict.",
+    "force": "Lets an apply take fields from other managers.",
+    "labelSelector": "A selector to restrict the list of returned objects by their labels. Defaults to everything.",
+    "limit": "The largest number of objects in one answer to a list; the rest follows with continue.",
+    "resourceVersion": "A constraint on the versions that a list or watch may be served from.",
+    "resourceVersionMatch": "How resourceVersion is applied to a list.",
+    "sendInitialEvents": "Begins a watch with the objects that there are.",
+    "timeoutSeconds": "Ends a list or watch after so long, regardless of any activity.",
+    "watch": "Watch for changes to the described resources and return them as a stream of add, update, and remove "
+    "notifications.",
+}
 _DELETE_MANY: Final = tuple(sorted({*_DELETE, *_LIST} - {"allowWatchBookmarks", "watch"}))
 #: Verb: method, the first word of the operation's id, x-kubernetes-action, parameters, codes of success.
 _VERBS: Final[dict[str, tuple[str, str, str, tuple[str, ...], tuple[str, ...]]]] = {
@@ -124,7 +141,12 @@ def _operation(resource: Resource, verb: str, component: str, subresource: str, 
         "tags": [f"{_group_words(resource.group, lower=True)}_{resource.version}"],
         "operationId": _operation_id(resource, word, verb, subresource, everywhere=everywhere),
         "parameters": [
-            {"name": each, "in": "query", "schema": {"type": _TYPES.get(each, "string"), "uniqueItems": True}}
+            {
+                "name": each,
+                "in": "query",
+                **({"description": _DESCRIPTIONS[each]} if each in _DESCRIPTIONS else {}),
+                "schema": {"type": _TYPES.get(each, "string"), "uniqueItems": True},
+            }
             for each in parameters
         ],
         "responses": {

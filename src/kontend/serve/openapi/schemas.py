@@ -224,7 +224,7 @@ def kind_components(resource: Resource) -> Iterator[tuple[str, Json]]:
             "required": ["items"],
             "properties": {
                 "apiVersion": {"type": "string"},
-                "items": {"type": "array", "items": items},
+                "items": {"type": "array", "description": f"List of {resource.plural}", "items": items},
                 "kind": {"type": "string"},
                 "metadata": {"default": {}, "allOf": [{"$ref": REF + LIST_META}]},
             },

@@ -1,0 +1,113 @@
+"""Pods that say how they behave: annotations for the unhappy paths of an operator.
+
+| annotation | |
+|---|---|
+| ``kontend.dev/exit-code`` | the containers end with this code; 0 completes a Job, another one fails the pod |
+| ``kontend.dev/exit-after`` | so many seconds after the start; at once unless given |
+| ``kontend.dev/restarts`` | the containers fail and are restarted so many times before they stay up or end |
+| ``kontend.dev/never-ready`` | ``"true"``: the pod runs, and is never ready |
+
+They are read from the pod, so a template carries them to every pod of a Deployment or Job.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kontend.cluster.times import seconds
+from kontend.runtime.client.patches import Object
+
+_PREFIX: Final = "kontend.dev/"
+_SCRIPTED: Final = ("exit-code", "restarts")
+#: Seconds between a failure and the restart; the real back-off begins with ten.
+_BACK_OFF: Final = 1
+
+
+def _annotation(pod: Object, name: str) -> str:
+    annotations = pod["metadata"].get("annotations") or {}
+    return str(annotations.get(_PREFIX + name) or "")
+
+
+def _number(pod: Object, name: str) -> int:
+    text = _annotation(pod, name)
+    return int(text) if text.isdecimal() else 0
+
+
+def has_script(pod: Object) -> bool:
+    """Reports whether a pod says that its containers end."""
+    return any(_annotation(pod, name) for name in _SCRIPTED)
+
+
+def becomes_ready(pod: Object) -> bool:
+    """Reports whether a pod is ready once it runs."""
+    return _annotation(pod, "never-ready") != "true"
+
+
+def next_status(pod: Object, now: str) -> tuple[dict[str, Any] | None, float | None]:
+    """The next part of the status of a running pod, and the seconds until there is more; None where there is none."""
+    statuses = (pod.get("status") or {}).get("containerStatuses") or []
+    restarts = max((each.get("restartCount", 0) for each in statuses), default=0)
+    waiting = any("waiting" in (each.get("state") or {}) for each in statuses)
+    if waiting:
+        left = _failed_at(statuses, now) + _BACK_OFF - seconds(now)
+        return (None, left) if left > 0 else (_restarted(pod, statuses, now), 0.0)
+    if restarts < _number(pod, "restarts"):
+        return _crashed(statuses, restarts + 1, now), float(_BACK_OFF)
+    if not _annotation(pod, "exit-code"):
+        return None, None
+    started = (pod.get("status") or {}).get("startTime") or now
+    left = seconds(started) + _number(pod, "exit-after") - seconds(now)
+    if left > 0:
+        return None, float(left)
+    return _ended(pod, statuses, _number(pod, "exit-code"), now), None
+
+
+def _failed_at(statuses: list[Any], now: str) -> int:
+    ends = [((each.get("lastState") or {}).get("terminated") or {}).get("finishedAt") or now for each in statuses]
+    return seconds(max(ends))
+
+
+def _terminated(code: int, now: str) -> dict[str, Any]:
+    reason = "Completed" if code == 0 else "Error"
+    return {"terminated": {"exitCode": code, "reason": reason, "startedAt": now, "finishedAt": now}}
+
+
+def _crashed(statuses: list[Any], restarts: int, now: str) -> dict[str, Any]:
+    waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container"}}
+    crashed = [
+        {
+            **each,
+            "ready": False,
+            "started": False,
+            "restartCount": restarts,
+            "lastState": _terminated(1, now),
+            "state": {"running": None, **waiting},
+        }
+        for each in statuses
+    ]
+    return {"containerStatuses": crashed, "conditions": _conditions("False", "ContainersNotReady", now)}
+
+
+def _restarted(pod: Object, statuses: list[Any], now: str) -> dict[str, Any]:
+    running, ready = {"waiting": None, "running": {"startedAt": now}}, becomes_ready(pod)
+    restarted = [{**each, "ready": ready, "started": True, "state": running} for each in statuses]
+    return {"containerStatuses": restarted, "conditions": _conditions("True" if ready else "False", "", now)}
+
+
+def _ended(pod: Object, statuses: list[Any], code: int, now: str) -> dict[str, Any]:
+    ended = [
+        {**each, "ready": False, "started": False, "state": {"running": None, **_terminated(code, now)}}
+        for each in statuses
+    ]
+    restarted = pod["spec"].get("restartPolicy", "Always")
+    if restarted == "Always" or (restarted == "OnFailure" and code != 0):
+        restarts = max((each.get("restartCount", 0) for each in statuses), default=0)
+        return _crashed(statuses, restarts + 1, now)
+    reason = "PodCompleted" if code == 0 else "PodFailed"
+    phase = "Succeeded" if code == 0 else "Failed"
+    return {"phase": phase, "containerStatuses": ended, "conditions": _conditions("False", reason, now)}
+
+
+def _conditions(status: str, reason: str, now: str) -> list[dict[str, Any]]:
+    changed = {"status": status, "lastProbeTime": None, "lastTransitionTime": now, "reason": reason or None}
+    return [{"type": kind, **changed} for kind in ("Ready", "ContainersReady")]
