@@ -306,7 +306,10 @@ def test_generated_names_are_unique_and_always_the_same(cluster: Cluster) -> Non
         (lambda cluster: cluster.get(5, "w"), "kind: expected text"),
         (lambda cluster: cluster.get(WIDGET, None), "name: expected text, found None"),
         (lambda cluster: cluster.create("x"), "obj: expected an object"),
-        (lambda cluster: cluster.create({"metadata": {}}), "apiVersion and kind must be set"),
+        (
+            lambda cluster: cluster.create({"metadata": {}}),
+            "expected apiVersion and kind, found an object without them",
+        ),
         (lambda cluster: cluster.create(widget(spec={"x": float("nan")})), "spec.x: NaN"),
         (lambda cluster: cluster.create(widget(spec={1: 2})), "spec"),
         (lambda cluster: cluster.create(widget(spec=object())), "spec"),
@@ -317,7 +320,7 @@ def test_generated_names_are_unique_and_always_the_same(cluster: Cluster) -> Non
         (lambda _: Cluster(objects=[cast("Any", 5)]), r"objects\[0\]: expected an object"),
     ],
 )
-def test_wrong_use_is_told_by_the_name_of_the_argument(cluster: Cluster, call: Any, message: str) -> None:
+def test_wrong_use_is_reported_with_the_name_of_the_argument(cluster: Cluster, call: Any, message: str) -> None:
     before = cluster.state
     with pytest.raises(BadRequest, match=message):
         call(cluster)

@@ -9,8 +9,8 @@ import pytest
 
 from definitions import definition
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.conversion import Converted
 from kontend.cluster.effects import Answer
+from kontend.cluster.effects.conversion import Converted
 from kontend.cluster.handle import handle
 from kontend.cluster.request import ApiRequest
 from kontend.kube.errors import ApiError

@@ -12,8 +12,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
-from kontend.cluster.conversion import Conversions
 from kontend.cluster.effects import Function
+from kontend.cluster.effects.conversion import Conversions
 from kontend.cluster.handle import handle
 from kontend.cluster.hooks import Hook, Hooks
 from kontend.cluster.request import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, ApiRequest

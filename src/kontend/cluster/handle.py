@@ -13,8 +13,8 @@ from typing import Any
 from kontend.cluster.access import rbac
 from kontend.cluster.access.reviews import answer, is_review
 from kontend.cluster.access.tokens import request_token
-from kontend.cluster.conversion import Conversions, Known
 from kontend.cluster.effects import MOST_ROUNDS, RESERVED, Answers, Progress, Suspended, Suspension
+from kontend.cluster.effects.conversion import Conversions, Known
 from kontend.cluster.options import delete_options, list_options, write_options
 from kontend.cluster.registration import definitions
 from kontend.cluster.request import APPLY_PATCH, ApiRequest, PageNotFound, Target, route

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from kontend.cluster.conversion import convert
+from kontend.cluster.effects.conversion import convert
 from kontend.cluster.request import Target
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import State, Version

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kontend.cluster.conversion import Known
 from kontend.cluster.effects import Progress
+from kontend.cluster.effects.conversion import Known
 from kontend.cluster.handle import handle, handle_lazily
 from kontend.cluster.request import ApiRequest, PageNotFound, not_allowed, route
 from kontend.cluster.state import State

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kontend.cluster.access import rbac
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.conversion import Conversions, Converted
 from kontend.cluster.effects import Progress, Suspension
+from kontend.cluster.effects.conversion import Conversions, Converted
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.state import State
 from kontend.cluster.users import ADMIN

@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from kontend.cluster.conversion import Converted
 from kontend.cluster.effects import Progress, Suspension, Waiting
+from kontend.cluster.effects.conversion import Converted
 from kontend.cluster.handle import handle
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.state import State

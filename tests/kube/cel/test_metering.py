@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from kontend.kube.cel.cost.metering import PER_CALL_LIMIT, CostLimit, meter
 from kontend.kube.cel.dynamic import compile_dynamic
 from kontend.kube.cel.expression import Expression, compile_expression
-from kontend.kube.cel.metering import PER_CALL_LIMIT, CostLimit, meter
 from kontend.kube.cel.rules import rule_errors, rule_tree
 from kontend.kube.cel.schema_types import declare
 from kontend.kube.schema.tree import MISSING

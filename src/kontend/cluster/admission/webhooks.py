@@ -18,10 +18,10 @@ from kontend.cluster.admission.matching import matched_resource
 from kontend.cluster.admission.operation import Operation
 from kontend.cluster.admission.variables import admission_request, values
 from kontend.cluster.effects import Answer, Call, call_key, call_uid
+from kontend.cluster.effects.webhook_client import webhook_call
 from kontend.cluster.memo import Memo
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import Objects
-from kontend.cluster.webhook_client import webhook_call
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import ApiError, BadRequest, forbidden, internal_error
 from kontend.kube.field_errors import go_quote

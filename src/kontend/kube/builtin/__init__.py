@@ -7,24 +7,21 @@ from typing import Final
 
 from kontend.kube.builtin.strategies import (
     access,
-    aggregation,
     autoscaling,
     batch,
-    certificates,
     config,
     coordination,
     csi,
-    definitions,
     devices,
     networking,
     nodes,
     pods,
     policy,
-    registration,
     services,
     storage,
     workloads,
 )
+from kontend.kube.builtin.strategies.extension import aggregation, certificates, definitions, registration
 from kontend.kube.strategy import Strategy
 
 _AREAS: Final = (

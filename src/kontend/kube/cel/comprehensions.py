@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from kontend.kube.cel.metering import charge, turn_cost
+from kontend.kube.cel.cost.metering import charge, turn_cost
 from kontend.kube.cel.operations import Frame, Run
 from kontend.kube.cel.schema_types import converter
 from kontend.kube.cel.syntax.ast import Comprehension, Node

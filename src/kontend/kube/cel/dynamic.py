@@ -16,7 +16,7 @@ from typing import Any
 
 from kontend.kube.cel import types
 from kontend.kube.cel.checker import Environment, check
-from kontend.kube.cel.metering import PER_CALL_LIMIT, CostExceeded, CostLimit, meter
+from kontend.kube.cel.cost.metering import PER_CALL_LIMIT, CostExceeded, CostLimit, meter
 from kontend.kube.cel.operations import Run
 from kontend.kube.cel.program import Compiler
 from kontend.kube.cel.syntax.parser import parse

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from kontend.kube.cel import types
 from kontend.kube.cel.checker import Environment, check
+from kontend.kube.cel.cost.metering import PER_CALL_LIMIT, CostExceeded, CostLimit, meter
 from kontend.kube.cel.issues import CompileError
-from kontend.kube.cel.metering import PER_CALL_LIMIT, CostExceeded, CostLimit, meter
 from kontend.kube.cel.operations import Run
 from kontend.kube.cel.program import Compiler
 from kontend.kube.cel.recursion import headroom
@@ -45,7 +45,7 @@ class Expression:
     def evaluate(self, value: Any, old: Any = None, left: list[float] | None = None) -> Any:
         """The result; an ``EvalError`` when there is none.
 
-        ``left`` is what the evaluation may cost (:func:`~kontend.kube.cel.metering.meter`), and what it has not used.
+        ``left`` is what the evaluation may still cost (:func:`~kontend.kube.cel.cost.metering.meter`).
         """
         frame = [value, old, *[None] * (self.size - 2), meter(PER_CALL_LIMIT) if left is None else left]
         try:

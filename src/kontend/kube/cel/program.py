@@ -13,8 +13,8 @@ from typing import Any
 
 from kontend.kube.cel.checker import qualified_name
 from kontend.kube.cel.comprehensions import compile_comprehension
+from kontend.kube.cel.cost.metering import metered
 from kontend.kube.cel.declarations import TYPE_NAMES
-from kontend.kube.cel.metering import metered
 from kontend.kube.cel.operations import (
     Frame,
     Run,

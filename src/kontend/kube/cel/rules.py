@@ -4,7 +4,7 @@ Rules are compiled once, into a tree that only has the places where there are ru
 is a transition rule: it runs when there is an old value at the same place (or always, with ``optionalOldSelf``). Any
 other rule that fails is tolerated on an update where nothing changed at its place. What rules may cost is estimated
 when a definition is made (:mod:`kontend.kube.cel.cost.estimate`) and limited while they run
-(:mod:`kontend.kube.cel.metering`).
+(:mod:`kontend.kube.cel.cost.metering`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kontend.kube import field_errors
+from kontend.kube.cel.cost.metering import OBJECT_BUDGET, PER_CALL_LIMIT, CostLimit, meter
 from kontend.kube.cel.expression import Expression, compile_expression
 from kontend.kube.cel.field_paths import FieldPathError, parse_field_path
 from kontend.kube.cel.issues import CompileError, ProgramError
-from kontend.kube.cel.metering import OBJECT_BUDGET, PER_CALL_LIMIT, CostLimit, meter
 from kontend.kube.cel.schema_types import Declaration, data_problem, declare
 from kontend.kube.cel.values import EvalError, NoOverload
 from kontend.kube.field_errors import OMITTED, FieldError

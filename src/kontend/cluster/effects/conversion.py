@@ -18,7 +18,7 @@ from typing import Any, Final
 import orjson
 
 from kontend.cluster.effects import Answer, Answers, Call, Function, call_key, call_uid
-from kontend.cluster.webhook_client import webhook_call
+from kontend.cluster.effects.webhook_client import webhook_call
 from kontend.kube.crd.custom_resource import CustomDefinition
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import ApiError

@@ -1,0 +1,1 @@
+"""Strategies of the kinds that extend or configure the API server itself."""
