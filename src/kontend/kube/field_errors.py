@@ -6,11 +6,15 @@ value and a detail. A list of them becomes one ``Invalid`` error with a cause fo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 import orjson
+
+_EXPONENT: Final = re.compile(r"\de[-+]?\d")
 
 REQUIRED: Final = "FieldValueRequired"
 INVALID: Final = "FieldValueInvalid"
@@ -124,18 +128,30 @@ def go_float(value: float) -> str:
 def go_json(value: Any) -> str:
     """JSON as Go's encoder writes it: keys of maps sorted, ``<``, ``>`` and ``&`` escaped."""
     text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    if ".0" in text:
-        text = orjson.dumps(_whole_numbers(value), option=orjson.OPT_SORT_KEYS).decode()
+    if ".0" in text or _EXPONENT.search(text) is not None:
+        text = orjson.dumps(_go_numbers(value), option=orjson.OPT_SORT_KEYS).decode()
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _whole_numbers(value: Any) -> Any:
-    """Go writes 2.0 as 2."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return int(value)
+def go_json_float(value: float) -> str:
+    """A float as Go's JSON encoder writes it.
+
+    >>> [go_json_float(number) for number in (2.0, 1.5, 2.0**64, 1e21, 1e-6, 1e-7)]
+    ['2', '1.5', '18446744073709552000', '1e+21', '0.000001', '1e-7']
+    """
+    text = repr(value)
+    if value == 0 or 1e-6 <= abs(value) < 1e21:
+        return format(Decimal(text), "f").removesuffix(".0")
+    mantissa, _, exponent = text.partition("e")
+    return f"{mantissa}e{exponent[:1]}{exponent[1:].lstrip('0')}"
+
+
+def _go_numbers(value: Any) -> Any:
+    if isinstance(value, float):
+        return orjson.Fragment(go_json_float(value))
     if isinstance(value, dict):
-        return {key: _whole_numbers(child) for key, child in value.items()}
-    return [_whole_numbers(item) for item in value] if isinstance(value, list) else value
+        return {key: _go_numbers(child) for key, child in value.items()}
+    return [_go_numbers(item) for item in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ import orjson
 from kontend.kube.encoding.json_syntax import MalformedJSON, go_kind, read
 from kontend.kube.encoding.json_text import parse_json
 from kontend.kube.errors import BadRequest, RequestEntityTooLarge, rejected
-from kontend.kube.field_errors import go_json, go_quote
+from kontend.kube.field_errors import go_json, go_json_float, go_quote
 from kontend.kube.golang.strconv import whole_number
 from kontend.kube.schema.tree import MISSING
 
@@ -332,13 +332,7 @@ def _written(value: Any) -> str:
     ('2', '1e-7', '1e+21', '"a\\\\u003cb"')
     """
     if isinstance(value, float):
-        if value.is_integer() and abs(value) < 1e21:
-            return str(int(value))
-        text = repr(value)
-        if "e" in text and 1e-6 <= abs(value) < 1e21:
-            text = f"{value:.20f}".rstrip("0")
-        mantissa, e, exponent = text.partition("e")
-        return f"{mantissa}{e}{exponent[:1]}{exponent[1:].lstrip('0')}" if e else text
+        return go_json_float(value)
     return go_json(value).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
