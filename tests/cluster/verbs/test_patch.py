@@ -1,0 +1,106 @@
+"""Patches: media types, objects that stop being of their kind, and the text that errors show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from cluster.objects import config_map, definition, deployment, widget
+from kontend import Cluster
+from kontend.cluster.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, ApiRequest
+from kontend.cluster.wire.response import ApiResponse
+
+CONFIG_MAP = "/api/v1/namespaces/default/configmaps/c"
+DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments/d"
+WIDGET = "/apis/example.com/v1/namespaces/default/widgets/w"
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster(crds=[definition()], objects=[config_map(data={"a": "1"}), widget(spec={"a": 1}), deployment()])
+
+
+def _patch(cluster: Cluster, path: str, content_type: str, patch: Any, **query: str) -> ApiResponse:
+    body = patch if isinstance(patch, bytes) else orjson.dumps(patch)
+    values = {name: (value,) for name, value in query.items()}
+    return cluster.request(ApiRequest("PATCH", path, values, body, content_type=content_type))
+
+
+@pytest.mark.parametrize(
+    ("content_type", "patch"),
+    [
+        (MERGE_PATCH, {"data": {"a": None, "b": "2"}}),
+        (STRATEGIC_MERGE_PATCH, {"data": {"a": None, "b": "2"}}),
+        (JSON_PATCH, [{"op": "remove", "path": "/data/a"}, {"op": "add", "path": "/data/b", "value": "2"}]),
+    ],
+)
+def test_each_kind_of_patch_changes_the_object(cluster: Cluster, content_type: str, patch: Any) -> None:
+    response = _patch(cluster, CONFIG_MAP, content_type, patch)
+    assert (response.code, response.body["data"]) == (200, {"b": "2"})
+
+
+def test_custom_resources_take_no_strategic_merge_patch(cluster: Cluster) -> None:
+    response = _patch(cluster, WIDGET, STRATEGIC_MERGE_PATCH, {})
+    assert response.code == 415
+    assert STRATEGIC_MERGE_PATCH not in response.body["message"].partition("include")[2]
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "text/plain", ""])
+def test_other_media_types_are_not_patches(cluster: Cluster, content_type: str) -> None:
+    assert _patch(cluster, CONFIG_MAP, content_type, {}).code == 415
+
+
+@pytest.mark.parametrize("content_type", [MERGE_PATCH, STRATEGIC_MERGE_PATCH])
+def test_a_patch_cannot_make_an_object_another_kind(cluster: Cluster, content_type: str) -> None:
+    """The message shows the whole object after a merge patch, and the patch itself of a strategic one."""
+    text = b'{"kind": "Secret"}'
+    response = _patch(cluster, CONFIG_MAP, content_type, text)
+    assert response.code >= 400
+    assert "converting (v1.Secret) to (core.ConfigMap): unknown conversion" in response.body["message"]
+    assert ("map[kind:Secret]" in response.body["message"]) == (content_type == STRATEGIC_MERGE_PATCH)
+    assert ("uid" in response.body["message"]) == (content_type == MERGE_PATCH)
+
+
+def test_a_custom_resource_cannot_lose_its_kind(cluster: Cluster) -> None:
+    response = _patch(cluster, WIDGET, MERGE_PATCH, {"kind": None})
+    assert response.code >= 400
+    assert "Object 'Kind' is missing" in response.body["message"]
+
+
+@pytest.mark.parametrize(("validation", "code"), [("Strict", 422), ("Warn", 200), ("Ignore", 200)])
+def test_unknown_fields_are_refused_warned_about_or_dropped(cluster: Cluster, validation: str, code: int) -> None:
+    response = _patch(cluster, DEPLOYMENT, MERGE_PATCH, {"spec": {"nope": 1}}, fieldValidation=validation)
+    assert response.code == code
+    assert bool(response.warnings) == (validation == "Warn")
+    assert "nope" not in cluster.get("Deployment.apps/v1", "d")["spec"]
+
+
+def test_an_unknown_validation_directive_is_refused_by_name(cluster: Cluster) -> None:
+    response = _patch(cluster, CONFIG_MAP, MERGE_PATCH, {}, fieldValidation="Maybe")
+    assert response.code == 422
+    assert 'fieldValidation: Unsupported value: "Maybe"' in response.body["message"]
+
+
+def test_a_patch_that_changes_nothing_writes_nothing(cluster: Cluster) -> None:
+    before = cluster.resource_version
+    response = _patch(cluster, CONFIG_MAP, MERGE_PATCH, {"data": {"a": "1"}})
+    assert (response.code, cluster.resource_version) == (200, before)
+
+
+def test_a_patch_can_carry_a_version_as_a_lock(cluster: Cluster) -> None:
+    version = cluster.get("ConfigMap/v1", "c")["metadata"]["resourceVersion"]
+    lock = {"metadata": {"resourceVersion": version}}
+    assert _patch(cluster, CONFIG_MAP, MERGE_PATCH, {**lock, "data": {"a": "2"}}).code == 200
+    assert _patch(cluster, CONFIG_MAP, MERGE_PATCH, {**lock, "data": {"a": "3"}}).code == 409
+    assert cluster.get("ConfigMap/v1", "c")["data"] == {"a": "2"}
+
+
+def test_only_an_apply_creates(cluster: Cluster) -> None:
+    path = CONFIG_MAP.removesuffix("/c") + "/new"
+    assert _patch(cluster, path, MERGE_PATCH, {"data": {"a": "1"}}).code == 404
+    applied = config_map("new", data={"a": "1"})
+    assert _patch(cluster, path, APPLY_PATCH, applied, fieldManager="m").code == 201
+    assert _patch(cluster, path, APPLY_PATCH, applied, fieldManager="m").code == 200
+    assert _patch(cluster, path, APPLY_PATCH, applied).code == 422
