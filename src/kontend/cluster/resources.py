@@ -30,7 +30,7 @@ from kontend.kube.openapi.embedded_resources import coerce_embedded, has_embedde
 from kontend.kube.openapi.object_meta import coerce_object_meta
 from kontend.kube.schema.defaulting import apply_defaults, fill_defaults
 from kontend.kube.schema.pruning import prune
-from kontend.kube.schema.tree import Schema
+from kontend.kube.schema.tree import MISSING, Schema
 from kontend.kube.strategy import Strategy
 
 
@@ -142,6 +142,17 @@ class Resource:
         if self.custom is not None or self.group in ("apiextensions.k8s.io", "apiregistration.k8s.io"):
             return ()
         return tuple(_null_lists(self.schema, ()))
+
+    def lacks_defaults(self, obj: dict[str, Any]) -> bool:
+        """Reports whether reading back could add something to a custom object, which has its own version's defaults."""
+        assert self.custom is not None
+        if self.custom.version != self.custom.storage_version:
+            return True
+        return any(name not in obj for name in self._defaulted)
+
+    @cached_property
+    def _defaulted(self) -> tuple[str, ...]:
+        return tuple(name for name, child in self.schema.properties.items() if child.default is not MISSING)
 
     def fill_in(self, obj: dict[str, Any]) -> None:
         """Gives an object of the storage version the defaults that it gets when it is read back, in place."""

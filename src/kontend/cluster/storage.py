@@ -53,7 +53,7 @@ def store(
     _to_storage(target.resource, obj)
     body = encoded(target.resource, obj)
     settled = True
-    if old is None or target.resource.custom is not None:
+    if old is None if target.resource.custom is None else target.resource.lacks_defaults(obj):
         target.resource.fill_in(obj)
         stored, body = body, encoded(target.resource, obj)
         settled = stored == body
