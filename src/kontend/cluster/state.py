@@ -30,7 +30,7 @@ HISTORY: Final = 10_000
 #: How many bytes of replaced objects end a stretch of history before it has as many changes.
 HISTORY_BYTES: Final = 64 << 20
 
-#: The time at which a cluster starts unless told otherwise: 2026-01-01T00:00:00Z, in seconds since 1970.
+#: The default time at which a cluster starts: 2026-01-01T00:00:00Z, in seconds since 1970.
 EPOCH: Final = 1_767_225_600
 
 Objects: TypeAlias = "HashTrieMap[Key, Version]"

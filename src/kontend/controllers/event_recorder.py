@@ -51,7 +51,7 @@ class EventRecorder:
         self._began = cluster.now
 
     def hear(self, event: Event) -> None:
-        """Notes what is to be told about a change; written later, when no cache is being fed."""
+        """Queues an event about a change; it is written later, when no cache is being fed."""
         if event.old is None and event.new is not None:
             created = event.new["metadata"].get("creationTimestamp") or ""
             if created < self._began:
@@ -93,7 +93,7 @@ class EventRecorder:
             try:
                 self._cluster.create(made, manager=note.component)
             except ApiError:
-                return  # the namespace is going away, and with it whom it would be told to
+                return  # the namespace is terminating
 
 
 def _about(obj: Object, kind: str, field_path: str = "") -> dict[str, str]:

@@ -3,7 +3,7 @@
 An event queues the object, the owners that wait for it, and, when the object is gone, everything that named it as an
 owner. Each of these is then reconciled by itself, with reads from the server and not from the cache:
 
-- An owner that exists (that very uid, not a namesake) keeps its dependents. References to owners that do not are
+- An owner that exists (with the same uid) keeps its dependents. References to owners that do not are
   removed when another owner is left; when none is left, the object is deleted.
 - An owner that is deleted *foreground* waits for the dependents that say ``blockOwnerDeletion``: they go first.
 - An owner that is deleted *orphan* takes itself out of its dependents before it goes.

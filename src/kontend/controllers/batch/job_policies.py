@@ -102,7 +102,7 @@ def backoff_left(pods: Iterable[Object], failed: Iterable[Object], now: str) -> 
 
 
 def _finished_at(pod: Mapping[str, Any]) -> int:
-    """Returns the time at which a pod finished, as exactly as its status tells."""
+    """Returns the time at which a pod finished, as exactly as its status has it."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     ends = [
         seconds(time)

@@ -17,7 +17,7 @@ from kontend.kube.schema.tree import MISSING, Schema
 
 
 class NoElement(ValueError):
-    """A list item that cannot be told from the others."""
+    """A list item that cannot be distinguished from the others."""
 
 
 class FieldType:
@@ -47,7 +47,7 @@ class FieldType:
         self.list = False
         self.list_atomic = True
         self.item: FieldType | None = None
-        #: For lists whose items are told apart by keys: name, name as JSON, and the default as JSON (or ``None``).
+        #: For lists whose items have keys: name, name as JSON, and the default as JSON (or ``None``).
         self.keys: tuple[tuple[str, str, str | None], ...] = ()
         #: The names of the keys in the order of the schema, for messages.
         self.names: tuple[str, ...] = ()

@@ -57,7 +57,7 @@ def _merge_lists(kind: FieldType, live: list[Any], patch: list[Any]) -> list[Any
     wanted = dict(zip(rights, patch, strict=True))
     merged_items: dict[str, Any] = {}
     for element, value in zip(lefts, live, strict=True):
-        # Items that cannot be told apart are not merged with: the new one takes their place.
+        # Items with equal keys are not merged with: the new one takes their place.
         merged_items[element] = MISSING if element in merged_items else value
     shared = iter([element for element in rights if element in merged_items])
     next_shared = next(shared, None)

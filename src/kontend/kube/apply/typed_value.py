@@ -111,7 +111,7 @@ def footprint(kind: FieldType | None, value: Any) -> Tree:
     if cls is list and kind.list and not kind.list_atomic:
         out = {SELF: LEAF}
         for element, items in items_by_element(kind, value).items():
-            # Items that cannot be told apart are one field.
+            # Items with equal keys are one field.
             out[element] = footprint(kind.item, items[0]) if len(items) == 1 else LEAF
         return out
     return LEAF
@@ -158,7 +158,7 @@ def _applied(kind: FieldType | None, value: Any) -> Tree | None:
                 element = kind.element(item)
             except NoElement:
                 continue
-            # Items that cannot be told apart are one field.
+            # Items with equal keys are one field.
             out[element] = LEAF if element in out else member(_applied(kind.item, item) or LEAF)
         return out or None
     return LEAF

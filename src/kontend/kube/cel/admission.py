@@ -85,7 +85,7 @@ def admission_environment(
 
 
 def result_type(source: str, environment: Environment, *, bindings: bool = False) -> Type:
-    """The type that an expression evaluates to; a ``CompileError`` tells what is wrong with it.
+    """The type that an expression evaluates to; raises a ``CompileError`` with its mistakes.
 
     ``bindings`` allows ``cel.bind``.
 

@@ -210,8 +210,8 @@ def _walk(
             child = value.get(key)
             if child is not None:
                 # At the root these two are set by the server, so a change of them cannot be seen.
-                told = ratchet and (path is not None or key not in ("apiVersion", "kind"))
-                _walk(below, child, olds.get(key, MISSING), (path, key), errors, around, told, correlated)
+                tolerates = ratchet and (path is not None or key not in ("apiVersion", "kind"))
+                _walk(below, child, olds.get(key, MISSING), (path, key), errors, around, tolerates, correlated)
     elif type(value) is list and rules.items is not None:
         if correlated and old is not MISSING:
             around = (value, old, rules.node)

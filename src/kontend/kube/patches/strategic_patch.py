@@ -267,7 +267,7 @@ def _interleave(
 ) -> list[Any]:
     """Both lists in one, each in its own order; where the server's order knows both, the earlier one comes first.
 
-    Items are told apart by their ``key``, scalars (without a key) by their value.
+    Items are identified by their ``key``, scalars (without a key) by their value.
     """
     if key is not None:
         for side in (from_patch, patch_order, from_server, server_order):

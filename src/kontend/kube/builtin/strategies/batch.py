@@ -16,7 +16,7 @@ JOB_NAME: Final = "batch.kubernetes.io/job-name"
 
 
 class Jobs(WithSpecAndStatus):
-    """Jobs; unless told otherwise the server makes the selector, so that no two jobs claim the same pods."""
+    """Jobs; unless ``manualSelector`` is set the server makes the selector, so that no two jobs claim the same pods."""
 
     default_deletion = "orphan"
     rechecks_metadata = True

@@ -58,7 +58,7 @@ class Call(Node):
 
 @dataclass(slots=True)
 class ListLiteral(Node):
-    """``[a, ?b]``: ``optional`` tells the indices with a question mark."""
+    """``[a, ?b]``: ``optional`` holds the indices with a question mark."""
 
     elements: list[Node]
     optional: frozenset[int] = frozenset()

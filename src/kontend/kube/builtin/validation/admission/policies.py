@@ -138,11 +138,11 @@ def _validation(validation: Json, path: str, environment: Environment, messages:
         errors = expression_errors(source, f"{path}.expression", environment, (BOOL,))
     else:
         errors = [required(f"{path}.expression", "expression is not specified")]
-    told = validation.get("messageExpression") or ""
-    if told and not told.strip():
-        errors.append(invalid(f"{path}.messageExpression", told, "must be non-empty if specified"))
-    elif told:
-        errors += expression_errors(told, f"{path}.messageExpression", messages, (STRING,))
+    message_expression = validation.get("messageExpression") or ""
+    if message_expression and not message_expression.strip():
+        errors.append(invalid(f"{path}.messageExpression", message_expression, "must be non-empty if specified"))
+    elif message_expression:
+        errors += expression_errors(message_expression, f"{path}.messageExpression", messages, (STRING,))
     message = validation.get("message") or ""
     if message and not message.strip():
         errors.append(invalid(f"{path}.message", message, "must be non-empty if specified"))
