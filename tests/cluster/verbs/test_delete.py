@@ -145,3 +145,12 @@ def test_a_collection_is_deleted_by_selector(cluster: Cluster) -> None:
     deleted = cluster.delete_all_of(CONFIG_MAP, labels="app=web")
     assert [obj["metadata"]["name"] for obj in deleted] == ["a", "c"]
     assert [obj["metadata"]["name"] for obj in cluster.list(CONFIG_MAP)] == ["b"]
+
+
+def test_a_namespace_is_held_by_the_finalizer_of_its_propagation_policy(cluster: Cluster) -> None:
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}})
+    cluster.delete("Namespace/v1", "n", propagation="Foreground")
+    assert _metadata(cluster, "Namespace/v1", "n")["finalizers"] == ["foregroundDeletion"]
+    before = cluster.resource_version
+    cluster.delete("Namespace/v1", "n", propagation="Background")
+    assert cluster.resource_version == before
