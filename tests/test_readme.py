@@ -25,6 +25,16 @@ def test_the_ten_lines_print_what_they_say() -> None:
     assert ran.stdout.startswith(said[1])
 
 
+def test_the_demo_prints_the_steps_that_are_shown() -> None:
+    shown = re.findall(r"^    (blind merge patch:|merge patch locked .*|  \d .*)$", _README, re.MULTILINE)
+    assert len(shown) == 8
+    ran = subprocess.run(
+        [sys.executable, _ROOT / "examples" / "double_plan.py"], capture_output=True, text=True, check=True, timeout=60
+    )
+    printed = ran.stdout.splitlines()
+    assert [line for line in shown if not any(other.startswith(line) for other in printed)] == []
+
+
 def test_the_operator_is_the_example_and_short() -> None:
     """The tests of the runtime run the example, in process and against a server."""
     example = (_ROOT / "examples" / "website_operator.py").read_text()
