@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kontend.cluster.cluster import Cluster
+from kontend.cluster.users import ADMIN, User
 from kontend.kube.errors import ApiError
 
 Json = dict[str, Any]
@@ -131,3 +132,33 @@ def test_a_binding_narrows_its_policy() -> None:
 
 def test_a_policy_without_a_binding_does_nothing() -> None:
     assert Cluster(objects=[policy({"expression": "false"})]).create(config_map())
+
+
+def test_a_policy_may_ask_what_the_user_may_do() -> None:
+    rule = "authorizer.group('').resource('secrets').namespace('default').check('get').allowed()"
+    validation = {"expression": rule, "message": "needs access to secrets"}
+    cluster = Cluster(objects=[policy(validation), binding()], bootstrap=True, rbac=True)
+    assert cluster.create(config_map())
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "r"},
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}],
+    }
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
+    subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}]
+    cluster.create(role)
+    bound = {"apiVersion": role["apiVersion"], "kind": "ClusterRoleBinding", "metadata": {"name": "r"}}
+    cluster.create({**bound, "roleRef": reference, "subjects": subjects})
+    cluster.delete("ConfigMap/v1", "c")
+    cluster.user = User("ann", ("system:authenticated",))
+    assert refusal(cluster, config_map())[2] == "needs access to secrets"
+    own = {"expression": "authorizer.requestResource.check('create').allowed()"}
+    path = {"expression": "!authorizer.path('/metrics').check('get').allowed()"}
+    other = "authorizer.serviceAccount('default', 'x').group('').resource('pods')"
+    account = {"expression": f"!{other}.check('get').allowed()"}
+    cluster.user = ADMIN
+    name = "ValidatingAdmissionPolicy.admissionregistration.k8s.io/v1"
+    cluster.patch(name, "p", {"spec": {"validations": [own, path, account]}})
+    cluster.user = User("ann", ("system:authenticated",))
+    assert cluster.create(config_map())

@@ -192,8 +192,13 @@ class State:
     def replace(self, **changes: Any) -> State:
         """This state with some attributes changed."""
         copy = object.__new__(State)
-        for slot in State.__slots__:
-            setattr(copy, slot, changes[slot] if slot in changes else getattr(self, slot))
+        # Written out: every uid goes through here, and a loop over the slots takes three times as long.
+        copy.kinds, copy.registry, copy.hooks, copy.settings = self.kinds, self.registry, self.hooks, self.settings
+        copy.resource_version, copy.serial, copy.now = self.resource_version, self.serial, self.now
+        copy.newest, copy.older, copy.floor = self.newest, self.older, self.floor
+        copy.stretch, copy.stretch_bytes = self.stretch, self.stretch_bytes
+        for name, value in changes.items():
+            setattr(copy, name, value)
         return copy
 
     # Reading

@@ -107,8 +107,8 @@ class Strategy:
     def admit_update(self, new: Json, old: Mapping[str, Any]) -> None:
         """Lets the built-in admission plugins change an object that is being updated."""
 
-    def set_requester(self, obj: Json, user: Mapping[str, Any]) -> None:
-        """Notes in a new object who created it, where the kind keeps that; ``user`` is a ``UserInfo``."""
+    def set_requester(self, obj: Json, user_info: Callable[[], Mapping[str, Any]]) -> None:
+        """Notes in a new object who created it, where the kind keeps that; ``user_info`` makes a ``UserInfo``."""
 
     def prepare_for_create(self, obj: Json) -> None:
         """Takes away what the creator may not set, and sets what only the server sets."""

@@ -94,7 +94,7 @@ def _prepare_and_validate(target: Target, obj: dict[str, Any]) -> None:
     metadata = obj["metadata"]
     restore(obj, target.text)
     strategy.prepare_for_create(obj)
-    strategy.set_requester(obj, target.user.info())
+    strategy.set_requester(obj, target.user.info)
     errors = []
     if strategy.checks_metadata:
         errors += validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=strategy.name_rule)

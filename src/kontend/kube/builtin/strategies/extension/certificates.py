@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
 from kontend.kube.builtin.validation import certificates
@@ -32,10 +32,10 @@ class CertificateSigningRequests(WithOwnFieldLabels):
     selectable = ("spec.signerName",)
     rechecks_metadata = True
 
-    def set_requester(self, obj: Json, user: Mapping[str, Any]) -> None:
+    def set_requester(self, obj: Json, user_info: Callable[[], Mapping[str, Any]]) -> None:
         """Notes who asks; nobody can ask in the name of another."""
         spec = obj.setdefault("spec", {})
-        take_over(spec, {field: value for field, value in user.items() if value}, *_REQUESTER)
+        take_over(spec, {field: value for field, value in user_info().items() if value}, *_REQUESTER)
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
         """Keeps all but the metadata."""
