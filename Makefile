@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint api wheel bench conformance clients clean
+.PHONY: fuzz-serve soak demo test lint api wheel bench conformance clients clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/double_plan.py
@@ -39,6 +39,15 @@ wheel: $(VENV)/.ready
 	$(PYTHON) -m venv build/wheel
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build/wheel && bin/kontend --version && bin/python ../../examples/double_plan.py
+
+# Both are time-boxed; SECONDS and SEED may be given.
+SECONDS ?= 60
+SEED ?= 1
+fuzz-serve: $(VENV)/.ready
+	@$(BIN)/python -m benchmarks.fuzz_serve --seconds $(SECONDS) --seed $(SEED)
+
+soak: $(VENV)/.ready
+	@$(BIN)/python -m benchmarks.soak
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist build

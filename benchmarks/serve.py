@@ -137,7 +137,7 @@ class _WatchClient(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Ask for everything from now on."""
         path = _WIDGET.rpartition("/")[0]
-        request = f"GET {path}?watch=1&timeoutSeconds=120&resourceVersion=0 HTTP/1.1\r\nHost: x\r\n\r\n"
+        request = f"GET {path}?watch=1&timeoutSeconds=120&resourceVersion=0 HTTP/1.1\r\nHost: localhost\r\n\r\n"
         transport.write(request.encode())  # type: ignore[attr-defined]
 
     def data_received(self, data: bytes) -> None:
@@ -171,7 +171,7 @@ async def _watch_delays(target: Target, *, watches: int, writes: int, pause: flo
         body = json.dumps({"status": {"phase": f"W{number}"}})
         sent.append(time.perf_counter())
         writer.write(
-            f"PATCH {_WIDGET}/status HTTP/1.1\r\nHost: x\r\nContent-Type: application/merge-patch+json\r\n"
+            f"PATCH {_WIDGET}/status HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/merge-patch+json\r\n"
             f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
         )
         await asyncio.sleep(pause)
@@ -195,7 +195,7 @@ async def _crowd(target: Target, connections: int) -> int:
         async with at_a_time:
             reader, writer = await asyncio.open_connection(host, int(port))
             open_ones.append(writer)
-            writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             line = await reader.readline()
             answered += line.startswith(b"HTTP/1.1 200")
 

@@ -215,3 +215,19 @@ def test_paths_of_columns(path: str) -> None:
     crd = definition({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
     crd["spec"]["versions"][0]["additionalPrinterColumns"] = [{"name": "x", "type": "string", "jsonPath": path}]
     assert send("POST", CRDS, crd)[0] in (201, 422)
+
+
+def test_bodies_that_are_not_utf8() -> None:
+    """Go replaces what it cannot read, also where the text of a value is kept."""
+    body = b'{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"a"},"spec":{},"\x87":1}'
+    assert send("POST", "/apis/resource.k8s.io/v1/deviceclasses", body)[0] == 201
+
+
+@pytest.mark.parametrize(
+    "spec", [5, [], {"resourceAttributes": "x"}, {"groups": 1}, {"extra": {"a": "b"}}, {"user": []}]
+)
+def test_reviews_of_the_wrong_shape(spec: Any) -> None:
+    """They are decoded as other objects are."""
+    for kind in ("SubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview"):
+        body = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
+        assert send("POST", f"/apis/authorization.k8s.io/v1/{kind.lower()}s", body)[0] in (201, 400, 422)

@@ -163,7 +163,7 @@ def _create(state: State, target: Target, request: ApiRequest) -> Outcome:
     if target.subresource:
         raise no_kubelet(state, target)
     if is_review(target):
-        return state, answer(state, target, _plain_body(target.resource.kind, request)), 201
+        return state, answer(state, target, decode_object(target, request)), 201
     if target.resource.key == "bindings":
         state, status = bind_named_pod(state, target, _plain_body("Binding", request))
         return state, status, 201

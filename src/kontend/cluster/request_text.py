@@ -34,7 +34,7 @@ def text_of(resource: Resource, obj: Json, body: bytes = b"") -> RequestText:
         return PLAIN
     empty = {path: value for path in strategy.empty_fields if (value := _at(obj, path)) == [] or value == {}}
     if body:
-        return RequestText(empty, raw_texts(body.decode(), strategy.raw_fields))
+        return RequestText(empty, raw_texts(body.decode("utf-8", "replace"), strategy.raw_fields))
     # What the server makes of an object itself is compact, with sorted keys.
     found = {place: go_json(value) for path in strategy.raw_fields for place, value in places(obj, path)}
     return RequestText(empty, found)

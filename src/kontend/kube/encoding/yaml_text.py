@@ -23,12 +23,11 @@ _MERGE: Final = "<<"
 _TAG: Final = "tag:yaml.org,2002:"
 #: The most bytes that aliases may add to a document. The server has no such limit.
 _MAX_ALIASED: Final = 8 << 20
-_NODE_SIZE: Final = 8
+_NODE_SIZE: Final = 64
 #: More digits than any 64-bit integer has in base 2.
 _LONGEST_INTEGER: Final = 80
 #: The server's limits: the share of nodes that may come from aliases falls from 0.99 to 0.1 as a document grows.
 _RATIO_LOW, _RATIO_HIGH = 400_000, 4_000_000
-_ALIAS: Final = re.compile(r"\*([0-9A-Za-z_-]+)")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _INTEGER: Final = re.compile(
     r"(?P<sign>[-+]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0[bB](?P<bin>[01]+)|0[oO]?(?P<oct>[0-7]+)|(?P<dec>0|[1-9][0-9]*))\Z"
@@ -53,10 +52,7 @@ class MalformedYAML(BadRequest):
 
 # The C parser has the messages that the server has; the other one is the fallback where it was not built.
 class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[misc]
-    """Leaves every plain word undecided."""
-
-
-_Loader.add_implicit_resolver(_PLAIN, re.compile(""), None)
+    """Reads events only."""
 
 
 def parse_yaml(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[str]]:
@@ -71,26 +67,15 @@ def parse_yaml(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise MalformedYAML("yaml: invalid leading UTF-8 octet") from None
-    if _is_too_deep(text):
-        raise MalformedYAML(f"yaml: exceeded max depth of {_DEEPEST}")
-    loader: Any = None
     try:
-        loader = _Loader(text)
-        node = loader.get_node() if loader.check_node() else None
-    except yaml.composer.ComposerError as error:
-        alias = _ALIAS.match(text, error.problem_mark.index if error.problem_mark is not None else 0)
-        why = f"unknown anchor '{alias[1]}' referenced" if alias else error.problem
-        raise MalformedYAML(f"yaml: {why}") from None
+        node = _compose(text)
     except yaml.MarkedYAMLError as error:
         raise MalformedYAML(f"yaml: {_place(error)}{error.problem or error.context}") from None
     except yaml.YAMLError as error:
         reason = getattr(error, "reason", None) or "unknown problem parsing YAML content"
         raise MalformedYAML(f"yaml: {reason}") from None
-    except (RecursionError, ValueError):
+    except ValueError:
         raise MalformedYAML("yaml: exceeded max depth") from None
-    finally:
-        if loader is not None:
-            loader.dispose()
     reader = _Reader()
     value = reader.value(node, 0)
     if find_duplicates and reader.duplicates:
@@ -98,22 +83,62 @@ def parse_yaml(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[
     return value, []
 
 
-def _is_too_deep(text: str) -> bool:
-    """Reports whether a text is nested deeper than the server reads; the C parser would overflow the stack."""
-    if sum(text.count(mark) for mark in "[{-?:") <= _DEEPEST:
-        return False
-    depth = 0
-    try:
-        for event in yaml.parse(text, Loader=_Loader):
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-                if depth > _DEEPEST:
-                    return True
-            elif isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-    except yaml.YAMLError:  # the parser finds it again, and reports it with the server's message
-        pass
-    return False
+def _compose(text: str) -> Any:
+    """The node of the first document.
+
+    From events, not by the library's composer: that one recurses, and does not let other threads run until it is done.
+    """
+    anchors: dict[str, Any] = {}
+    stack: list[Any] = []
+    pending: list[Any] = []  # keys of open mappings that wait for their values; None where a key comes next
+    root: Any = None
+    event: Any
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.ScalarEvent):
+            node: Any = yaml.ScalarNode(_tag(event), event.value, _mark(event))
+        elif isinstance(event, yaml.CollectionStartEvent):
+            kind = yaml.SequenceNode if isinstance(event, yaml.SequenceStartEvent) else yaml.MappingNode
+            node = kind(event.tag or "", [], _mark(event))
+        elif isinstance(event, yaml.AliasEvent):
+            if event.anchor not in anchors:
+                raise MalformedYAML(f"yaml: unknown anchor '{event.anchor}' referenced")
+            node = anchors[event.anchor]
+        elif isinstance(event, yaml.CollectionEndEvent):
+            stack.pop()
+            pending.pop()
+            continue
+        elif isinstance(event, yaml.DocumentEndEvent):
+            return root
+        else:
+            continue
+        if event.anchor is not None and not isinstance(event, yaml.AliasEvent):
+            anchors[event.anchor] = node
+        if not stack:
+            root = node
+        elif isinstance(stack[-1], yaml.SequenceNode):
+            stack[-1].value.append(node)
+        elif pending[-1] is None:
+            pending[-1] = node
+        else:
+            stack[-1].value.append((pending[-1], node))
+            pending[-1] = None
+        if isinstance(event, yaml.CollectionStartEvent):
+            if len(stack) >= _DEEPEST:
+                raise MalformedYAML(f"yaml: exceeded max depth of {_DEEPEST}")
+            stack.append(node)
+            pending.append(None)
+    return root
+
+
+def _mark(event: Any) -> Any:
+    return event.start_mark
+
+
+def _tag(event: Any) -> str:
+    """The tag of a scalar: its own, or what follows from how it is written."""
+    if event.tag is not None and event.tag != "!":
+        return str(event.tag)
+    return _PLAIN if event.implicit[0] else _TAG + "str"
 
 
 def _place(error: yaml.MarkedYAMLError) -> str:
