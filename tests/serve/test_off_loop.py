@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kontend import Cluster
-from kontend.serve import answering
+from kontend.serve import answering, writing
 from kontend.serve.background import BackgroundServer
 from serve.wire import CONFIG_MAPS, MERGE_PATCH, Client, config_map
 
@@ -150,3 +150,28 @@ def test_a_failure_beside_the_loop_is_answered(
             assert client.send("POST", CONFIG_MAPS, large).code == 500
         assert "ZeroDivisionError" in capfd.readouterr().err
         assert client.create("small").code == 201
+
+
+def test_writes_that_were_held_back_are_carried_out_when_the_costly_one_has_become_cheap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As when the large object that it was to patch has been deleted meanwhile."""
+    monkeypatch.setattr(writing, "_ATTEMPTS", 1)
+    slow = Slow(monkeypatch, "write")
+    with BackgroundServer(Cluster().state) as running, Client(running.url) as client, Client(running.url) as other:
+        slow.go.set()
+        assert client.send("POST", CONFIG_MAPS, config_map("large", text="x" * 100_000)).code == 201
+        slow.go.clear()
+        assert slow.started.acquire(timeout=10)
+        answers: list[int] = []
+        thread = threading.Thread(target=lambda: answers.append(client.patch("large", n="1").code))
+        thread.start()
+        assert slow.started.acquire(timeout=10)
+        with Client(running.url) as third:
+            # Deleting it is costly too, so another write gets in between: through the server, as controllers do.
+            running.call(lambda: running.server.cluster.delete("ConfigMap/v1", "large"))
+            slow.go.set()
+            thread.join()
+            assert answers == [404]
+            assert third.create("small").code == 201
+        assert other.create("smaller").code == 201

@@ -72,10 +72,19 @@ class Writes:
 
     def write(self, exchange: Exchange, progress: Progress | None = None, attempt: int = 0) -> None:
         """Carry out a write and acknowledge it when it is durable."""
-        request = exchange.request
         if self._held is not None and not attempt:
             self._held.append((exchange, progress))
             return
+        in_thread = False
+        try:
+            in_thread = self._start(exchange, progress, attempt)
+        finally:
+            if not in_thread:
+                self._release(attempt)
+
+    def _start(self, exchange: Exchange, progress: Progress | None, attempt: int) -> bool:
+        """Carry out a write, or let a thread do so; return whether a thread does."""
+        request = exchange.request
         if self._read_only and request.first("dryRun") != "All":
             raise Forbidden("this server is read-only: it was started with --read-only")
         if request.method != "DELETE" and not self._commits.has_room():
@@ -87,13 +96,14 @@ class Writes:
         base = self._commits.newest
         if not is_costly(base, exchange):
             self._commit(exchange, *answering.write(base, exchange, progress, self._conversions))
-            return
+            return False
         if attempt >= _ATTEMPTS and self._held is None:
             self._held = deque()
         self._workers.run(
             lambda: (base, *answering.write(base, exchange, progress, self._conversions)),
             lambda done: self._finish_write(exchange, progress, attempt, done),
         )
+        return True
 
     def _finish_write(
         self, exchange: Exchange, progress: Progress | None, attempt: int, done: asyncio.Future[Any]
