@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kontend.kube.builtin.pod_conversion import convert_template
+from kontend.kube.builtin.pod_warnings import template_warnings
 from kontend.kube.builtin.validation.workloads import cron_job, job, job_status
 from kontend.kube.field_errors import FieldError, go_quote
 from kontend.kube.json_types import Json
@@ -15,8 +16,18 @@ CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 JOB_NAME: Final = "batch.kubernetes.io/job-name"
 
 
+_ZONE: Final = (
+    "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
+    "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
+
+
 class Jobs(WithSpecAndStatus):
     """Jobs; unless ``manualSelector`` is set the server makes the selector, so that no two jobs claim the same pods."""
+
+    def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:
+        """Warns of what is odd in a new or changed template."""
+        return template_warnings(new, old, (new.get("spec") or {}).get("template"), "spec.template", names_pods=True)
 
     default_deletion = "orphan"
     rechecks_metadata = True
@@ -69,6 +80,13 @@ def _generate_selector(spec: Json, metadata: Json) -> None:
 
 class CronJobs(WithSpecAndStatus):
     """Cron jobs."""
+
+    def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:
+        """Warns of what is odd in a new or changed template, and of time zones in the schedule."""
+        spec = new.get("spec") or {}
+        template = ((spec.get("jobTemplate") or {}).get("spec") or {}).get("template")
+        warnings = template_warnings(new, old, template, "spec.jobTemplate.spec.template", names_pods=True)
+        return [*warnings, _ZONE] if "TZ" in (spec.get("schedule") or "") else warnings
 
     def convert(self, obj: Json) -> None:
         """Converts the pod template of the job template."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from kontend.kube.builtin.node_labels import selector_warnings
 from kontend.kube.builtin.strategies.storage import protect
 from kontend.kube.builtin.validation.storage import csi
 from kontend.kube.field_errors import FieldError
@@ -110,6 +111,10 @@ class CsiStorageCapacities(Strategy):
 
     allow_unconditional_update = False
     rechecks_metadata = True
+
+    def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:  # noqa: ARG002
+        """Warns of deprecated labels of nodes."""
+        return selector_warnings(new.get("nodeTopology"), "nodeTopology")
 
     def validate(self, obj: Json) -> list[FieldError]:
         """Validates a new capacity."""

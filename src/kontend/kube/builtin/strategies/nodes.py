@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from kontend.kube.builtin.admission.pods import NOT_READY
+from kontend.kube.builtin.node_labels import DEPRECATED
 from kontend.kube.builtin.validation import node
 from kontend.kube.field_errors import FieldError
 from kontend.kube.json_types import Json
@@ -77,6 +78,11 @@ class Nodes(WithOwnFieldLabels):
 
 class RuntimeClasses(Strategy):
     """Runtime classes."""
+
+    def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:  # noqa: ARG002
+        """Warns of deprecated labels of nodes."""
+        names = sorted((new.get("scheduling") or {}).get("nodeSelector") or ())
+        return [f"scheduling.nodeSelector: {DEPRECATED[name]}" for name in names if name in DEPRECATED]
 
     namespaced = False
     allow_unconditional_update = False

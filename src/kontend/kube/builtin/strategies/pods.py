@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 from kontend.kube.builtin.admission.pods import add_default_tolerations, set_priority, set_runtime_class
 from kontend.kube.builtin.pod_conversion import convert_pod_metadata, convert_pod_spec
+from kontend.kube.builtin.pod_warnings import name_warnings, pod_warnings
 from kontend.kube.builtin.qos import quality_of_service
 from kontend.kube.builtin.validation.pods import pod_update
 from kontend.kube.builtin.validation.pods.pod import validate_pod
@@ -142,6 +143,12 @@ class Pods(WithOwnFieldLabels):
         for field, containers in wanted.items():
             if containers:
                 new["spec"][field] = _with_resources(old["spec"][field], containers)
+
+    def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:
+        """Warns of what is odd in a new pod."""
+        if old is not None:
+            return []
+        return name_warnings(metadata_of(new).get("name", ""), of_pod=True) + pod_warnings(new)
 
     def validate(self, obj: Json) -> list[FieldError]:
         """Validates a new pod."""

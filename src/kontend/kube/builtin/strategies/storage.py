@@ -32,6 +32,7 @@ def protect(obj: Json, finalizer: str) -> None:
 class PersistentVolumes(WithSpecAndStatus):
     """Persistent volumes."""
 
+    empty_fields = (("spec", "capacity"),)
     namespaced = False
     returns_deleted_object = True
     generation_fields = ()
@@ -78,6 +79,7 @@ class PersistentVolumes(WithSpecAndStatus):
 class PersistentVolumeClaims(WithSpecAndStatus):
     """Persistent volume claims."""
 
+    empty_fields = (("spec", "accessModes"),)
     returns_deleted_object = True
     generation_fields = ()
     rechecks_metadata = True

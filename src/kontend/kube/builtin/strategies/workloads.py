@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from kontend.kube.builtin.pod_conversion import convert_template
+from kontend.kube.builtin.pod_warnings import template_warnings
 from kontend.kube.builtin.validation.pods.pod_template import validate_pod_template_object
 from kontend.kube.builtin.validation.workloads import controllers, replication
 from kontend.kube.field_errors import FieldError
@@ -20,9 +21,17 @@ TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 class _WithTemplate(WithSpecAndStatus):
     """A kind with a pod template in its spec."""
 
+    #: The names of its pods begin with its own.
+    names_pods: ClassVar[bool] = True
+
     def convert(self, obj: Json) -> None:
         """Converts the pod template."""
         convert_template((obj.get("spec") or {}).get("template"))
+
+    def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:
+        """Warns of what is odd in a new or changed template, and of names that make odd host names."""
+        template = (new.get("spec") or {}).get("template")
+        return template_warnings(new, old, template, "spec.template", names_pods=self.names_pods)
 
 
 class Deployments(_WithTemplate):
@@ -102,6 +111,7 @@ class StatefulSets(_WithTemplate):
 
     zero_status: ClassVar = {"replicas": 0, "availableReplicas": 0}
     name_rule = staticmethod(dns1123_label)
+    names_pods = False
 
     def convert(self, obj: Json) -> None:
         """Converts the pod template, and sets kind and apiVersion of every volume claim template."""
@@ -146,6 +156,7 @@ def _drop_max_unavailable(stateful_set: Json) -> None:
 class DaemonSets(_WithTemplate):
     """Daemon sets; the generation of their template is an annotation, left over from an older API."""
 
+    names_pods = False
     zero_status: ClassVar = {
         "currentNumberScheduled": 0,
         "numberMisscheduled": 0,
@@ -226,6 +237,10 @@ class ControllerRevisions(Strategy):
 
 class PodTemplates(Strategy):
     """Pod templates as objects of their own."""
+
+    def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:
+        """Warns of what is odd in a new or changed template."""
+        return template_warnings(new, old, new.get("template"), "template")
 
     returns_deleted_object = True
     generation_fields = ("template",)

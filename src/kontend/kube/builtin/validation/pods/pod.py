@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kontend.kube.builtin.validation.checks import (
     bad,
+    descending_path,
     dns_label,
     dns_subdomain,
     label_name,
@@ -87,7 +88,22 @@ def pod_annotations(annotations: Mapping[str, str], spec: Mapping[str, Any], pat
         _DELETION_COST.fullmatch(cost) and -_MAX_INT32 - 1 <= whole_number(cost) <= _MAX_INT32
     ):
         errors.append(invalid(f"{path}[{DELETION_COST}]", cost, "must be a 32bit integer"))
+    for name in annotations:
+        if "seccomp" in name and (name == _SECCOMP_OF_POD or name.startswith(_SECCOMP_OF_CONTAINER)):
+            errors += _seccomp_profile(annotations[name], f"{path}.{name}")
     return errors
+
+
+_SECCOMP_OF_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
+_SECCOMP_OF_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
+
+
+def _seccomp_profile(profile: str, path: str) -> list[FieldError]:
+    if profile in ("runtime/default", "docker/default", "unconfined"):
+        return []
+    if profile.startswith("localhost/"):
+        return descending_path(profile.removeprefix("localhost/"), path)
+    return [invalid(path, profile, "must be a valid seccomp profile")]
 
 
 def validate_pod_spec(spec: Json, path: str, *, pod_name: str = "", in_pod: bool = False) -> list[FieldError]:
