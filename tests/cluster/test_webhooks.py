@@ -326,3 +326,25 @@ def test_a_patch_that_does_not_apply_fails() -> None:
     with pytest.raises(InternalError) as failed:
         cluster.create(config_map())
     assert "/nope/x" in failed.value.message
+
+
+def test_evictions_and_bindings_are_reviewed() -> None:
+    hook = Recorder(lambda review: response(review, allowed=review["request"]["subResource"] == "binding"))
+    rules = [webhook("look", "pods/*")]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    objects = [{**pod, "spec": {"containers": [{"name": "a", "image": "b"}]}}, configuration("Validating", "v", *rules)]
+    cluster = Cluster(objects=objects, webhooks={f"{URL}/look": hook})
+    path = "/api/v1/namespaces/default/pods/p"
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "p"},
+        "target": {"kind": "Node", "name": "n"},
+    }
+    assert cluster.request(ApiRequest("POST", f"{path}/binding", body=canonical(binding))).code == 201
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
+    refused = cluster.request(ApiRequest("POST", f"{path}/eviction", body=canonical(eviction)))
+    assert "denied the request" in refused.body["message"]
+    asked = hook.reviews[-1]
+    assert asked["kind"] == {"group": "policy", "version": "v1", "kind": "Eviction"}
+    assert (asked["operation"], asked["object"]["kind"]) == ("CREATE", "Eviction")

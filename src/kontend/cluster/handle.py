@@ -13,6 +13,7 @@ from typing import Any
 from kontend.cluster.access import rbac
 from kontend.cluster.access.reviews import answer, is_review
 from kontend.cluster.access.tokens import request_token
+from kontend.cluster.admission import chain as admission
 from kontend.cluster.effects import MOST_ROUNDS, RESERVED, Answers, Progress, Suspended, Suspension
 from kontend.cluster.effects.conversion import Conversions, Known
 from kontend.cluster.options import delete_options, list_options, write_options
@@ -153,6 +154,9 @@ def _create(state: State, target: Target, request: ApiRequest) -> Outcome:
     target.options = write_options(request.query, kind="CreateOptions", user_agent=request.user_agent)
     if target.subresource in ("binding", "eviction"):
         body = _plain_body(target.resource.subresources[target.subresource].kind, request)
+        if isinstance(body.get("metadata"), dict):
+            admission.admit(state, target, body, None)
+            admission.validate(state, target, body, None)
         act = bind_pod if target.subresource == "binding" else evict_pod
         state, status = act(state, target, body)
         return state, status, 201
