@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -80,3 +82,46 @@ def test_damaged_sources_never_crash_the_audit(data: st.DataObject) -> None:
             damaged[:6000] if name.endswith(".go") else damaged
         )
     classify_sources(sources)
+
+
+def _go_functions(count: int) -> str:
+    return GO_HEAD + "".join(
+        f"func (r *Reconciler) f{number}(ctx context.Context, w *v1.Widget) error {{\n"
+        "\tbase := client.MergeFrom(w.DeepCopy())\n\tw.Status.Phase = 1\n\treturn r.Status().Patch(ctx, w, base)\n}\n"
+        for number in range(count)
+    )
+
+
+def _go_statements(count: int) -> str:
+    body = "\tw.Status.Phase = 1\n\tif err := r.Status().Update(ctx, w); err != nil {\n\t\treturn err\n\t}\n" * count
+    head = "func (r *Reconciler) f(ctx context.Context, w *v1.Widget) error {\n"
+    return f"{GO_HEAD}{head}{body}\treturn nil\n}}\n"
+
+
+def _python_statements(count: int) -> str:
+    body = 'body = {"status": {"phase": "a"}}\nbody["status"]["x"] = 1\n'
+    call = 'api.patch_namespaced_custom_object_status("g", "v", "ns", "widgets", "n", body)\n'
+    return "from kubernetes import client\napi = client.CustomObjectsApi()\n" + (body + call) * count
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "few", "many"),
+    [
+        ("a.go", _go_functions, 400, 1600),
+        ("a.go", _go_statements, 300, 1200),
+        ("a.py", _python_statements, 500, 2000),
+    ],
+)
+def test_the_time_for_a_file_grows_with_the_number_of_its_writes(
+    tmp_path: Path, name: str, source: Callable[[int], str], few: int, many: int
+) -> None:
+    """Four times the writes take about four times as long; quadratic work would take sixteen times."""
+    spent = []
+    for count in (few, many):
+        place = tmp_path / str(count)
+        place.mkdir()
+        (place / name).write_text(source(count))
+        began = time.process_time()
+        assert len(audit([str(place)], Settings()).sites) == count
+        spent.append(time.process_time() - began)
+    assert spent[1] < 9 * spent[0], spent
