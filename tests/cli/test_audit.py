@@ -14,6 +14,7 @@ import pytest
 
 from kontend.audit.output import FORMATS
 from kontend.cli import main
+from kontend.cli.patterns import Pattern, trace_of
 
 _GO = """\
 package widget
@@ -364,6 +365,31 @@ def test_links_out_of_the_tree_are_not_followed(tree: Path, tmp_path: Path, caps
     assert "linked" not in out
     assert out.count("status-patch-without-lock") == 1
     assert "in 1 file " in out
+
+
+def test_confirm_shows_the_trace_of_a_go_pattern_and_says_that_it_is_the_pattern(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tree.exists()
+    assert main(["audit", "--confirm", "."]) == 1
+    out = capsys.readouterr().out
+    assert "Confirmed as a pattern" in out
+    assert "and not this code" in out
+    assert "audited: patch Widget.example.com/v1 default/w/status" in out
+
+
+@pytest.mark.parametrize(
+    ("part", "field", "is_list"),
+    [
+        ("status", "conditions", True),
+        ("status", "phase", False),
+        ("metadata", "finalizers", True),
+        ("spec", "listeners", True),
+    ],
+)
+def test_a_pattern_loses_a_write_exactly_where_it_does_not_lock(part: str, field: str, is_list: bool) -> None:
+    assert trace_of(Pattern(part, field, is_list))
+    assert trace_of(Pattern(part, field, is_list, locked=True)) == ()
 
 
 def test_rule_prints_a_page_and_refuses_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:

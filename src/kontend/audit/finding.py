@@ -72,6 +72,8 @@ class Finding:
     edits: tuple[Edit, ...] = ()
     #: The file that replays it, when the explorer reproduced it.
     confirmed: str = ""
+    #: A trace of the same pattern in the explorer, a line for each step: the pattern was run, and not this code.
+    trace: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

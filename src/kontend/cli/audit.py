@@ -89,7 +89,7 @@ def run(argv: Sequence[str]) -> int:
         if options.confirm:
             from kontend.cli.confirm import confirm
 
-            report = replace(report, findings=confirm(report.findings))
+            report = replace(report, findings=confirm(report))
         if options.write_baseline:
             count = write_baseline(options.write_baseline, report.findings)
             write(f"{count} {'finding' if count == 1 else 'findings'} written to {options.write_baseline}.\n")

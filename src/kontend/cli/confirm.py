@@ -1,7 +1,8 @@
 """``kontend audit --confirm``: the explorer reproduces what the auditor found.
 
 The auditor reads code and never runs it. With ``--confirm`` the files with findings that define controllers on our
-runtime are imported and explored; a finding is confirmed when the write on its lines lost an update in some state.
+runtime are imported and explored; a finding is confirmed when the write on its lines lost an update in some state. For
+Go the pattern of the write is explored instead, see :mod:`kontend.cli.patterns`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from kontend.audit.finding import Finding
+from kontend.audit.report import Report
+from kontend.cli.patterns import pattern_of, trace_of
 from kontend.explore.artefact import save
 from kontend.explore.determinism import Nondeterminism
 from kontend.explore.outcome import Place
@@ -21,11 +24,12 @@ from kontend.kube.errors import ApiError
 from kontend.runtime.controller import BadController
 
 
-def confirm(findings: list[Finding], *, failures: Path = Path("failures")) -> list[Finding]:
-    """Mark the findings that the explorer can reproduce, each with the file that replays it."""
+def confirm(report: Report, *, failures: Path = Path("failures")) -> list[Finding]:
+    """Mark the findings that the explorer can reproduce, each with the file that replays it or the pattern's trace."""
+    sites = {(site.path, site.line): site for site in reversed(report.sites)}
     replays: dict[str, dict[Place, Path]] = {}
     marked = []
-    for finding in findings:
+    for finding in report.findings:
         if finding.path.endswith(".py"):
             if finding.path not in replays:
                 replays[finding.path] = _explored(Path(finding.path), failures)
@@ -33,6 +37,10 @@ def confirm(findings: list[Finding], *, failures: Path = Path("failures")) -> li
                 if finding.line <= line <= max(finding.end_line, finding.line):
                     finding = replace(finding, confirmed=str(file))
                     break
+        site = sites.get((finding.path, finding.line))
+        pattern = pattern_of(finding, site) if site is not None else None
+        if pattern is not None:
+            finding = replace(finding, trace=trace_of(pattern))
         marked.append(finding)
     return marked
 

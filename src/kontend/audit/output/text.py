@@ -36,14 +36,19 @@ def _finding(report: Report, finding: Finding, colour: bool, brief: bool) -> str
     if colour:
         severity = f"\x1b[{_COLOURS[finding.severity]}m{severity}\x1b[0m"
         place = f"\x1b[1m{place}\x1b[0m"
-    confirmed = finding.confirmed
     body = " ".join(part for part in (finding.message, finding.fix) if part)
     lines = [f"{place}  {RULES[finding.rule].code} {finding.rule}  {severity}", _wrapped(body, "  ")]
-    if confirmed:
-        lines.append(_wrapped(confirmed, "  "))
+    if finding.confirmed:
+        lines.append(f"  Confirmed: kontend replay {finding.confirmed}")
     if not brief:
         lines += [f"  {line}" for line in frame(report, finding)]
         lines += [_wrapped(f"{number}. {step}", "    ") for number, step in enumerate(finding.steps, 1)]
+        if finding.trace:
+            lines.append(
+                "    Confirmed as a pattern: the explorer ran a controller with these reads, this write and this"
+            )
+            lines += ["    lock beside another writer, and not this code. The shortest trace that loses a write:"]
+            lines += [f"      {line}" for line in finding.trace]
         changed = lines_changed(report, finding)
         if changed:
             lines += ["    safe fix (--fix):", *(f"    {line}" for line in changed)]
