@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="PATH",
         type=Path,
-        help="file or directory with custom resource definitions (again for more)",
+        help="file or directory with custom resource definitions (repeatable)",
     )
     add(
         "--objects",
@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="PATH",
         type=Path,
-        help="file or directory with objects to begin with (again for more)",
+        help="file or directory with objects to begin with (repeatable)",
     )
     add("--address", default="127.0.0.1", help="where to listen (default: this machine only)")
     add("--port", type=_port, default=6443, help="default: 6443; 0 picks a free one")
@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME=SECRET",
-        help="require bearer tokens; NAME is the user (again for more)",
+        help="require bearer tokens; NAME is the user (repeatable)",
     )
     add(
         "--token-file",
@@ -134,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAMESPACE/NAME[:PORT]=URL",
-        help="where a service is that webhook configurations refer to (again for more)",
+        help="where a service is that webhook configurations refer to (repeatable)",
     )
     add("--audit-log", metavar="FILE", type=Path, help="append an audit log in the format of Kubernetes")
     return parser
@@ -269,7 +269,7 @@ def _open_store(options: argparse.Namespace) -> Store | None:
 
 
 def _first_state(options: argparse.Namespace, store: Store | None) -> State:
-    """What is served at first: what was kept, and what the files add to it."""
+    """Return the initial state: what was kept, and what the files add to it."""
     kept = store.load() if store is not None else None
     if options.snapshot and options.snapshot.exists():
         from kontend.serve.storage import snapshot
@@ -379,7 +379,7 @@ def _is_address(text: str) -> bool:
 
 
 def _kept_certificates(options: argparse.Namespace) -> Path | None:
-    """Where certificates are kept: a certificate is for an address."""
+    """Return the directory of the certificates: there is one for each address."""
     return Path(options.data, "tls", options.address) if options.data else None
 
 

@@ -1,4 +1,4 @@
-"""The audit log: what was asked and what was answered, a JSON line each, in the format of Kubernetes.
+"""The audit log: requests and responses, one JSON line each, in the format of Kubernetes.
 
 That is ``audit.k8s.io/v1`` at the level RequestResponse, with the stage RequestReceived left out, as clusters usually
 configure it: an event ``ResponseComplete`` for each request, and for a watch ``ResponseStarted`` when it begins.
@@ -127,7 +127,7 @@ def _event(exchange: Exchange, response: ApiResponse, stage: str) -> dict[str, A
 
 
 def object_reference(path: str) -> dict[str, str] | None:
-    """What a path is about, or None when it is not a resource.
+    """Return the resource and object of a path, or None where it names no resource.
 
     >>> object_reference("/api/v1/namespaces/default/pods/web/status")
     {'resource': 'pods', 'namespace': 'default', 'name': 'web', 'apiVersion': 'v1', 'subresource': 'status'}

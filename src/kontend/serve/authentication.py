@@ -27,7 +27,7 @@ _EXTRA: Final = "impersonate-extra-"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a client shows of itself: headers with names in lower case, and its certificate as ``ssl`` decodes it."""
+    """Credentials of a client: headers with names in lower case, and its certificate as ``ssl`` decodes it."""
 
     headers: Mapping[str, str]
     certificate: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""One request on its way through the server: what was asked, by whom, and how it is to be answered."""
+"""One request on its way through the server: its client, its parameters, and the encoding of its answer."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Exchange:
         self.answered_at = 0.0
         self.target = incoming.target.decode("utf-8", "replace")
         self.path, self.query = _parse_target(self.target)
-        #: What clients may quote when they ask about this request.
+        #: Identifies the request in the audit log and in the answer.
         self.audit_id = incoming.headers.get("audit-id") or _new_audit_id()
         headers = incoming.headers
         self.client = ClientInfo(NOBODY, headers.get("user-agent", ""), connection.address, number)
@@ -67,7 +67,7 @@ class Exchange:
 
     @property
     def reads(self) -> bool:
-        """Whether the request cannot change anything."""
+        """Return whether the request cannot change anything."""
         return self.incoming.method in ("GET", "HEAD", "OPTIONS")
 
     def understand(self, user: User, impersonated: User | None = None) -> None:
@@ -91,7 +91,7 @@ class Exchange:
 
     @property
     def is_protobuf(self) -> bool:
-        """Whether the body is protobuf."""
+        """Return whether the body is protobuf."""
         return self.request.content_type.startswith(_PROTOBUF)
 
     # Answering

@@ -16,14 +16,14 @@ from typing import Final
 
 from kontend.cluster.users import ADMIN, AUTHENTICATED, MASTERS, User
 
-#: Who has not said who they are. They may ask whether the server is well, and which version it is.
+#: The user of requests without credentials, which may read the health and the version of the server.
 NOBODY: Final = User("", ())
 PUBLIC: Final = ("/healthz", "/livez", "/readyz", "/version")
 
 
 @dataclass(frozen=True, slots=True)
 class ClientInfo:
-    """Which client a request is from: its user, its program, its address and its connection's number."""
+    """The client of a request: its user, its program, its address and its connection's number."""
 
     user: User
     user_agent: str

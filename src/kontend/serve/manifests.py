@@ -34,7 +34,7 @@ class Manifest:
 
     @property
     def title(self) -> str:
-        """What to call it in a message."""
+        """Name the object in a message."""
         metadata = self.obj.get("metadata")
         name = metadata.get("name") if isinstance(metadata, Mapping) else None
         return f"{self.source}: {self.obj.get('kind')} {name or '(without a name)'}"

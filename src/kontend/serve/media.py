@@ -1,4 +1,4 @@
-"""How answers go over the wire: JSON or YAML, pretty or not, compressed or not, with the server's usual headers."""
+"""Answers on the wire: JSON or YAML, pretty or not, compressed or not, with the server's usual headers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kontend.serve.warning_headers import warning_headers
 
 #: Smaller answers are not worth compressing.
 GZIP_THRESHOLD: Final = 128 * 1024
-#: Clients in front of which a person sits.
+#: Clients that a person uses directly.
 _PRETTY_AGENTS: Final = ("curl", "Wget", "Mozilla/5.0")
 
 JSON_TYPE: Final = "application/json"
@@ -45,7 +45,7 @@ def answer_type(accept: str) -> str:
 
 
 def wants_pretty(pretty: str, user_agent: str) -> bool:
-    """Whether an answer is to be indented: because the query says so, or because a person will read it."""
+    """Return whether an answer is indented: the query asks for it, or a person will read it."""
     if pretty:
         return pretty in ("1", "t", "T", "true", "TRUE", "True")
     return user_agent.startswith(_PRETTY_AGENTS)

@@ -117,22 +117,22 @@ class Server:
 
     @property
     def connections(self) -> int:
-        """How many clients are connected."""
+        """Return the number of connected clients."""
         return len(self._connections)
 
     @property
     def watches(self) -> int:
-        """How many watches are open."""
+        """Return the number of open watches."""
         return len(self._hub)
 
     @property
     def waiting(self) -> int:
-        """How many reads wait for a version that is not there yet."""
+        """Return the number of reads that wait for a version that is not there yet."""
         return len(self._waiting)
 
     @property
     def unacknowledged(self) -> int:
-        """How many writes are on their way to the disk."""
+        """Return the number of writes on their way to the disk."""
         return self._commits.waiting
 
     # Life
@@ -312,7 +312,7 @@ class Server:
             watcher.when_finished(lambda: audit.complete(exchange, ApiResponse(200)))
 
     def _something_new(self) -> None:
-        """There is something new to see."""
+        """Publish soon what has become durable."""
         if not self._publishing:
             # At the end of this turn of the loop, so that writes that came together are sent together.
             self._publishing = True
@@ -387,4 +387,4 @@ class _Inside(Cluster):
 
 
 def _ignore() -> None:
-    """Nobody wants to know."""
+    """Do nothing."""

@@ -274,12 +274,12 @@ class Hub:
                     channel.stream.watch.event(change)
 
     def publish(self, after: State) -> None:
-        """Send what has happened since the last time to whoever watches it."""
+        """Send the changes since the last time to the clients that watch them."""
         before, self._state = self._state, after
         if not self._channels or after.resource_version == before.resource_version:
             return
         if before.resource_version < after.floor:
-            # More happened in one step than history keeps: nobody can be told all of it.
+            # More happened in one step than history keeps, so events are missing.
             self.end_all(keep_alive=False)
             return
         frames: Frames = {}
@@ -297,7 +297,7 @@ class Hub:
             self._end_stale(after.registry)
 
     def _end_stale(self, registry: Registry) -> None:
-        """A custom resource whose definition has changed is another resource now: its watches end, as they do there."""
+        """End the watches of custom resources whose definition has changed, as kube-apiserver does."""
         for channels in list(self._channels.values()):
             for channel in list(channels.values()):
                 resource = channel.stream.watch.resource
@@ -308,7 +308,7 @@ class Hub:
                         watcher.end(keep_alive=True)
 
     def send_bookmark(self, watcher: Watcher) -> None:
-        """Tell a client how far it has got."""
+        """Send a client the version it has reached."""
         stream = watcher.channel.stream
         version = max(self._state.resource_version, watcher.version)
         watcher.push(_frame(stream.show(self._state, stream.watch.bookmark(version))), 1)
@@ -321,13 +321,13 @@ class Hub:
                     watcher.end(keep_alive=keep_alive)
 
 
-#: What each channel has to send: versions and bytes, or None when it cannot be told what happened.
+#: The versions and bytes that each channel has to send, or None where they could not be made.
 Frames = dict[Channel, list[tuple[int, bytes]] | None]
 
 
 def _read(state: State, change: Change, channels: Iterable[Channel], frames: Frames) -> None:
-    """What each channel has to say about one change."""
-    # Whoever sees a change in the same form as the same type of event sees the same bytes.
+    """Add the event of one change to the frames of each channel."""
+    # The same form of the same type of event has the same bytes.
     encoded: dict[tuple[Resource, object, str], bytes] = {}
     for channel in channels:
         found = frames.setdefault(channel, [])

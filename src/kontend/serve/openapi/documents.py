@@ -82,7 +82,7 @@ class Documents:
     _hashes: dict[str, str] = field(default_factory=dict)
 
     def index(self) -> Document:
-        """Which documents of version 3 there are, and where."""
+        """Return the index of the documents of version 3."""
         paths = {
             name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={self._hash(name, resources)}"}
             for name, resources in sorted(self._groups().items())

@@ -64,7 +64,7 @@ def _go_name(name: str) -> str:
 
 
 def _readers(name: str, schema: Schema) -> dict[int, Reader]:
-    """How a field is read, by wire type."""
+    """Return the reader of a field for each wire type."""
     narrow = _narrow(schema)
     if narrow is not None:
         return number(name, narrow)
@@ -91,7 +91,7 @@ def _narrow(schema: Schema) -> Callable[[int], int | bool] | None:
 
 
 def _value(schema: Schema) -> Value:
-    """How a value that stands alone is read: an element of a list, the value of a map."""
+    """Return the reader of a value that stands alone: an element of a list, the value of a map."""
     found = VALUES.get(schema.go_type) or _SCHEMA_OR.get(schema.go_type)
     if found is not None:
         return found

@@ -1,8 +1,8 @@
-"""When a write counts: at once, or when it is on disk.
+"""Group commit: a write counts at once, or when it is on disk.
 
 Writes are made on the newest state, one after the other. Readers, watchers and answers see a state only when it is
 durable; without a store that is at once. While one transaction is being synced the next writes gather, and then go to
-disk together: the cost of a sync is shared, and nobody is told of a write that a crash could take back.
+disk together, sharing the cost of a sync. Writes become visible only once they are durable.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Acknowledge = Callable[[bool], None]
 
 
 class Commits:
-    """The newest state, the newest durable one, and who waits for the one to become the other."""
+    """The newest state, the newest durable one, and the writes that wait to become durable."""
 
     def __init__(self, state: State, store: Store | None, on_durable: Callable[[], None]) -> None:
         #: What the next write starts from.
@@ -46,18 +46,18 @@ class Commits:
 
     @property
     def waiting(self) -> int:
-        """How many writes are not on disk yet."""
+        """Return the number of writes that are not on disk yet."""
         return len(self._waiting)
 
     def tick(self, now: int) -> None:
-        """Time has passed."""
+        """Move the clock."""
         if now > self.newest.now:
             same = self.newest is self.durable
             self.newest = self.newest.replace(now=now)
             self.durable = self.newest if same else self.durable.replace(now=now)
 
     def advance(self, state: State) -> None:
-        """A write has made a new state."""
+        """Take over the state that a write has made."""
         if state is self.newest:
             return
         changed = state.resource_version != self.newest.resource_version
@@ -106,7 +106,7 @@ class Commits:
             self._save()
 
     def _fail(self, error: BaseException) -> None:
-        """What could not be saved has not happened: everybody who waits is told so."""
+        """Go back to the durable state and report the failure to every write that waits."""
         self.failure = error if isinstance(error, Exception) else RuntimeError(str(error))
         self.newest = self.durable
         if is_disk_full(error) and self._store is not None:

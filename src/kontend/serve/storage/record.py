@@ -1,4 +1,4 @@
-"""A state as plain rows, and back: what is kept on disk and in snapshots.
+"""A state as plain rows and back, for the disk and for snapshots.
 
 There is one row for each version of an object, numbered by its resourceVersion, as in etcd: what was stored (nothing
 for a deletion) and which version it replaced. The rows up to ``floor`` are the objects as they were where history
@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What a state has besides objects."""
+    """The counters of a state."""
 
     resource_version: int
     serial: int
