@@ -289,6 +289,18 @@ def test_a_failed_plan_with_a_failed_phase_stays_until_another_goal_is_wanted(si
     assert status(server)["phase"] == "Running"
 
 
+@pytest.mark.parametrize(("failed_phase", "action"), [("Failed", "kept"), ("", "cleared")])
+def test_a_failed_plan_when_nothing_is_wanted_any_more(failed_phase: str, action: str, sidecar: Sidecar) -> None:
+    server = cluster()
+    api, _ = wired(server)
+    sidecar.answers = [TerminalError("wrong chain")]
+    for _ in range(2):
+        run(reconcile(api, failed_phase=failed_phase))
+    server.patch(WIDGET, "w", {"status": {"currentImage": "v1"}}, subresource="status")
+    assert run(reconcile(api, failed_phase=failed_phase)).action == action
+    assert (plan(server) is None) == (action == "cleared")
+
+
 @pytest.mark.parametrize("failed_phase", ["", "Failed"])
 def test_a_complete_plan_is_cleared_whatever_its_failed_phase(failed_phase: str, sidecar: Sidecar) -> None:
     server = cluster()
