@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import tracemalloc
 from typing import Any
 
 import orjson
@@ -289,3 +290,15 @@ def test_aliases_may_be_used_as_people_use_them() -> None:
 def test_an_integer_that_no_float_can_hold_is_text(text: str) -> None:
     """As the server's YAML library reads it."""
     assert parse_yaml(text.encode())[0] == text
+
+
+def test_long_keys_that_are_nested_take_no_more_memory_than_their_text() -> None:
+    """The path of a value is written only where a message names it."""
+    key = "k" * 12_000
+    raw = (f'{{"{key}":' * 240 + '{"a":1,"a":2}' + "}" * 240).encode()
+    tracemalloc.start()
+    _, duplicates = parse_json(raw, find_duplicates=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert duplicates == [".".join([key] * 240) + ".a"]
+    assert peak < 40_000_000

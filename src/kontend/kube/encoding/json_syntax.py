@@ -42,11 +42,24 @@ def read(raw: bytes, *, literals: bool = False) -> tuple[Any, list[str]]:
     [b'1.50', b'"a"']
     """
     reader = _Reader(raw, literals)
-    value, end = reader.value(0, "", 0)
+    value, end = reader.value(0, None, 0)
     end = reader.skip_space(end)
     if end < len(raw):
         raise reader.unexpected(end, "after top-level value")
     return value, reader.duplicates
+
+
+#: The way to a value, innermost last: built as text only for the few that are named in a message.
+_Path = tuple[Any, str | int] | None
+
+
+def _text_of(path: _Path) -> str:
+    parts: list[str] = []
+    while path is not None:
+        outer, part = path
+        parts.append(f"[{part}]" if isinstance(part, int) else f".{part}" if outer is not None else part)
+        path = outer
+    return "".join(reversed(parts))
 
 
 class _Reader:
@@ -71,7 +84,7 @@ class _Reader:
             raise MalformedJSON("unexpected end of JSON input")
         return at
 
-    def value(self, at: int, path: str, depth: int) -> tuple[Any, int]:
+    def value(self, at: int, path: _Path, depth: int) -> tuple[Any, int]:
         at = self.start(at)
         byte = self.data[at]
         if byte == 0x7B or byte == 0x5B:
@@ -92,7 +105,7 @@ class _Reader:
             return (word if self.literals and value is not None else value), at + len(word)
         raise self.unexpected(at, "looking for beginning of value")
 
-    def object(self, at: int, path: str, depth: int) -> tuple[dict[str, Any], int]:
+    def object(self, at: int, path: _Path, depth: int) -> tuple[dict[str, Any], int]:
         members: dict[str, Any] = {}
         at = self.start(at)
         if self.data[at] == 0x7D:
@@ -105,10 +118,12 @@ class _Reader:
             at = self.start(at)
             if self.data[at] != 0x3A:
                 raise self.unexpected(at, "after object key")
-            place = f"{path}.{key}" if path else key
-            if key in members and place not in self.duplicates and len(self.duplicates) < MAX_DUPLICATES:
-                self.duplicates.append(place)
-            members[key], at = self.value(at + 1, place, depth)
+            below = (path, key)
+            if key in members and len(self.duplicates) < MAX_DUPLICATES:
+                place = _text_of(below)
+                if place not in self.duplicates:
+                    self.duplicates.append(place)
+            members[key], at = self.value(at + 1, below, depth)
             at = self.start(at)
             if self.data[at] == 0x7D:
                 return members, at + 1
@@ -116,13 +131,13 @@ class _Reader:
                 raise self.unexpected(at, "after object key:value pair")
             at += 1
 
-    def array(self, at: int, path: str, depth: int) -> tuple[list[Any], int]:
+    def array(self, at: int, path: _Path, depth: int) -> tuple[list[Any], int]:
         elements: list[Any] = []
         at = self.start(at)
         if self.data[at] == 0x5D:
             return elements, at + 1
         while True:
-            item, at = self.value(at, f"{path}[{len(elements)}]", depth)
+            item, at = self.value(at, (path, len(elements)), depth)
             elements.append(item)
             at = self.start(at)
             if self.data[at] == 0x5D:
