@@ -18,6 +18,7 @@ from kontend.kube.cel.syntax.ast import (
     Message,
     Node,
     Select,
+    qualified_name,
 )
 from kontend.kube.cel.syntax.literals import check_literals
 from kontend.kube.cel.types import Type, substitute
@@ -286,13 +287,3 @@ class _Checker:
         actual = self.visit(node)
         if not self._assign(wanted, actual):
             self.issues.add(node.at, f"expected type '{wanted}' but found '{actual}'")
-
-
-def qualified_name(node: Node) -> str | None:
-    """The dotted name that a chain of names spells, or nothing."""
-    if isinstance(node, Ident):
-        return node.name
-    if isinstance(node, Select) and not node.test:
-        prefix = qualified_name(node.operand)
-        return f"{prefix}.{node.field}" if prefix is not None else None
-    return None

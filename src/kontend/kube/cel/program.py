@@ -11,7 +11,6 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
-from kontend.kube.cel.checker import qualified_name
 from kontend.kube.cel.comprehensions import compile_comprehension
 from kontend.kube.cel.cost.metering import metered
 from kontend.kube.cel.declarations import TYPE_NAMES
@@ -28,7 +27,17 @@ from kontend.kube.cel.operations import (
     specialised,
 )
 from kontend.kube.cel.schema_types import Declaration, converter
-from kontend.kube.cel.syntax.ast import Call, Comprehension, Ident, ListLiteral, Literal, MapLiteral, Node, Select
+from kontend.kube.cel.syntax.ast import (
+    Call,
+    Comprehension,
+    Ident,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Node,
+    Select,
+    qualified_name,
+)
 from kontend.kube.cel.types import Type
 from kontend.kube.cel.values import NONE, EvalError, NoOverload, Optional, TypeValue
 from kontend.kube.schema.tree import MISSING

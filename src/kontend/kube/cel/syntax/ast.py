@@ -103,3 +103,13 @@ class Comprehension(Node):
     step: Node
     result: Node
     body: list[Node] = field(default_factory=list)
+
+
+def qualified_name(node: Node) -> str | None:
+    """The dotted name that a chain of names spells, or nothing."""
+    if isinstance(node, Ident):
+        return node.name
+    if isinstance(node, Select) and not node.test:
+        prefix = qualified_name(node.operand)
+        return f"{prefix}.{node.field}" if prefix is not None else None
+    return None

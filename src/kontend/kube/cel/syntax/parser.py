@@ -1,30 +1,32 @@
 """From text to a syntax tree, with the server's syntax errors.
 
-A recursive descent over CEL's grammar. Its errors follow ANTLR's strategy for single tokens: one that is too much is
-skipped ("extraneous input"), one that is missing is made up ("missing ')'"), and anything else ends the parse
-("mismatched input"), where ANTLR would go on but seldom finds more to say.
+A recursive descent over CEL's grammar, on a :class:`~kontend.kube.cel.syntax.cursor.Cursor`.
 """
 
 from __future__ import annotations
 
-from typing import Final, NoReturn
+from typing import Final
 
 from kontend.kube.cel.issues import Issues
 from kontend.kube.cel.syntax import macros
-from kontend.kube.cel.syntax.ast import Call, Entry, Ident, ListLiteral, Literal, MapLiteral, Message, Node, Select
-from kontend.kube.cel.syntax.lexer import TOKEN_ORDER, Token, escape_space, tokenize, unquote
+from kontend.kube.cel.syntax.ast import (
+    Call,
+    Entry,
+    Ident,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Message,
+    Node,
+    Select,
+    qualified_name,
+)
+from kontend.kube.cel.syntax.cursor import START, Cursor, Stop, expecting
+from kontend.kube.cel.syntax.lexer import Token, escape_space, unquote
 from kontend.kube.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT
 from kontend.kube.cel.values import UInt
 from kontend.kube.golang.strconv import whole_number
 
-_START: Final = frozenset(
-    {"[", "{", "(", ".", "-", "!", "true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES",
-     "IDENTIFIER"}
-)  # fmt: skip
-_AFTER_MEMBER: Final = frozenset(
-    {"==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "[", "]", "}", ")", ".", ",", "-", "?", ":", "+", "*", "/",
-     "%", "<EOF>"}
-)  # fmt: skip
 _RESERVED: Final = frozenset(
     {"as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
      "package", "namespace", "null", "return", "true", "var", "void", "while"}
@@ -34,10 +36,6 @@ _CALC: Final = ({"+", "-"}, {"*", "/", "%"})
 #: The server's limits: how deep the grammar recurses, how high the tree grows, how long the text is.
 _DEEPEST: Final = 250
 _LONGEST: Final = 100_000
-
-
-class _Stop(Exception):
-    """The rest cannot be parsed."""
 
 
 def parse(source: str, *, bindings: bool = False) -> Node:
@@ -50,7 +48,7 @@ def parse(source: str, *, bindings: bool = False) -> Node:
     tree: Node | None = None
     try:
         tree = parser.start()
-    except _Stop:
+    except Stop:
         pass
     except RecursionError:
         issues.add_limit(f"expression recursion limit exceeded: {_DEEPEST}")
@@ -59,96 +57,40 @@ def parse(source: str, *, bindings: bool = False) -> Node:
     return tree
 
 
-def _expecting(kinds: frozenset[str] | set[str]) -> str:
-    names = [kind if kind.isupper() or kind == "<EOF>" else f"'{kind}'" for kind in TOKEN_ORDER if kind in kinds]
-    if kinds == {"<EOF>"}:
-        return "<EOF>"
-    return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
-
-
-class _Parser:
+class _Parser(Cursor):
     def __init__(self, source: str, issues: Issues, *, bindings: bool = False) -> None:
-        self.source = source
+        super().__init__(source, issues)
         self.bindings = bindings
-        self.issues = issues
-        self.tokens = tokenize(source, issues)
-        self.index = 0
         self.depth = 0
         #: The height of the expression that was read last: operators, selections, calls of methods and indices count.
         self.height = 0
-
-    # Tokens.
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.index]
-
-    def _ahead(self) -> str:
-        return self.tokens[min(self.index + 1, len(self.tokens) - 1)].kind
-
-    def _next(self) -> Token:
-        token = self.token
-        if token.kind != "<EOF>":
-            self.index += 1
-        return token
-
-    def _error(self, message: str) -> None:
-        self.issues.add(self.token.at, f"Syntax error: {message}")
-
-    def _stop(self, message: str) -> NoReturn:
-        self._error(message)
-        raise _Stop
-
-    def _want(self, kinds: frozenset[str] | set[str]) -> None:
-        """Makes sure that one of these tokens comes next, if need be by skipping one that should not be there."""
-        if self.token.kind in kinds:
-            return
-        expected = _expecting(kinds)
-        if self._ahead() in kinds and self.token.kind != "<EOF>":
-            self._error(f"extraneous input {self.token.shown} expecting {expected}")
-            self._next()
-            return
-        self._stop(f"mismatched input {self.token.shown} expecting {expected}")
-
-    def _match(self, kind: str, follow: frozenset[str] = _AFTER_MEMBER) -> None:
-        """Takes one token, or recovers as ANTLR does when it is another one."""
-        if self.token.kind == kind:
-            self._next()
-        elif self._ahead() == kind and self.token.kind != "<EOF>":
-            self._error(f"extraneous input {self.token.shown} expecting '{kind}'")
-            self._next()
-            self._next()
-        elif self.token.kind in follow:
-            self._error(f"missing '{kind}' at {self.token.shown}")
-        else:
-            self._stop(f"mismatched input {self.token.shown} expecting '{kind}'")
 
     def _grow(self, *heights: int) -> int:
         """The height of an operator above its operands."""
         height = 1 + max(heights)
         if height > _DEEPEST:
             self.issues.add_limit("max recursion depth exceeded")
-            raise _Stop
+            raise Stop
         return height
 
     # Grammar, from the outside in.
 
     def start(self) -> Node:
         tree = self._expr()
-        self._want({"<EOF>"})
+        self.want({"<EOF>"})
         return tree
 
     def _expr(self) -> Node:
         self.depth += 1
         if self.depth > _DEEPEST:
             self.issues.add_limit(f"expression recursion limit exceeded: {_DEEPEST}")
-            raise _Stop
+            raise Stop
         condition = self._logic("||")
         if self.token.kind == "?":
-            at, height = self._next().at, self.height
+            at, height = self.next().at, self.height
             yes = self._logic("||")
             height = max(height, self.height)
-            self._match(":", _START)
+            self.match(":", START)
             condition = Call("_?_:_", [condition, yes, self._expr()], at=at)
             self.height = self._grow(height, self.height)
         self.depth -= 1
@@ -159,7 +101,7 @@ class _Parser:
         terms, height = [first], self.height
         at = self.token.at
         while self.token.kind == operator:
-            self._next()
+            self.next()
             terms.append(self._logic("&&") if operator == "||" else self._relation())
             height = max(height, self.height)
         self.height = height
@@ -168,7 +110,7 @@ class _Parser:
     def _relation(self) -> Node:
         left = self._calc(0)
         while self.token.kind in _RELATIONS:
-            operator = self._next()
+            operator = self.next()
             name, height = "@in" if operator.kind == "in" else f"_{operator.kind}_", self.height
             left = Call(name, [left, self._calc(0)], at=operator.at)
             self.height = self._grow(height, self.height)
@@ -179,36 +121,36 @@ class _Parser:
             return self._unary()
         left = self._calc(level + 1)
         while self.token.kind in _CALC[level]:
-            operator, height = self._next(), self.height
+            operator, height = self.next(), self.height
             left = Call(f"_{operator.kind}_", [left, self._calc(level + 1)], at=operator.at)
             self.height = self._grow(height, self.height)
         return left
 
     def _unary(self) -> Node:
-        self._want(_START)
+        self.want(START)
         token = self.token
         if token.kind not in ("!", "-"):
             return self._member()
-        if token.kind == "-" and self._ahead() in ("NUM_INT", "NUM_FLOAT"):
+        if token.kind == "-" and self.ahead() in ("NUM_INT", "NUM_FLOAT"):
             return self._member()
         count = 0
         while self.token.kind == token.kind:
-            self._next()
+            self.next()
             count += 1
-        if self.token.kind not in _START:
+        if self.token.kind not in START:
             if token.kind == "-":
-                self._error(f"no viable alternative at input '{self._text_from(token)}'")
-                self._stop(f"mismatched input {self.token.shown} expecting {_expecting(_START)}")
-            self._stop(f"extraneous input {self.token.shown} expecting {_expecting(_START)}")
+                self.error(f"no viable alternative at input '{self._text_from(token)}'")
+                self.stop(f"mismatched input {self.token.shown} expecting {expecting(START)}")
+            self.stop(f"extraneous input {self.token.shown} expecting {expecting(START)}")
         # Signs of the other kind cannot follow, except the minus of a number.
         if token.kind == "-" and self.token.kind == "!":
-            self._stop(f"no viable alternative at input '{self._text_from(token)}'")
-        if self.token.kind == "-" and self._ahead() not in ("NUM_INT", "NUM_FLOAT"):
-            minus = self._next()
-            self._error(f"no viable alternative at input '{self._text_from(minus)}'")
-            if self.token.kind in _START:
-                raise _Stop
-            self._stop(f"mismatched input {self.token.shown} expecting {_expecting(_START)}")
+            self.stop(f"no viable alternative at input '{self._text_from(token)}'")
+        if self.token.kind == "-" and self.ahead() not in ("NUM_INT", "NUM_FLOAT"):
+            minus = self.next()
+            self.error(f"no viable alternative at input '{self._text_from(minus)}'")
+            if self.token.kind in START:
+                raise Stop
+            self.stop(f"mismatched input {self.token.shown} expecting {expecting(START)}")
         inner = self._member()
         return Call("!_" if token.kind == "!" else "-_", [inner], at=token.at) if count % 2 else inner
 
@@ -232,35 +174,35 @@ class _Parser:
                 node = self._dot(node)
                 self.height = self._grow(height, self.height)
             elif token.kind == "[":
-                self._next()
+                self.next()
                 optional = self.token.kind == "?"
                 if optional:
-                    self._next()
+                    self.next()
                 else:
-                    self._want(_START | {"?"})
+                    self.want(START | {"?"})
                     optional = self.token.kind == "?"
                     if optional:
-                        self._next()
+                        self.next()
                 index = self._expr()
                 self.height = self._grow(height, self.height)
-                self._match("]")
+                self.match("]")
                 node = Call("_[?_]" if optional else "_[_]", [node, index], at=token.at)
-            elif token.kind == "{" and _qualified(node):
-                node = self._message(_qualified(node))
+            elif token.kind == "{" and (name := qualified_name(node)):
+                node = self._message(name)
             else:
                 return node
 
     def _dot(self, operand: Node) -> Node:
-        dot = self._next()
+        dot = self.next()
         optional = self.token.kind == "?"
         if optional:
-            self._next()
+            self.next()
         name = self.token
         if name.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
             if name.kind in ("true", "false", "null") and name.at == dot.at + 1:
-                self._stop(f"mismatched input {name.shown} expecting IDENTIFIER")
-            self._stop(f"no viable alternative at input '{self._text_from(dot)}'")
-        self._next()
+                self.stop(f"mismatched input {name.shown} expecting IDENTIFIER")
+            self.stop(f"no viable alternative at input '{self._text_from(dot)}'")
+        self.next()
         field = name.text
         if name.kind == "ESC_IDENTIFIER":
             self.issues.add(name.at, "unsupported syntax: '`'")
@@ -268,7 +210,7 @@ class _Parser:
         if optional:
             return Call("_?._", [operand, Literal(value=field, type=STRING, at=name.at)], at=dot.at)
         if self.token.kind == "(" and name.kind == "IDENTIFIER":
-            at = self._next().at
+            at = self.next().at
             args = self._arguments()
             if self.bindings and field == "bind" and isinstance(operand, Ident) and operand.name == "cel":
                 return macros.bind(operand, args, at, self.issues)
@@ -276,26 +218,26 @@ class _Parser:
         return Select(operand, field, at=dot.at)
 
     def _arguments(self) -> list[Node]:
-        self._want(_START | {")"})
+        self.want(START | {")"})
         args: list[Node] = []
         if self.token.kind != ")":
             args.append(self._expr())
             height = self.height
             while self.token.kind == ",":
-                self._next()
+                self.next()
                 args.append(self._expr())
                 height = max(height, self.height)
             self.height = height
-        self._match(")")
+        self.match(")")
         return args
 
     def _primary(self) -> Node:
-        self._want(_START)
+        self.want(START)
         token = self.token
         if token.kind == "(":
-            self._next()
+            self.next()
             inner = self._expr()
-            self._match(")")
+            self.match(")")
             return inner
         if token.kind == "[":
             return self._list()
@@ -309,14 +251,14 @@ class _Parser:
         first = self.token
         leading = ""
         if first.kind == ".":
-            self._next()
+            self.next()
             leading = "."
             if self.token.kind != "IDENTIFIER":
-                self._stop(f"no viable alternative at input '{self._text_from(first)}'")
-        token = self._next()
+                self.stop(f"no viable alternative at input '{self._text_from(first)}'")
+        token = self.next()
         name = leading + token.text
         if self.token.kind == "(":
-            at = self._next().at
+            at = self.next().at
             args = self._arguments()
             if token.text in _RESERVED:
                 self.issues.add(first.at, f"reserved identifier: {token.text}")
@@ -326,82 +268,82 @@ class _Parser:
         return Ident(name=name, at=token.at)
 
     def _list(self) -> Node:
-        at = self._next().at
-        self._want(_START | {"]", ",", "?"})
+        at = self.next().at
+        self.want(START | {"]", ",", "?"})
         elements: list[Node] = []
         optional: set[int] = set()
         height = 0
         if self.token.kind not in ("]", ","):
             while True:
                 if self.token.kind == "?":
-                    self._next()
+                    self.next()
                     optional.add(len(elements))
                 elements.append(self._expr())
                 height = max(height, self.height)
-                if self.token.kind != "," or self._ahead() not in _START | {"?"}:
+                if self.token.kind != "," or self.ahead() not in START | {"?"}:
                     break
-                self._next()
+                self.next()
         self.height = height
         self._close("]")
         return ListLiteral(elements, frozenset(optional), at=at)
 
     def _close(self, kind: str) -> None:
         """The end of a list or a map: an optional comma and a bracket."""
-        self._want({kind, ","})
+        self.want({kind, ","})
         if self.token.kind == ",":
-            self._next()
-        self._match(kind)
+            self.next()
+        self.match(kind)
 
     def _map(self) -> Node:
-        at = self._next().at
-        self._want(_START | {"}", ",", "?"})
+        at = self.next().at
+        self.want(START | {"}", ",", "?"})
         entries: list[Entry] = []
         height = 0
         if self.token.kind not in ("}", ","):
             while True:
                 optional = self.token.kind == "?"
                 if optional:
-                    self._next()
+                    self.next()
                 key = self._expr()
                 height = max(height, self.height)
                 colon = self.token.at
-                self._match(":", _START)
+                self.match(":", START)
                 entries.append(Entry(colon, key, self._expr(), optional))
                 height = max(height, self.height)
-                if self.token.kind != "," or self._ahead() not in _START | {"?"}:
+                if self.token.kind != "," or self.ahead() not in START | {"?"}:
                     break
-                self._next()
+                self.next()
         self.height = height
         self._close("}")
         return MapLiteral(entries, at=at)
 
     def _message(self, name: str) -> Node:
-        at = self._next().at
+        at = self.next().at
         entries: list[Entry] = []
-        self._want({"}", ",", "?", "IDENTIFIER", "ESC_IDENTIFIER"})
+        self.want({"}", ",", "?", "IDENTIFIER", "ESC_IDENTIFIER"})
         if self.token.kind not in ("}", ","):
             while True:
                 optional = self.token.kind == "?"
                 if optional:
-                    self._next()
-                self._want({"IDENTIFIER", "ESC_IDENTIFIER"})
-                field = self._next().text.strip("`")
+                    self.next()
+                self.want({"IDENTIFIER", "ESC_IDENTIFIER"})
+                field = self.next().text.strip("`")
                 colon = self.token.at
-                self._match(":", _START)
+                self.match(":", START)
                 entries.append(Entry(colon, field, self._expr(), optional))
-                if self.token.kind != "," or self._ahead() not in ("IDENTIFIER", "ESC_IDENTIFIER", "?"):
+                if self.token.kind != "," or self.ahead() not in ("IDENTIFIER", "ESC_IDENTIFIER", "?"):
                     break
-                self._next()
+                self.next()
         self._close("}")
         return Message(name, entries, at=at)
 
     def _literal(self) -> Node:
-        first = self._next()
+        first = self.next()
         at, text, kind = first.at, first.text, first.kind
         sign = ""
         if kind == "-":
             sign = "-"
-            token = self._next()
+            token = self.next()
             text, kind = token.text, token.kind
         if kind == "true" or kind == "false":
             return Literal(value=kind == "true", type=BOOL, at=at)
@@ -428,13 +370,3 @@ class _Parser:
         if not -(2**63) <= value < 2**63:
             self.issues.add(at, "invalid int literal")
         return Literal(value=value, type=INT, at=at)
-
-
-def _qualified(node: Node) -> str:
-    """The dotted name that a chain of names spells, or nothing."""
-    if isinstance(node, Ident):
-        return node.name
-    if isinstance(node, Select) and not node.test:
-        prefix = _qualified(node.operand)
-        return f"{prefix}.{node.field}" if prefix else ""
-    return ""
