@@ -100,3 +100,14 @@ def test_history_is_bounded_by_bytes_too() -> None:
     assert sum(len(change.old.body) for change in kept if change.old is not None) < 3 * module.HISTORY_BYTES
     (event,) = cluster.watch("ConfigMap/v1", since=str(first))
     assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+
+
+def test_changes_of_one_resource_leave_out_all_others() -> None:
+    cluster = Cluster()
+    start = cluster.state.resource_version
+    cluster.create(config_map("c"))
+    cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}})
+    cluster.create(config_map("d"))
+    state = cluster.state
+    assert [change.key.name for change in state.changes_since(start, "configmaps")] == ["c", "d"]
+    assert [change.key.name for change in state.changes_since(start)] == ["c", "s", "d"]

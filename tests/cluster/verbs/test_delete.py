@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cluster.objects import WIDGET, config_map, definition, pod, widget
-from kontend import Cluster, Conflict, Forbidden, NotFound
+from kontend import Cluster, Conflict, Denied, Forbidden, NotFound, Review
 
 CONFIG_MAP, POD = "ConfigMap/v1", "Pod/v1"
 
@@ -154,3 +154,19 @@ def test_a_namespace_is_held_by_the_finalizer_of_its_propagation_policy(cluster:
     before = cluster.resource_version
     cluster.delete("Namespace/v1", "n", propagation="Background")
     assert cluster.resource_version == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("Namespace/v1", "n"), ("CustomResourceDefinition.apiextensions.k8s.io/v1", "widgets.example.com")],
+)
+def test_a_validating_hook_can_refuse_every_kind_of_delete(kind: str, name: str) -> None:
+    def refuse(review: Review) -> None:
+        if review.operation == "DELETE":
+            raise Denied("not now")
+
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
+    cluster = Cluster(crds=[definition()], objects=[namespace], validating={"refuse": refuse})
+    with pytest.raises(Forbidden, match="not now"):
+        cluster.delete(kind, name)
+    assert "deletionTimestamp" not in _metadata(cluster, kind, name)
