@@ -66,7 +66,7 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         verb=verb,
         targets=targets,
         lock=lock,
-        object=text(write.object),
+        object=_one_line(text(write.object)),
         kind=object_type.name if object_type else _kind_in_chain(write),
         client=text(write.receiver),
         patch_type=kind,
@@ -88,6 +88,11 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         owner_reference=_owner_reference(workspace, write, changed),
     )
     return Classified(site, write, tuple(made), tuple(changed))
+
+
+def _one_line(source: str) -> str:
+    joined = " ".join(source.split())
+    return joined if len(joined) <= 60 else joined[:57] + "..."
 
 
 def _only_removes(changed: list[Mutation]) -> bool:

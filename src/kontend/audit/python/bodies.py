@@ -182,7 +182,8 @@ def _increments(module: Module, value: ast.AST, name: str, use: ast.AST) -> bool
         return False
     wanted = re.sub(r"[^a-z0-9]", "", name.lower())
     words = [re.sub(r"[^a-z0-9]", "", part.lower()) for part in re.findall(r"\w+", module.text(inner.left))]
-    return len(wanted) > 2 and any(word == wanted or word.endswith(wanted) for word in words)
+    stem = wanted.removesuffix("s").removesuffix("count")
+    return len(stem) > 2 and any(word == wanted or word.endswith(wanted) or word.startswith(stem) for word in words)
 
 
 def _has_list(node: ast.AST) -> bool:
