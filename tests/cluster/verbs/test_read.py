@@ -164,3 +164,13 @@ def test_lists_of_built_in_kinds_name_the_kind_once_and_custom_ones_in_each_item
     assert (body["kind"], body["items"][0]["kind"]) == ("WidgetList", "Widget")
     assert body["metadata"]["continue"] == ""
     assert cluster.list(WIDGET)[0]["kind"] == "Widget"
+
+
+def test_a_list_at_a_version_beyond_the_history_is_gone(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_module, "HISTORY", 3)
+    then = cluster.resource_version
+    for index in range(10):
+        cluster.create(config_map(f"d{index}"))
+    response = _list(cluster, resourceVersion=then, resourceVersionMatch="Exact")
+    assert (response.code, response.body["reason"]) == (410, "Expired")
+    assert _list(cluster, resourceVersion=cluster.state.floor, resourceVersionMatch="Exact").code == 200
