@@ -27,8 +27,8 @@ class Command(NamedTuple):
 COMMANDS: Final = {
     "serve": Command("kontend.cli.serve", "run", "serve the Kubernetes API from one process, for any client"),
     "run": Command("kontend.cli.run", "run", "run the controllers of a Python file against a cluster"),
-    "explore": Command("kontend.explore.command", "run", "check controllers against every order and every lag"),
-    "replay": Command("kontend.explore.command", "replay", "run a counterexample again"),
+    "explore": Command("kontend.cli.explore", "run", "check controllers against every order and every lag"),
+    "replay": Command("kontend.cli.explore", "replay", "replay a counterexample"),
     "audit": Command("kontend.cli.audit", "run", "find unsafe status and metadata writes in controllers"),
     "rule": Command("kontend.cli.rule", "run", "explain a rule of the auditor"),
 }

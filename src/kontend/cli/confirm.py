@@ -14,20 +14,23 @@ from pathlib import Path
 from kontend.audit.finding import Finding
 from kontend.audit.report import Report
 from kontend.cli.patterns import pattern_of, trace_of
-from kontend.explore.artefact import save
-from kontend.explore.determinism import Nondeterminism
-from kontend.explore.outcome import Place
-from kontend.explore.scenario import BadScenario
-from kontend.explore.search import Search
-from kontend.explore.source import scenarios_in
+from kontend.explore.model.model import Model
+from kontend.explore.problems import BadScenario
+from kontend.explore.program.determinism import Nondeterminism
+from kontend.explore.restarts import restarted
+from kontend.explore.scenario_files import scenarios_in
+from kontend.explore.search.breadth_first import BreadthFirst
+from kontend.explore.trace.artefact import save
+from kontend.explore.verdict import Violation
 from kontend.kube.errors import ApiError
 from kontend.runtime.controller import BadController
+from kontend.runtime.source_location import SourceLocation
 
 
 def confirm(report: Report, *, failures: Path = Path("failures")) -> list[Finding]:
     """Mark the findings that the explorer can reproduce, each with the file that replays it or the pattern's trace."""
     sites = {(site.path, site.line): site for site in reversed(report.sites)}
-    replays: dict[str, dict[Place, Path]] = {}
+    replays: dict[str, dict[SourceLocation, Path]] = {}
     marked = []
     for finding in report.findings:
         if finding.path.endswith(".py"):
@@ -45,19 +48,23 @@ def confirm(report: Report, *, failures: Path = Path("failures")) -> list[Findin
     return marked
 
 
-def _explored(path: Path, failures: Path) -> dict[Place, Path]:
-    """The places in a file that can lose an update, and the counterexample for each."""
-    found: dict[Place, Path] = {}
+def _explored(path: Path, failures: Path) -> dict[SourceLocation, Path]:
+    """The lines of a file that can lose an update, and the counterexample for each."""
+    found: dict[SourceLocation, Path] = {}
     if b"kontend" not in path.read_bytes():
         return found
     source = path.resolve()
     try:
         for name, scenario in scenarios_in(source).items():
-            search = Search(scenario)
-            search.run()
-            for place, violation in search.lost.items():
-                if Path(place[0]).resolve() == source:
-                    found[place] = save(failures, source, name, violation)
+            for location, violation in restarted(scenario, _losses).items():
+                if Path(location.file).resolve() == source:
+                    found[location] = save(failures, source, name, violation)
     except (BadScenario, BadController, Nondeterminism, ApiError) as error:
         sys.stderr.write(f"kontend audit: {path} was not explored: {error}\n")
     return found
+
+
+def _losses(model: Model) -> dict[SourceLocation, Violation]:
+    search = BreadthFirst(model)
+    search.run()
+    return search.losses

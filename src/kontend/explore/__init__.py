@@ -1,35 +1,31 @@
 """The explorer checks controllers against every order of their calls and every lag of their caches, within bounds."""
 
-# Two of these functions have the names of their modules. Importing them here, before anyone can import the modules,
-# makes kontend.explore.check and kontend.explore.reproduce the functions, whatever is imported later.
-from kontend.explore.check import check
-from kontend.explore.determinism import Nondeterminism
-from kontend.explore.reproduce import reproduce
-from kontend.explore.scenario import (
-    BadScenario,
-    Bounds,
-    Reductions,
-    Scenario,
-    always,
-    create,
-    delete,
-    eventually,
-    never,
-    patch,
-    sometimes,
-    update,
-)
+from kontend.explore.actions import Action, create, delete, patch, update
+from kontend.explore.exploring import check
+from kontend.explore.problems import BadScenario
+from kontend.explore.program.determinism import Nondeterminism
+from kontend.explore.properties.built_in import BuiltIn
+from kontend.explore.properties.property import Property, always, eventually, never, sometimes
+from kontend.explore.scenario import Bounds, Reductions, Scenario
+from kontend.explore.trace.discovery import assert_discovery
+from kontend.explore.trace.reproduce import reproduce
+from kontend.explore.trace.token import BadToken
 from kontend.explore.verdict import Verdict, Violation
 
 __all__ = [
+    "Action",
     "BadScenario",
+    "BadToken",
     "Bounds",
+    "BuiltIn",
     "Nondeterminism",
+    "Property",
     "Reductions",
     "Scenario",
     "Verdict",
     "Violation",
     "always",
+    "assert_discovery",
     "check",
     "create",
     "delete",

@@ -1,9 +1,9 @@
-"""What is looked at before a search: everything in a scenario that could only go wrong later.
+"""Checks of a scenario before the search, for everything that could only fail later.
 
-Each mistake is a :class:`BadScenario` with the line on which it was made. What depends on the server is asked of the
-server itself: the objects are stored, the properties are asked about the first cluster, the actions are tried on a copy
-of it. An action on an object that is not there (yet) is not a mistake that can be seen here, for a controller may make
-the object; the search knows when it has tried in vain.
+Each mistake is a :class:`BadScenario` with the line on which it was made. The server itself judges what depends on it:
+the objects are stored, the properties are asked about the initial cluster, the actions are tried on a copy of it. An
+action on an object that does not exist yet is not a mistake here, because a controller may create the object; the search
+reports an action that was never possible.
 """
 
 from __future__ import annotations
@@ -14,19 +14,13 @@ from typing import Any, Final
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.startup.seed import UnknownKind, empty_state, resource_of, seed, seed_order
-from kontend.explore.place import Place, defined_at
-from kontend.explore.scenario import (
-    BUILT_IN,
-    Action,
-    BadScenario,
-    Bounds,
-    Property,
-    Reductions,
-    Scenario,
-    holds,
-    never_taken,
-    not_among,
-)
+from kontend.explore.actions import Action, never_possible
+from kontend.explore.problems import BadScenario, not_among
+from kontend.explore.program.identities import FIRST_VERSION
+from kontend.explore.properties.built_in import BuiltIn
+from kontend.explore.properties.property import Property
+from kontend.explore.scenario import Bounds, Reductions, Scenario
+from kontend.runtime.source_location import SourceLocation, defined_at
 from kontend.kube.errors import (
     ApiError,
     BadRequest,
@@ -43,11 +37,11 @@ from kontend.runtime.controller import BadController, Controller
 from kontend.runtime.controller import check as check_controller
 from kontend.runtime.guards import Guards
 
-#: The built-in controllers are beside this layer, not below: found by name, as commands are, and only when asked for.
+#: The built-in controllers are beside this layer, not below, so they are imported by name and only when needed.
 _LIBRARY: Final = ("kontend.controllers", "by_name")
 _DEFINITIONS: Final = "CustomResourceDefinition.apiextensions.k8s.io/v1"
 _USER: Final = "user"
-#: Refusals that nothing mends which a controller does.
+#: Refusals that no action of a controller can change.
 _FOR_GOOD: Final = (
     BadRequest,
     Forbidden,
@@ -61,11 +55,11 @@ _FOR_GOOD: Final = (
 )
 
 
-def checked(scenario: Scenario) -> Cluster:
-    """The cluster at the start of a scenario that can be explored."""
+def checked_cluster(scenario: Scenario) -> Cluster:
+    """The initial cluster of a scenario that can be explored. Raises :class:`BadScenario`."""
     _check_fields(scenario)
-    cluster = first_cluster(scenario)
-    _check_controllers(scenario, found_controllers(scenario, cluster), cluster)
+    cluster = initial_cluster(scenario)
+    _check_controllers(scenario, resolved_controllers(scenario, cluster), cluster)
     _check_properties(scenario, cluster)
     _check_actions(scenario, cluster)
     return cluster
@@ -75,13 +69,13 @@ def _check_fields(scenario: Scenario) -> None:
     for name in ("controllers", "objects", "crds", "actions", "properties"):
         value = getattr(scenario, name)
         if isinstance(value, str) or not isinstance(value, Sequence):
-            raise BadScenario(f"Scenario({name}=...): expected a list, found {_shown(value)}", scenario.place)
+            raise BadScenario(f"Scenario({name}=...): expected a list, found {_shown(value)}", scenario.line)
     for name, cls in (("bounds", Bounds), ("guards", Guards), ("reductions", Reductions)):
         value = getattr(scenario, name)
         if not isinstance(value, cls):
-            raise BadScenario(f"Scenario({name}=...): expected {cls.__name__}(...), found {value!r}", scenario.place)
+            raise BadScenario(f"Scenario({name}=...): expected {cls.__name__}(...), found {value!r}", scenario.line)
     if not scenario.controllers:
-        raise BadScenario("Scenario(controllers=[]): there is nothing to explore without a controller", scenario.place)
+        raise BadScenario("Scenario(controllers=[]): there is nothing to explore without a controller", scenario.line)
 
 
 def _shown(value: object) -> str:
@@ -93,15 +87,15 @@ def _shown(value: object) -> str:
 # Objects
 
 
-def first_cluster(scenario: Scenario) -> Cluster:
+def initial_cluster(scenario: Scenario) -> Cluster:
     """The cluster with the definitions and the objects of a scenario in it."""
     given = [*_given(scenario, "crds"), *_given(scenario, "objects")]
-    state = empty_state()
+    state = empty_state().replace(resource_version=FIRST_VERSION)
     for where, obj in sorted(given, key=lambda each: seed_order(each[1])):
         try:
             state = seed(state, obj, manager=_USER)
         except ApiError as error:
-            raise BadScenario(f"{where} ({_introduced_object(obj)}): {error.message}", scenario.place) from error
+            raise BadScenario(f"{where} ({_introduced_object(obj)}): {error.message}", scenario.line) from error
     return Cluster(state=state, manager=_USER)
 
 
@@ -114,14 +108,14 @@ def _given(scenario: Scenario, name: str) -> Iterator[tuple[str, Mapping[str, An
     for index, obj in enumerate(getattr(scenario, name)):
         if not isinstance(obj, Mapping):
             found = _shown(obj)
-            raise BadScenario(f"{name}[{index}]: expected an object (a dict), found {found}", scenario.place)
+            raise BadScenario(f"{name}[{index}]: expected an object (a dict), found {found}", scenario.line)
         yield f"{name}[{index}]", obj
 
 
 # Controllers
 
 
-def found_controllers(scenario: Scenario, cluster: Cluster) -> list[Controller]:
+def resolved_controllers(scenario: Scenario, cluster: Cluster) -> list[Controller]:
     """The controllers of a scenario; those that it only names are looked up among the built-in ones."""
     found: list[Controller] = []
     built_in: Mapping[str, Controller] = {}
@@ -130,14 +124,14 @@ def found_controllers(scenario: Scenario, cluster: Cluster) -> list[Controller]:
             built_in = built_in or _library(cluster)
             if each not in built_in:
                 message = f"controllers[{index}]: {not_among('built-in controller', each, sorted(built_in))}"
-                raise BadScenario(message, scenario.place)
+                raise BadScenario(message, scenario.line)
             found.append(built_in[each])
         elif isinstance(each, Controller):
             found.append(each)
         else:
             hint = f"; write {each.__name__}(), not {each.__name__}" if isinstance(each, type) else ""
             message = f"controllers[{index}]: expected a Controller or the name of a built-in one, found {each!r}{hint}"
-            raise BadScenario(message, scenario.place)
+            raise BadScenario(message, scenario.line)
     return found
 
 
@@ -148,18 +142,18 @@ def _library(cluster: Cluster) -> Mapping[str, Controller]:
     return by_name(cluster.list(_DEFINITIONS))
 
 
-def check_written(controller: Controller, place: Place | None) -> None:
-    """Refuse a controller that cannot run as it is written; ``place`` is where it is used, if its class is nowhere."""
+def check_written(controller: Controller, line: SourceLocation | None) -> None:
+    """Refuse a controller that cannot run as it is written; ``line`` is where it is used, if its class has no line."""
     try:
         check_controller(controller)
     except BadController as error:
-        raise BadScenario(str(error), defined_at(type(controller)) or place) from error
+        raise BadScenario(str(error), defined_at(type(controller)) or line) from error
 
 
 def _check_controllers(scenario: Scenario, controllers: Sequence[Controller], cluster: Cluster) -> None:
     known: dict[str, Controller] = {}
     for controller in controllers:
-        check_written(controller, scenario.place)
+        check_written(controller, scenario.line)
         _check_kinds(scenario, controller, cluster)
         other = known.get(controller.name)
         if other is not None:
@@ -167,13 +161,13 @@ def _check_controllers(scenario: Scenario, controllers: Sequence[Controller], cl
             if type(other) is type(controller):
                 hint = "; for more instances of one controller say Bounds(concurrent=2)"
             both = " and ".join(_introduced(type(each)) for each in (other, controller))
-            raise BadScenario(f"two controllers are called {controller.name}: {both}{hint}", scenario.place)
+            raise BadScenario(f"two controllers are called {controller.name}: {both}{hint}", scenario.line)
         known[controller.name] = controller
 
 
 def _introduced(cls: type) -> str:
-    place = defined_at(cls)
-    return cls.__name__ if place is None else f"{cls.__name__} ({place})"
+    line = defined_at(cls)
+    return cls.__name__ if line is None else f"{cls.__name__} ({line})"
 
 
 def _check_kinds(scenario: Scenario, controller: Controller, cluster: Cluster) -> None:
@@ -184,8 +178,8 @@ def _check_kinds(scenario: Scenario, controller: Controller, cluster: Cluster) -
                 resource_of(cluster.state.registry, parse_kind(kind))
             except (UnknownKind, BadName) as error:
                 cls = type(controller)
-                place = defined_at(cls) or scenario.place
-                raise BadScenario(f"{cls.__name__}.{attribute}: {error}", place) from error
+                line = defined_at(cls) or scenario.line
+                raise BadScenario(f"{cls.__name__}.{attribute}: {error}", line) from error
 
 
 # Properties
@@ -199,23 +193,23 @@ def _check_properties(scenario: Scenario, cluster: Cluster) -> None:
             raise BadScenario(
                 f"properties[{index}]: expected always(...), never(...), eventually(...) or sometimes(...), "
                 f"found {f'the function {name}; write always({name})' if name else repr(each)}",
-                scenario.place,
+                scenario.line,
             )
-        if each.name in BUILT_IN:
+        if each.name in set(BuiltIn):
             raise BadScenario(
                 f"{each}: {each.name} is always checked, by that name; give this property another: name='...'",
-                each.place,
+                each.line,
             )
         if each.name in known:
             raise BadScenario(
-                f"two properties are called {each.name}: {known[each.name]} at {known[each.name].place}, and {each} "
+                f"two properties are called {each.name}: {known[each.name]} at {known[each.name].line}, and {each} "
                 "here; give one another name: name='...'",
-                each.place,
+                each.line,
             )
         known[each.name] = each
         # A question about a write cannot be asked yet: nothing has been written.
         if each.arity == 1:
-            holds(each, Cluster(state=cluster.state), when="asked about the cluster at the start")
+            each.ask(Cluster(state=cluster.state), when="asked about the initial cluster")
 
 
 # Actions
@@ -227,16 +221,16 @@ def _check_actions(scenario: Scenario, cluster: Cluster) -> None:
         if not isinstance(action, Action):
             raise BadScenario(
                 f"actions[{index}]: expected create(...), update(...), patch(...) or delete(...), found {action!r}",
-                scenario.place,
+                scenario.line,
             )
         try:
             # Of the first cluster: what can be read and written stays the same during a search.
             resource_of(cluster.state.registry, parse_kind(action.kind))
             action.perform(trial)
         except _FOR_GOOD as error:
-            raise never_taken(action, error.message) from error
+            raise never_possible(action, error.message) from error
         except ApiError:
             continue  # a controller may make the object, or take it away
         except Exception as error:
             message = f"the action {action.text!r} raised {type(error).__name__}: {error}"
-            raise BadScenario(message, action.place) from error
+            raise BadScenario(message, action.line) from error

@@ -1,93 +1,113 @@
-"""What came out of a search."""
+"""Verdicts: what holds, what is violated, and what the search covered."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from kontend.cluster.state import State
-from kontend.explore.moves import Move
-from kontend.runtime.controller import Controller
+from kontend.explore.model.step import Step
+
+#: Perturbations that no search tries.
+NOT_TRIED: Final = ("crashes", "API failures")
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Something that does not hold, with a short story that shows it."""
+    """A violated property, with a trace that shows it."""
 
     property: str
     sentence: str
-    #: The story, a line for each move.
-    moves: tuple[str, ...]
-    #: The same, for replaying it.
-    choices: tuple[Move, ...] = ()
-    #: How many of the moves disturb: stale reads, reconciles begun while another is under way, users who interrupt.
+    #: The trace, a line for each step.
+    trace: tuple[str, ...]
+    #: The schedule that produces it.
+    schedule: tuple[Step, ...] = ()
+    #: The number of steps that are perturbations: stale reads, relists, overlapping reconciles, users who interrupt.
     perturbations: int = 0
-    #: Whether there is no shorter story with as few perturbations, or it was made short, or taken as it was given.
+    #: Whether no trace with as few perturbations is shorter, or it was shrunk, or it was given.
     how: Literal["shortest", "shrunk", "given"] = "shortest"
-    #: What follows the story again in a test: ``@reproduce("...")``. Empty for what has no story.
-    replay: str = ""
+    #: Reproduces the trace in a test: ``@reproduce("...")``. Empty for a violation that has no trace.
+    token: str = ""
 
     def __str__(self) -> str:
-        story = "\n".join(f"  {number} {text}" for number, text in enumerate(self.moves, 1))
-        return f"{self.property}: violated after {len(self.moves)} moves ({self.how})\n  {self.sentence}\n{story}"
+        lines = "".join(f"\n  {number} {text}" for number, text in enumerate(self.trace, 1))
+        steps = f"{len(self.trace)} step{'s' * (len(self.trace) != 1)}"
+        after = f"violated after {steps} ({self.how})" if self.trace else "violated"
+        sentence = self.sentence.replace("\n", "\n  ")
+        return f"{self.property}: {after}\n  {sentence}{lines}"
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What holds, what does not, and how far the search went."""
+    """The result of an exploration. It is true when everything holds in the whole bounded space."""
 
     violations: list[Violation] = field(default_factory=list)
-    #: The different ways in which everything can settle.
-    end_states: list[State] = field(default_factory=list)
-    worlds: int = 0
-    moves: int = 0
+    #: The different final states, up to made-up names.
+    final_states: list[State] = field(default_factory=list)
+    states: int = 0
+    steps: int = 0
     #: Whether the whole space within the bounds was searched, and if not, why the search stopped.
-    closed: bool = False
+    exhausted: bool = False
     stopped: str = ""
-    #: Worlds that were found and not looked at, or walks that were cut off.
+    #: States that were found and not expanded, or walks that were cut off.
     cut: int = 0
-    #: How many walks were made, and how; empty for a search.
+    #: States beyond which the search did not go because a reconcile kept raising the same programming error.
+    stuck: int = 0
+    #: States that were not followed because they repeat an earlier one up to generations and made-up names.
+    repeated: int = 0
+    #: Describes the walks that were made; empty for an exhaustive search.
     walks: str = ""
-    #: How many of the end states an undisturbed run ends in.
-    undisturbed_ends: int = 0
+    #: How many of the final states an unperturbed run reaches.
+    baseline_states: int = 0
     #: Properties that were never put to the test.
     untested: list[str] = field(default_factory=list)
-    #: What else there is to know, a sentence each.
+    #: Further remarks, a sentence each.
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
-    #: How often user code ran.
+    #: The number of different reconcile runs.
     runs: int = 0
+    #: The bounds that were explored, and the perturbations that were not tried.
     bounds: str = ""
+    not_tried: tuple[str, ...] = NOT_TRIED
 
     @property
     def ok(self) -> bool:
-        """Whether everything holds in the whole bounded space."""
-        return self.closed and not self.violations
+        """Everything holds in the whole bounded space."""
+        return self.exhausted and not self.violations
 
-    def note_what_is_left_out(self, controllers: Iterable[Controller]) -> None:
-        """Say where the controllers could do more than is explored."""
-        for each in controllers:
-            if each.max_concurrent > 1:
-                self.notes.append(
-                    f"{each.name}: max_concurrent is {each.max_concurrent}, but each instance is explored with one "
-                    "reconcile at a time; Bounds(concurrent=2) lets two instances run at once"
-                )
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def raise_for_violations(self) -> None:
+        """Raise ``AssertionError`` with the traces unless everything holds in the whole bounded space."""
+        if not self.ok:
+            raise AssertionError(str(self))
+
+    @property
+    def coverage(self) -> str:
+        """The bounds, and what was not tried."""
+        return ", ".join([self.bounds, *(f"no {name}" for name in self.not_tried)])
 
     def __str__(self) -> str:
         lines = [str(violation) for violation in self.violations]
         if self.ok:
-            lines.append(f"holds in all {self.worlds:,} worlds ({self.bounds})")
+            lines.append(f"holds in all {self.states:,} states ({self.coverage})")
         elif self.walks:
             found = f"found in {self.walks}; there may be more"
             lines.append(found if self.violations else f"nothing found in {self.walks}; that proves nothing")
-        elif not self.closed and not self.violations:
-            lines.append(f"not decided: the space did not close, because {self.stopped} ({self.bounds})")
+        elif not self.exhausted:
+            what = "the search is incomplete" if self.violations else "undecided: the space was not exhausted"
+            lines.append(f"{what}, because {self.stopped} ({self.coverage})")
+        else:
+            lines.append(f"searched all {self._count()} ({self.coverage})")
         lines += [f"{name}: never put to the test; the scenario may do less than it seems" for name in self.untested]
         lines += self.notes
-        what = "walks cut off" if self.walks else "of them cut"
-        cut = f" ({self.cut:,} {what})" if self.cut else ""
-        many = f"{self.worlds:,} worlds{cut}, {self.moves:,} moves"
-        ends = f"{len(self.end_states)} end state{'s' * (len(self.end_states) != 1)}"
-        lines.append(f"{many}, {ends}, {self.seconds:.1f} s")
+        final = f"{len(self.final_states)} final state{'s' * (len(self.final_states) != 1)}"
+        cut = ""
+        if self.cut:
+            cut = f" ({self.cut:,} {'walks cut off' if self.walks else 'of them not expanded'})"
+        lines.append(f"{self._count()}{cut}, {self.steps:,} steps, {final}, {self.seconds:.1f} s")
         return "\n".join(lines)
+
+    def _count(self) -> str:
+        return f"{self.states:,} state{'s' * (self.states != 1)}"

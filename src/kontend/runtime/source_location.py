@@ -29,6 +29,19 @@ class SourceLocation(NamedTuple):
         path, current = Path(self.file), Path.cwd()
         return f"{path.relative_to(current) if path.is_relative_to(current) else path}:{self.line}"
 
+    @property
+    def short(self) -> str:
+        """The name of the file, without its directories, and the line.
+
+        >>> SourceLocation("/home/me/widgets.py", 31).short
+        'widgets.py:31'
+        """
+        return f"{Path(self.file).name}:{self.line}"
+
+
+#: Stands for a line that is not known.
+UNKNOWN: Final = SourceLocation("", 0)
+
 
 def caller() -> SourceLocation | None:
     """Return the line that called into kontend: that of the innermost frame outside the package."""

@@ -1,0 +1,106 @@
+"""The entry point: explores a scenario with one of the search strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from kontend.explore.model.model import Model
+from kontend.explore.problems import BadScenario, not_among
+from kontend.explore.restarts import restarted
+from kontend.explore.scenario import Scenario
+from kontend.explore.search.breadth_first import BreadthFirst, Progress
+from kontend.explore.search.depth_first import DepthFirst
+from kontend.explore.search.expander import Expander
+from kontend.explore.search.walks import Walks
+from kontend.explore.search.workers import Workers
+from kontend.runtime.source_location import caller
+from kontend.explore.trace.reproduce import follow, recorded_to_follow
+from kontend.explore.verdict import Verdict
+
+Strategy = Literal["breadth", "depth", "random", "pct"]
+STRATEGIES: Final[tuple[Strategy, ...]] = get_args(Strategy)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How a scenario is searched."""
+
+    #: Every state, least perturbed first (``breadth``), each run to its end first (``depth``); or only some random
+    #: walks (``random``, ``pct``).
+    search: Strategy = "breadth"
+    #: The random seed of walks, and their number.
+    seed: int = 0
+    walks: int = 1_000
+    #: Stop at the first violation.
+    until_first: bool = False
+    #: The number of processes of a breadth-first search.
+    jobs: int = 1
+    #: Called with the numbers of states and steps from time to time.
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if self.search not in STRATEGIES:
+            raise BadScenario(f"check: {not_among('search', str(self.search), STRATEGIES)}", caller())
+        for name, least in (("seed", 0), ("walks", 1), ("jobs", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise BadScenario(f"check({name}={value!r}): expected a whole number, at least {least}", caller())
+        if self.jobs > 1 and self.search != "breadth":
+            raise BadScenario(
+                f"jobs={self.jobs}: only search='breadth' runs in several processes, found {self.search!r}", caller()
+            )
+
+
+def check(
+    scenario: Scenario,
+    *,
+    search: Strategy = "breadth",
+    seed: int = 0,
+    walks: int = 1_000,
+    until_first: bool = False,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Verdict:
+    """Explore a scenario. The options are those of :class:`SearchOptions`.
+
+    In a test with ``@reproduce(...)`` it only follows that counterexample.
+    """
+    recorded = recorded_to_follow()
+    if recorded is not None:
+        return follow(scenario, recorded)
+    options = SearchOptions(search, seed, walks, until_first, jobs, progress)
+    return explore(scenario, options)
+
+
+def explore(
+    scenario: Scenario, options: SearchOptions, *, inspect: Callable[[Model], object] | None = None
+) -> Verdict:
+    """Explore a scenario; ``inspect`` is called with the model afterwards."""
+
+    def searched(model: Model) -> Verdict:
+        verdict = _search(model, options).run()
+        if inspect is not None:
+            inspect(model)
+        return verdict
+
+    return restarted(scenario, searched)
+
+
+def _search(model: Model, options: SearchOptions) -> BreadthFirst | DepthFirst | Walks:
+    until_first, progress = options.until_first, options.progress
+    if options.search == "breadth":
+        expander = Expander(model)
+        shared = Workers(expander, options.jobs) if options.jobs > 1 else expander
+        return BreadthFirst(model, expander=shared, until_first=until_first, progress=progress)
+    if options.search == "depth":
+        return DepthFirst(model, until_first=until_first, progress=progress)
+    return Walks(
+        model,
+        strategy=options.search,
+        seed=options.seed,
+        walks=options.walks,
+        until_first=until_first,
+        progress=progress,
+    )

@@ -1,0 +1,174 @@
+"""Canonical forms: when two clusters are the same up to names that were made up on the way.
+
+uids, generated uuids, generated names and resourceVersions that user code has stored differ from run to run without
+meaning anything, and generations only count writes. Final states are compared without them: each made-up name is
+replaced by its place in the structure. Two forms are equal exactly when one cluster can be turned into the other by
+renaming.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import orjson
+import xxhash
+
+from kontend.cluster.state import State, Version
+from kontend.explore.program.identities import IDENTITIES, VERSIONS
+from kontend.kube.apply import managed_fields
+from kontend.kube.meta.names import Key
+
+_CACHED: Final = 100_000
+
+
+def canonical_cluster(state: State) -> bytes:
+    """128 bits for a cluster up to renaming, without generations and managed fields."""
+    lines = [
+        f"{resource} {Key(*key)} ".encode() + relative_body(version.body)
+        for resource in state.kinds
+        for key, version in state.objects(resource).items()
+    ]
+    return xxhash.xxh3_128_digest(canonical_form(lines, generated_names(state)))
+
+
+def generated_names(state: State) -> set[bytes]:
+    """The names that the server has made up from ``generateName``."""
+    names = set()
+    for resource in state.kinds:
+        for key, version in state.objects(resource).items():
+            if b'"generateName"' in version.body:
+                prefix = str(orjson.loads(version.body)["metadata"].get("generateName") or "")
+                if prefix and key.name.startswith(prefix) and key.name != prefix:
+                    names.add(key.name.encode())
+    return names
+
+
+@lru_cache(maxsize=10_000)
+def relative_body(body: bytes) -> bytes:
+    """An object without its generation, and with observed generations as their distance to it."""
+    obj = orjson.loads(body)
+    generation = (obj.get("metadata") or {}).pop("generation", None)
+    if not isinstance(generation, int):
+        return body
+    return orjson.dumps(_relative(obj, generation), option=orjson.OPT_SORT_KEYS)
+
+
+def _relative(value: Any, generation: int) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: generation - item
+            if name == "observedGeneration" and isinstance(item, int)
+            else _relative(item, generation)
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_relative(item, generation) for item in value]
+    return value
+
+
+# Masked digests
+
+
+_MASKED: Final[dict[bytes, bytes]] = {}
+
+
+def masked_digest(version: Version) -> bytes:
+    """128 bits for an object without its generation and with all identities masked."""
+    digest = _MASKED.get(version.digest)
+    if digest is None:
+        body = IDENTITIES.sub(b"#", relative_body(version.body))
+        digest = xxhash.xxh3_128_digest(body + managed_fields.encode_json(version.managed))
+        if len(_MASKED) > _CACHED:
+            _MASKED.clear()
+        _MASKED[version.digest] = digest
+    return digest
+
+
+# Canonical labelling
+
+
+def canonical_form(lines: Iterable[bytes], names: Iterable[bytes] = ()) -> bytes:
+    """Lines in which every made-up name is replaced by a canonical number, sorted.
+
+    >>> one = canonical_form([b"a 00000001-0000-4000-8000-000000000001", b"b 00000002-0000-4000-8000-000000000002"])
+    >>> two = canonical_form([b"b 00000001-0000-4000-8000-000000000001", b"a 00000007-0000-4000-8000-000000000007"])
+    >>> one == two
+    True
+    """
+    patterns = [IDENTITIES.pattern, VERSIONS.pattern, *(re.escape(name) for name in sorted(names, key=len, reverse=True))]
+    symbols = re.compile(b"|".join(patterns))
+    parts = [symbols.split(line) for line in lines]
+    found = [symbols.findall(line) for line in lines]
+    return _Labelling(list(zip(parts, found, strict=True))).form()
+
+
+#: A line: the text between its symbols, and the symbols.
+_Line = tuple[list[bytes], list[bytes]]
+
+
+class _Labelling:
+    """Gives the symbols of some lines numbers that do not depend on what the symbols are."""
+
+    def __init__(self, lines: Sequence[_Line]) -> None:
+        self._lines = lines
+        self._where: dict[bytes, list[int]] = {}
+        for at, (_, symbols) in enumerate(lines):
+            for symbol in dict.fromkeys(symbols):
+                self._where.setdefault(symbol, []).append(at)
+
+    def form(self) -> bytes:
+        """The canonical form."""
+        return self._smallest(dict.fromkeys(self._where, 0))
+
+    def _smallest(self, colours: dict[bytes, int]) -> bytes:
+        colours = self._refined(colours)
+        classes: dict[int, list[bytes]] = {}
+        for symbol, colour in colours.items():
+            classes.setdefault(colour, []).append(symbol)
+        tied = next((classes[colour] for colour in sorted(classes) if len(classes[colour]) > 1), None)
+        if tied is None:
+            return b"\n".join(sorted(self._written(line, colours) for line in self._lines))
+        # Symbols that can be swapped without changing anything lead to the same form: one of them is enough.
+        representatives: list[bytes] = []
+        for symbol in tied:
+            if not any(self._is_swappable(symbol, other) for other in representatives):
+                representatives.append(symbol)
+        top = max(colours.values()) + 1
+        return min(self._smallest({**colours, symbol: top}) for symbol in representatives)
+
+    def _refined(self, colours: dict[bytes, int]) -> dict[bytes, int]:
+        """Tell symbols apart by the lines they stand in, until nothing new is found."""
+        count = len(set(colours.values()))
+        while True:
+            signatures = {
+                symbol: (colours[symbol], sorted(self._written(self._lines[at], colours, symbol) for at in where))
+                for symbol, where in self._where.items()
+            }
+            order = sorted({(colour, *texts) for colour, texts in signatures.values()})
+            numbers = {signature: number for number, signature in enumerate(order)}
+            colours = {symbol: numbers[colour, *texts] for symbol, (colour, texts) in signatures.items()}
+            if len(order) == count:
+                return colours
+            count = len(order)
+
+    def _written(self, line: _Line, colours: dict[bytes, int], marked: bytes = b"") -> bytes:
+        texts, symbols = line
+        written = [texts[0]]
+        for text, symbol in zip(texts[1:], symbols, strict=True):
+            written.append(b"#*" if symbol == marked else b"#%d" % colours[symbol])
+            written.append(text)
+        return b"".join(written)
+
+    def _is_swappable(self, one: bytes, other: bytes) -> bool:
+        swap = {one: other, other: one}
+        where = {*self._where[one], *self._where[other]}
+        before = Counter((tuple(self._lines[at][0]), tuple(self._lines[at][1])) for at in where)
+        after = Counter(
+            (tuple(self._lines[at][0]), tuple(swap.get(symbol, symbol) for symbol in self._lines[at][1]))
+            for at in where
+        )
+        return before == after

@@ -1,0 +1,132 @@
+"""Delivery of events to views: one by one, several as one by a relist, or forced by the bound on lag."""
+
+from __future__ import annotations
+
+from kontend.cluster.state import Change, Version
+from kontend.explore.model.layout import Layout
+from kontend.explore.model.triggers import Triggers
+from kontend.explore.model.world import NOT_STARTED, Instance, World
+from kontend.kube.meta.names import Key
+
+
+class Delivery:
+    """Brings the views of instances forward."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._lag = layout.scenario.bounds.lag
+        self._triggers = [
+            Triggers(program.controller, layout.server.resource, exact=layout.is_exact) for program in layout.programs
+        ]
+
+    def listed(self, world: World, index: int) -> frozenset[Key]:
+        """The requests that the first lists of an instance enqueue."""
+        requests: frozenset[Key] = frozenset()
+        for kind in self._layout.programs[index].controller.kinds:
+            resource = self._layout.server.resource(world.state, kind).key
+            for key, version in world.state.objects(resource).items():
+                requests |= self._requests(world, index, kind, Key(*key), None, version)
+        return requests
+
+    def delivered(self, world: World, index: int, at: int) -> tuple[World, str]:
+        """The state after the oldest undelivered event of a view, and a description."""
+        pending = world.undelivered(index, at, self._layout.resources[index][at])
+        change = pending[0]
+        position = change.resource_version if len(pending) > 1 else world.state.resource_version
+        return self._seen(world, index, at, position, [(change.key, change.old, change.new)])
+
+    def can_relist(self, world: World, index: int, at: int) -> bool:
+        """A relist differs from deliveries: several undelivered events are about one object."""
+        pending = world.undelivered(index, at, self._layout.resources[index][at])
+        return len(pending) > 1 and len({change.key for change in pending}) < len(pending)
+
+    def relisted(self, world: World, index: int, at: int) -> tuple[World, str]:
+        """The state after a relist: all that a view has missed, each object once, from what it had to what is there."""
+        pending = world.undelivered(index, at, self._layout.resources[index][at])
+        events: dict[Key, tuple[Key, Version | None, Version | None]] = {}
+        for change in pending:
+            old = events[change.key][1] if change.key in events else change.old
+            events[change.key] = (change.key, old, change.new)
+        changed = [event for event in events.values() if event[1] is not None or event[2] is not None]
+        after, text = self._seen(world, index, at, world.state.resource_version, changed)
+        return after, f"{self._layout.names[index]} lists {_short(self._layout.kinds[index][at])} again: {text}"
+
+    def pushed(self, world: World) -> tuple[World, str]:
+        """The state after a write, with all views brought forward that would be too far behind; and a description."""
+        texts: list[str] = []
+        for index in range(len(world.instances)):
+            world = self.pushed_instance(world, index, texts)
+        return world, "".join(f", and {text}" for text in texts)
+
+    def pushed_instance(self, world: World, index: int, texts: list[str] | None = None) -> World:
+        """The same for one instance."""
+        resources, state, lag = self._layout.resources[index], world.state, self._lag
+        instance = world.instances[index]
+        views: list[int] | None = None
+        for at in range(len(instance.views)):
+            if instance.views[at] == NOT_STARTED:
+                continue
+            pending = instance.undelivered(state, at, resources[at])
+            if len(pending) > lag:
+                if views is not None:
+                    instance = instance.changed(views=tuple(views))
+                    views = None
+                world = world.with_instance(index, instance)
+                while len(world.undelivered(index, at, resources[at])) > lag:
+                    world, text = self.delivered(world, index, at)
+                    if texts is not None:
+                        texts.append(text)
+                instance = world.instances[index]
+            elif not pending and instance.views[at] != state.resource_version:
+                # A view that misses nothing is at the front, so that looking back stays short.
+                views = views or list(instance.views)
+                views[at] = state.resource_version
+        if views is not None:
+            instance = instance.changed(views=tuple(views))
+        instance = self.without_seen(index, instance)
+        return world if instance is world.instances[index] else world.with_instance(index, instance)
+
+    def without_seen(self, index: int, instance: Instance) -> Instance:
+        """An instance without the own writes that its views have seen."""
+        if not instance.own:
+            return instance
+        kinds = self._layout.kinds[index]
+        own = tuple(write for write in instance.own if write.version > instance.view(kinds.index(write.kind)))
+        return instance if len(own) == len(instance.own) else instance.changed(own=own)
+
+    def _seen(
+        self,
+        world: World,
+        index: int,
+        at: int,
+        position: int,
+        events: list[tuple[Key, Version | None, Version | None]],
+    ) -> tuple[World, str]:
+        instance, kind = world.instances[index], self._layout.kinds[index][at]
+        views = (*instance.views[:at], position, *instance.views[at + 1 :])
+        moved = self.without_seen(index, instance.changed(views=views))
+        after = world.with_instance(index, moved)
+        requests: frozenset[Key] = frozenset()
+        for key, old, new in events:
+            requests |= self._requests(after, index, kind, key, old, new)
+        if not requests <= moved.queue:
+            after = world.with_instance(index, moved.changed(queue=moved.queue | requests))
+        seen = " and ".join(f"{_type(old, new)} {_short(kind)} {key}" for key, old, new in events) or "nothing new"
+        return after, f"{self._layout.names[index]} sees {seen}"
+
+    def _requests(
+        self, world: World, index: int, kind: str, key: Key, old: Version | None, new: Version | None
+    ) -> frozenset[Key]:
+        triggers = self._triggers[index]
+        if kind not in triggers.controller.kinds:
+            return frozenset()  # read, not declared: its events enqueue nothing
+        context = self._layout.keys.of_instance(world, index) if triggers.is_mapped else b""
+        return triggers.requests(world, index, kind, key, old, new, context)
+
+
+def _type(old: Version | None, new: Version | None) -> str:
+    return Change("", Key("", ""), old, new, 0, None).type
+
+
+def _short(kind: str) -> str:
+    return kind.partition(".")[0].partition("/")[0]

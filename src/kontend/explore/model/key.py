@@ -1,0 +1,199 @@
+"""Keys of states: 128 bits that are equal for two states exactly when their futures are.
+
+resourceVersions count only as far as they are current, views only as far as something is undelivered, queues as sets.
+Where user code can tell versions apart by more than equality (:class:`Assumption.OPAQUE_VERSIONS` is refuted), the
+versions themselves count. Generations and uids always count as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import xxhash
+
+from kontend.cluster.state import Change, State, Version
+from kontend.explore.model.world import NOT_STARTED, InFlight, Instance, MetVersion, OwnWrite, World
+from kontend.kube.meta.names import Key
+
+_MASK: Final = (1 << 128) - 1
+#: Digest of a version of an object.
+Digest = Callable[[Version], bytes]
+
+
+def content_digest(version: Version) -> bytes:
+    """128 bits for all that an object holds, whatever its resourceVersion."""
+    return version.digest
+
+
+def exact_digest(version: Version) -> bytes:
+    """The same with its resourceVersion."""
+    return version.digest + version.resource_version.to_bytes(8, "big")
+
+
+def summand(resource: str, key: Key, digest: bytes) -> int:
+    """The contribution of one object to the sum of a state."""
+    return xxhash.xxh3_128_intdigest(b"%s\0%s\0%s\0" % (resource.encode(), key[0].encode(), key[1].encode()) + digest)
+
+
+def sum_of(state: State, digest: Digest) -> int:
+    """The sum over all objects of a cluster."""
+    total = 0
+    for resource in state.kinds:
+        for key, version in state.objects(resource).items():
+            total += summand(resource, key, digest(version))
+    return total & _MASK
+
+
+def sum_after(total: int, changes: Sequence[Change], digest: Digest) -> int:
+    """The sum after some changes."""
+    for change in changes:
+        if change.old is not None:
+            total -= summand(change.resource, change.key, digest(change.old))
+        if change.new is not None:
+            total += summand(change.resource, change.key, digest(change.new))
+    return total & _MASK
+
+
+def issued_after(total: int, label: str, before: int, after: int) -> int:
+    """The sum of issued identities after some were issued for a label."""
+    if before:
+        total -= xxhash.xxh3_128_intdigest(f"{label}\0{before}".encode())
+    if after:
+        total += xxhash.xxh3_128_intdigest(f"{label}\0{after}".encode())
+    return total & _MASK
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Instances of one controller, from ``first`` up to ``end``, that are interchangeable."""
+
+    first: int
+    end: int
+
+
+class Keys:
+    """Computes the keys of the states of one model."""
+
+    def __init__(
+        self, groups: Sequence[Group], kinds: Sequence[list[str]], resources: Sequence[list[str]], *, exact: bool
+    ) -> None:
+        """``kinds`` and ``resources`` are those of each instance's views; ``exact`` counts versions as they are."""
+        self._groups = groups
+        self._kinds = kinds
+        self._resources = resources
+        self._exact = exact
+        self.digest: Digest = exact_digest if exact else content_digest
+
+    def of(self, world: World) -> bytes:
+        """The key of a state."""
+        # All parts have a fixed length, so that no two states can be written the same way.
+        parts = [
+            world.objects.to_bytes(16, "big"),
+            world.issued_sum.to_bytes(16, "big"),
+            world.acted.to_bytes(4, "big"),
+        ]
+        if self._exact:
+            parts.append(world.state.resource_version.to_bytes(8, "big"))
+        for group in self._groups:
+            if group.end - group.first == 1:
+                parts.append(self.of_instance(world, group.first))
+            else:
+                parts += sorted([self.of_instance(world, index) for index in range(group.first, group.end)])
+        return xxhash.xxh3_128_digest(b"".join(parts))
+
+    def of_instance(self, world: World, index: int) -> bytes:
+        """The key of one instance within a state."""
+        instance, state = world.instances[index], world.state
+        key = instance.cached_key(state)
+        if not key:
+            key = xxhash.xxh3_128_digest(repr(self._parts(state, index, instance)).encode())
+            instance.keep_key(key)
+        return key
+
+    def _parts(self, state: State, index: int, instance: Instance) -> list[object]:
+        parts: list[object] = [sorted(instance.queue), sorted(instance.delayed), instance.memory]
+        digest = self.digest
+        newest = state.resource_version
+        resources = self._resources[index]
+        views: list[tuple[object, ...]] = []
+        for at, position in enumerate(instance.views):
+            if position == NOT_STARTED:
+                continue
+            if position < newest:
+                pending = instance.undelivered(state, at, resources[at])
+                if pending:
+                    events = [
+                        (
+                            change.key,
+                            digest(change.old) if change.old else b"",
+                            digest(change.new) if change.new else b"",
+                        )
+                        for change in pending
+                    ]
+                    views.append((self._kinds[index][at], events))
+                    continue
+            views.append((self._kinds[index][at],))
+        # Views of kinds that are not declared are numbered in the order of their discovery, which must not count.
+        views.sort(key=lambda view: str(view[0]))
+        parts.append(views)
+        if instance.own:
+            parts.append([self._own(state, index, instance, write) for write in instance.own])
+        if instance.bugs:
+            parts.append(sorted(instance.bugs))
+        for flight in instance.running:
+            parts.append((flight.node.id, flight.uuids, self._versions(state, index, instance, flight)))
+        return parts
+
+    def _versions(self, state: State, index: int, instance: Instance, flight: InFlight) -> object:
+        if self._exact:
+            return [version[2] for version in flight.versions]
+        return [self.which_version(state, index, instance, version) for version in flight.versions]
+
+    def _own(self, state: State, index: int, instance: Instance, write: OwnWrite) -> tuple[str, Key, str, int]:
+        """An own write as the number of events that are still to come up to it."""
+        at = self._kinds[index].index(write.kind)
+        pending = instance.undelivered(state, at, self._resources[index][at])
+        return write.kind, write.key, write.uid, sum(change.resource_version <= write.version for change in pending)
+
+    def which_version(self, state: State, index: int, instance: Instance, met: MetVersion) -> int:
+        """A version in relation to a state: -1 current, -2 past, else the one before the n-th undelivered event.
+
+        The events are those of the first view of its resource that has it.
+        """
+        resource, key, number = met
+        version = state.find(resource, key)
+        if version is not None and version.resource_version == number:
+            return -1
+        offset = 0
+        for at, other in enumerate(self._resources[index]):
+            if other == resource:
+                pending = instance.undelivered(state, at, resource)
+                for position, change in enumerate(pending):
+                    if change.key == key and change.old is not None and change.old.resource_version == number:
+                        return offset + position
+                offset += len(pending)
+        return -2
+
+    def version_at(self, state: State, index: int, instance: Instance, met: MetVersion) -> MetVersion:
+        """The version that :meth:`which_version` described as ``met[2]``."""
+        resource, key, which = met
+        if which < 0:
+            version = state.find(resource, key)
+        else:
+            pending = [
+                change
+                for at, other in enumerate(self._resources[index])
+                if other == resource
+                for change in instance.undelivered(state, at, resource)
+            ]
+            version = pending[which].old
+        assert version is not None  # it was read
+        return resource, key, version.resource_version
+
+
+def is_current(state: State, met: MetVersion) -> bool:
+    """Whether a version is the one that is stored now."""
+    version = state.find(met[0], met[1])
+    return version is not None and version.resource_version == met[2]

@@ -1,0 +1,57 @@
+"""Knowledge about a scenario that outlives a search which has to start again.
+
+A search relies on assumptions about user code, and on which kinds are namespaced. Where it turns out to have been wrong,
+it starts again with what it has learnt.
+"""
+
+from __future__ import annotations
+
+from kontend.cluster.resources import Registry
+from kontend.cluster.startup.seed import UnknownKind, resource_of
+from kontend.explore.program.symbols import Assumption
+from kontend.kube.meta.names import GroupVersionKind, parse_kind
+
+
+class NewKind(Exception):
+    """A controller has defined a kind that user code had asked for before. Carries all kinds that are known then."""
+
+
+class Knowledge:
+    """Assumptions that hold so far, and the kinds that are served in some state."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.assumptions: frozenset[Assumption] = frozenset(Assumption)
+        self._initial = registry
+        self._namespaced: dict[str, bool] = {}
+        self._unknown: set[str] = set()
+
+    def is_namespaced(self, kind: str) -> bool:
+        """Whether the objects of a kind live in namespaces. Raises ``UnknownKind`` for one that is never served."""
+        namespaced = self._namespaced.get(kind)
+        if namespaced is not None:
+            return namespaced
+        try:
+            namespaced = resource_of(self._initial, parse_kind(kind)).namespaced
+        except UnknownKind:
+            self._unknown.add(kind)
+            raise
+        self._namespaced[kind] = namespaced
+        return namespaced
+
+    def learn(self, registry: Registry) -> None:
+        """Take in the kinds that a registry serves. Raises :class:`NewKind` if code was told that one is not."""
+        for resource in registry.resources():
+            kind = str(GroupVersionKind(resource.group, resource.version, resource.kind))
+            self._namespaced.setdefault(kind, resource.namespaced)
+        if self._unknown & self._namespaced.keys():
+            self._unknown -= self._namespaced.keys()
+            raise NewKind(dict(self._namespaced))
+
+    def take_over(self, error: NewKind) -> None:
+        """Take in the kinds that another process has learnt."""
+        self._namespaced.update(error.args[0])
+        self._unknown -= self._namespaced.keys()
+
+    def refute(self, assumption: Assumption) -> None:
+        """Drop an assumption."""
+        self.assumptions -= {assumption}

@@ -1,0 +1,337 @@
+"""The model of a scenario: initial state, enabled steps, next state, key.
+
+A step starts a reconcile, responds to one of its calls, delivers the next event of a kind to a view, lists a kind again,
+ends the delay of a request, or takes the user's next action. Reconciles are enqueued with the delivery of an event and
+never dropped. A view that would fall further behind than the bound allows gets its oldest event in the same step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rpds import HashTrieMap
+
+from kontend.cluster.state import State
+from kontend.cluster.times import rfc3339
+from kontend.explore.model.canonical import masked_digest
+from kontend.explore.model.delivery import Delivery
+from kontend.explore.model.key import issued_after, sum_after, sum_of
+from kontend.explore.model.knowledge import Knowledge
+from kontend.explore.model.layout import Layout
+from kontend.explore.model.outcome import Outcome
+from kontend.explore.model.reads import Reads
+from kontend.explore.model.step import Step, Transition
+from kontend.explore.model.uuids import Uuids
+from kontend.explore.model.world import InFlight, Instance, MetVersion, OwnWrite, World
+from kontend.explore.preflight import checked_cluster
+from kontend.explore.problems import BadScenario
+from kontend.explore.program.progress import Failure
+from kontend.explore.program.run import Start
+from kontend.explore.program.symbols import bind, bind_call
+from kontend.explore.scenario import Scenario
+from kontend.kube.meta.names import Key
+from kontend.runtime.client.call import Call
+
+#: An atomic reconcile that makes so many calls does not come to an end.
+_MOST_CALLS: Final = 10_000
+#: A request whose reconcile raises the same programming error so often in a row is not tried again.
+_MOST_BUGS: Final = 2
+
+
+class Model:
+    """The transition function of a scenario."""
+
+    def __init__(self, scenario: Scenario, knowledge: Knowledge | None = None) -> None:
+        self.scenario = scenario
+        cluster = checked_cluster(scenario)
+        self._initial = cluster.state
+        self.knowledge = knowledge or Knowledge(cluster.state.registry)
+        self.layout = layout = Layout(scenario, cluster, self.knowledge)
+        self.names, self.programs = layout.names, layout.programs
+        self.kinds, self.resources = layout.kinds, layout.resources
+        self.delivery = Delivery(layout)
+        self._reads = Reads(layout, self.delivery)
+        self._uuids = Uuids(layout)
+        self._time = (-1, "")
+
+    # The interface that searches use
+
+    def initial(self) -> World:
+        """The initial state: every view has listed its kind, and every object is enqueued."""
+        state = self._initial
+        world = World(state, (), 0, sum_of(state, self.layout.keys.digest), sum_of(state, masked_digest), HashTrieMap(), 0)
+        idle = tuple(
+            Instance(tuple(state.resource_version for _ in kinds), frozenset(), frozenset(), (), program.initial_memory)
+            for kinds, program in zip(self.kinds, self.programs, strict=True)
+        )
+        world = world.with_instances(idle)
+        return world.with_instances(
+            tuple(
+                instance.changed(queue=self.delivery.listed(world, index)) for index, instance in enumerate(idle)
+            )
+        )
+
+    def key(self, world: World) -> bytes:
+        """The key of a state."""
+        return self.layout.keys.of(world)
+
+    def steps(self, world: World) -> list[Step]:
+        """The enabled steps of a state, in a fixed order."""
+        if self.is_stuck(world):
+            return []
+        steps: list[Step] = []
+        for index, instance in enumerate(world.instances):
+            for at, kind in enumerate(self.kinds[index]):
+                if world.undelivered(index, at, self.resources[index][at]):
+                    steps.append(Step("deliver", index, kind))
+                    if self.delivery.can_relist(world, index, at):
+                        steps.append(Step("relist", index, kind))
+            for flight in instance.running:
+                for at, call in enumerate(flight.node.calls):
+                    if not self._reads.must_wait(instance, index, call):
+                        steps.append(Step("call", index, flight.request, at))
+            if len(instance.running) < self.programs[index].controller.max_concurrent:
+                busy = {flight.request for flight in instance.running}
+                steps += [Step("start", index, request) for request in sorted(instance.queue - busy)]
+            steps += [Step("retry", index, request) for request in sorted(instance.delayed)]
+        if world.acted < len(self.scenario.actions):
+            steps.append(Step("act"))
+        return steps
+
+    def next(self, world: World, step: Step) -> Transition:
+        """Take a step."""
+        match step:
+            case Step("deliver", index, str(kind)):
+                after, text = self.delivery.delivered(world, index, self.kinds[index].index(kind))
+                return Transition(after, text)
+            case Step("relist", index, str(kind)):
+                after, text = self.delivery.relisted(world, index, self.kinds[index].index(kind))
+                return Transition(after, text, cost=1)
+            case Step("retry", index, Key() as request):
+                return self._retried(world, index, request)
+            case Step("start", index, Key() as request):
+                return self._started(world, index, request)
+            case Step("call", index, Key() as request, at):
+                running = world.instances[index].running
+                flight = next(number for number, flight in enumerate(running) if flight.request == request)
+                return self._called(world, index, flight, at)
+            case Step("act"):
+                return self._acted(world)
+        raise BadScenario(f"the step {tuple(step)} does not exist")
+
+    def is_stuck(self, world: World) -> bool:
+        """A reconcile has raised the same programming error again: the search does not go beyond such a state."""
+        return any(count >= _MOST_BUGS for instance in world.instances for _, _, count in instance.bugs)
+
+    def must_wait(self, world: World, index: int, call: Call) -> bool:
+        """A cached read must wait for an own write of its instance."""
+        return self._reads.must_wait(world.instances[index], index, call)
+
+    def is_local(self, world: World, index: int, call: Call) -> bool:
+        """A call is answered by a view of its instance, without the server."""
+        return self._reads.is_local(world.instances[index], index, call)
+
+    # Steps
+
+    def _retried(self, world: World, index: int, request: Key) -> Transition:
+        instance = world.instances[index]
+        changed = instance.changed(delayed=instance.delayed - {request}, queue=instance.queue | {request})
+        return Transition(world.with_instance(index, changed), f"{self.names[index]} retries {request}")
+
+    def _acted(self, world: World) -> Transition:
+        action = self.scenario.actions[world.acted]
+        outcome, label = self.layout.server.act(world, action)
+        text = f"the user {action.text}"
+        # A user may act before the controllers have done their work; in the middle of a reconcile it is a perturbation.
+        cost = int(not world.is_resting)
+        world = world.with_action_taken()
+        if outcome.text:
+            return Transition(world, f"{text}: refused ({outcome.text})", refused=outcome.text, cost=cost)
+        before = world.state
+        world, forced = self._committed(world, outcome, label)
+        changes = world.state.changes_since(before.resource_version)
+        return Transition(world, f"{text}{forced}", changes=changes, cost=cost)
+
+    def _started(self, world: World, index: int, request: Key) -> Transition:
+        instance = world.instances[index]
+        # An unperturbed run never starts a reconcile while another one is in flight.
+        cost = int(not world.is_resting)
+        program = self.programs[index]
+        start = Start(request, instance.memory, self._now(world.state), self._uuids.first_of(world, index, request))
+        flight = InFlight(start, program.root(start), (), ())
+        running = (*instance.running, flight)
+        world = world.with_instance(index, instance.changed(queue=instance.queue - {request}, running=running))
+        text = f"{self.names[index]} starts {request}"
+        if self.scenario.bounds.atomic:
+            return self._whole(world, index, len(running) - 1, text, cost)
+        world, failure = self._ended(world, index, len(running) - 1)
+        return Transition(world, text, failure=failure, cost=cost)
+
+    def _called(self, world: World, index: int, number: int, at: int, stale_before: int | None = None) -> Transition:
+        """Respond to the call ``at`` of the in-flight reconcile ``number`` of an instance."""
+        world = self._uuids.assigned(world, index, number)
+        flight = world.instances[index].running[number]
+        call, text = flight.node.calls[at], flight.node.text[at]
+        if flight.uuids:
+            call = bind_call(call, flight.uuids)
+            text = str(call)
+        text = f"{self.names[index]}: {text}"
+        if call.cached and not call.subresource:
+            read, world = self._reads.read(world, index, flight, call, stale_before)
+            world = self._responded(world, index, number, at, read.key, read.response, read.versions)
+            world, failure = self._ended(world, index, number)
+            note = " (stale)" if read.stale else ""
+            return Transition(
+                world, f"{text}{read.text}{note}", flight=flight, at=at, failure=failure, cost=int(read.stale)
+            )
+        outcome, label = self.layout.server.call(world, self.programs[index], flight, at, call)
+        before = world.state
+        after = outcome.applied(before)
+        versions = outcome.versions_after(flight.versions, after)
+        world = self._responded(world, index, number, at, outcome.key, lambda: outcome.response, versions)
+        world, forced = self._committed(world, outcome, label, index=index, call=call)
+        changes = world.state.changes_since(before.resource_version) if outcome.writes else ()
+        if changes:
+            world = self._uuids.stored(world, index, number, flight, changes)
+        world, failure = self._ended(world, index, number)
+        return Transition(
+            world, f"{text}{outcome.text}{forced}", changes=changes, flight=flight, at=at, failure=failure
+        )
+
+    def _whole(self, world: World, index: int, number: int, text: str, cost: int) -> Transition:
+        """A reconcile from its first call to its last."""
+        calls: list[tuple[World, Transition]] = []
+        failure: Failure | None = None
+        started = world.state.resource_version
+        before = world.instances[index].running[:number]
+        while len(world.instances[index].running) > len(before):
+            flight = world.instances[index].running[number]
+            if flight.node.done is not None:
+                world, failure = self._ended(world, index, number)
+                continue
+            if len(calls) > _MOST_CALLS:
+                raise BadScenario(f"{self.names[index]}: a reconcile of {flight.request} made {_MOST_CALLS:,} calls")
+            world = self._reads.caught_up(world, index, flight.node.calls[0])
+            part = self._called(world, index, number, 0, started)
+            calls.append((world, part))
+            world, failure = part.world, part.failure
+        writes = [part.text.partition(": ")[2] for _, part in calls if part.changes]
+        wrote = f" and writes: {'; '.join(writes)}" if writes else ""
+        changes = tuple(change for _, part in calls for change in part.changes)
+        cost += sum(part.cost for _, part in calls)
+        return Transition(
+            world, f"{text}{wrote}", changes=changes, failure=failure, calls=tuple(calls), cost=cost
+        )
+
+    # Responses
+
+    def _responded(
+        self,
+        world: World,
+        index: int,
+        number: int,
+        at: int,
+        key: object,
+        response: Callable[[], bytes],
+        versions: tuple[MetVersion, ...],
+    ) -> World:
+        """The state after a reconcile got a response."""
+        instance = world.instances[index]
+        flight = instance.running[number]
+        node = flight.node.children.get((at, key))
+        if node is None:
+            node = self.programs[index].next(flight.node, at, key, response, flight.start)
+        return world.with_instance(index, instance.replaced(number, InFlight(flight.start, node, versions, flight.uuids)))
+
+    def _ended(self, world: World, index: int, number: int) -> tuple[World, Failure | None]:
+        """Remove an in-flight reconcile that has returned."""
+        done = world.instances[index].running[number].node.done
+        if done is None:
+            return world, None
+        world = self._uuids.assigned(world, index, number)
+        instance = world.instances[index]
+        flight = instance.running[number]
+        world = self._uuids.remembered(world, index, flight)
+        memory = bind(done.memory, (), flight.uuids) if flight.uuids else done.memory
+        delayed = instance.delayed | {flight.request} if done.again else instance.delayed
+        bugs = frozenset(bug for bug in instance.bugs if bug[0] != flight.request)
+        failure = done.failure
+        if failure is not None and failure.is_bug:
+            error = f"{failure.text.partition(':')[0]} {failure.line}"
+            known = next((count for request, text, count in instance.bugs if (request, text) == (flight.request, error)), 0)
+            bugs |= {(flight.request, error, known + 1)}
+        running = (*instance.running[:number], *instance.running[number + 1 :])
+        return (
+            world.with_instance(
+                index, instance.changed(running=running, delayed=delayed, memory=memory, bugs=bugs)
+            ),
+            failure,
+        )
+
+    # Writes
+
+    def _committed(
+        self, world: World, outcome: Outcome, label: str, *, index: int = -1, call: Call | None = None
+    ) -> tuple[World, str]:
+        """The state after the writes of a call, with views that would be too far behind brought forward."""
+        before = world.state
+        after = outcome.applied(before)
+        if outcome.registry is not None:
+            self.knowledge.learn(outcome.registry)
+        if outcome.writes:
+            changes = after.changes_since(before.resource_version)
+            issued, issued_sum = world.issued, world.issued_sum
+            if outcome.issued:
+                count = issued.get(label) or 0
+                issued_sum = issued_after(issued_sum, label, count, count + 1)
+                issued = issued.insert(label, count + 1)
+            world = World(
+                after,
+                world.instances,
+                world.acted,
+                sum_after(world.objects, changes, self.layout.keys.digest),
+                sum_after(world.masked, changes, masked_digest),
+                issued,
+                issued_sum,
+            )
+        if outcome.own is not None and call is not None and self.scenario.guards.read_your_writes:
+            world = self._remembered(world, index, call, *outcome.own)
+        return self.delivery.pushed(world) if outcome.writes else (world, "")
+
+    def _remembered(self, world: World, index: int, call: Call, key: Key, uid: str) -> World:
+        """The state after an instance has noted a write of its own, for the guard on reads."""
+        instance = world.instances[index]
+        if call.kind not in self.kinds[index]:
+            return world
+        at = self.kinds[index].index(call.kind)
+        resource = self.resources[index][at]
+        version = world.state.find(resource, key)
+        number = version.resource_version if version is not None else world.state.resource_version
+        if instance.view(at) < 0 or instance.view(at) >= number:
+            return world
+        others = tuple(
+            write for write in instance.own if uid or write.uid or (write.kind, write.key) != (call.kind, key)
+        )
+        own = (*others, OwnWrite(call.kind, key, number, uid))
+        return world.with_instance(index, instance.changed(own=own))
+
+    def _now(self, state: State) -> str:
+        if state.now != self._time[0]:
+            self._time = (state.now, rfc3339(state.now))
+        return self._time[1]
+
+
+def replay(model: Model, schedule: Sequence[Step]) -> list[Transition]:
+    """Take some steps from the initial state. Raises :class:`BadScenario` when one of them is not enabled."""
+    world = model.initial()
+    transitions = []
+    for number, step in enumerate(schedule, 1):
+        if step not in model.steps(world):
+            raise BadScenario(
+                f"step {number}, {tuple(step)}, is not enabled: the scenario or its controllers have changed"
+            )
+        transition = model.next(world, step)
+        transitions.append(transition)
+        world = transition.world
+    return transitions

@@ -1,0 +1,47 @@
+"""Quiescence of one state, as far as it shows without a search.
+
+A controller that only looks again from time to time never stops taking steps, and has settled all the same. Where
+nothing is in flight, nothing is undelivered and the user is done, what each instance does does not depend on the others:
+if each retry alone writes nothing, fails in nothing and comes back to the same state, then all of them together do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kontend.explore.model.model import Model
+from kontend.explore.model.step import Step
+from kontend.explore.model.world import World
+from kontend.kube.meta.names import Key
+
+#: A reconcile that has made so many calls without a write does not come to an end.
+_CALLS: Final = 10_000
+
+
+def is_quiescent(model: Model, world: World, steps: Sequence[Step]) -> bool:
+    """Nothing can happen any more (``steps`` are what can) but looking again and finding nothing to do.
+
+    Other states may be quiescent, too: only a search can tell.
+    """
+    if model.is_stuck(world):
+        return False
+    if not steps:
+        return True
+    if any(step.action != "retry" for step in steps):
+        return False
+    key = model.key(world)
+    return all(_comes_back(model, world, step, key) for step in steps)
+
+
+def _comes_back(model: Model, world: World, retry: Step, key: bytes) -> bool:
+    assert isinstance(retry.subject, Key)
+    world = model.next(world, retry).world
+    transition = model.next(world, Step("start", retry.instance, retry.subject))
+    for _ in range(_CALLS):
+        if transition.changes or transition.failure is not None:
+            return False
+        if transition.world.is_resting:
+            return model.key(transition.world) == key
+        transition = model.next(transition.world, Step("call", retry.instance, retry.subject))
+    return False

@@ -1,0 +1,136 @@
+"""The API server as the model uses it: called once for each request on each set of objects.
+
+The outcome of a call depends on the objects, on which of the versions that the run has met are still current, and on the
+identities that are handed out; not on the numbers of the versions. So outcomes are kept and applied again in every other
+state in which these agree.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from kontend.cluster.cluster import Cluster
+from kontend.cluster.handle import handle
+from kontend.cluster.request import ApiRequest
+from kontend.cluster.resources import Registry, Resource
+from kontend.cluster.startup.seed import UnknownKind, resource_of
+from kontend.cluster.state import State
+from kontend.explore.actions import Action
+from kontend.explore.model.key import is_current
+from kontend.explore.model.outcome import Outcome, outcome_of
+from kontend.explore.model.world import InFlight, World
+from kontend.explore.program.identities import first_serial
+from kontend.explore.program.symbols import bind
+from kontend.explore.program.tree import Program
+from kontend.kube.errors import ApiError
+from kontend.kube.meta.names import Key, parse_kind
+from kontend.runtime.client.call import METHODS, Call, path_of
+
+
+class Server:
+    """Responds to the calls of reconciles and users."""
+
+    def __init__(self, *, remember: bool, exact: bool) -> None:
+        """``remember`` keeps outcomes; ``exact`` shows user code the real resourceVersions."""
+        self._remember = remember
+        self._exact = exact
+        self._resources: dict[tuple[int, str], Resource] = {}
+        #: The registries whose resources are cached, so that none of them is freed and its id reused.
+        self._registries: dict[int, Registry] = {}
+        self._outcomes: dict[tuple[object, ...], Outcome] = {}
+        self._labels: dict[tuple[object, ...], str] = {}
+
+    def resource(self, state: State, kind: str) -> Resource:
+        """The resource that serves a kind. Raises ``UnknownKind``."""
+        registry = state.registry
+        question = (id(registry), kind)
+        resource = self._resources.get(question)
+        if resource is None:
+            self._registries[id(registry)] = registry
+            resource = self._resources[question] = resource_of(registry, parse_kind(kind))
+        return resource
+
+    def call(self, world: World, program: Program, flight: InFlight, at: int, call: Call) -> tuple[Outcome, str]:
+        """The outcome of a call of an in-flight reconcile, and the label of the identities it hands out."""
+        state = world.state
+        label, serial = "", 0
+        if call.writes:
+            label = self._label(program, flight, at, call)
+            serial = _serial(world, label)
+        current = tuple([is_current(state, met) for met in flight.versions])
+        question = (
+            program.number,
+            flight.node.id,
+            at,
+            world.objects,
+            serial,
+            current,
+            flight.uuids,
+            state.resource_version if self._exact else 0,
+        )
+        outcome = self._outcomes.get(question)
+        if outcome is None or not self._remember:
+            outcome = self._outcomes[question] = self._computed(state, program, flight, call, serial)
+        return outcome, label
+
+    def _computed(self, state: State, program: Program, flight: InFlight, call: Call, serial: int) -> Outcome:
+        try:
+            resource = self.resource(state, call.kind)
+        except UnknownKind as error:
+            text = orjson.dumps(error.status())
+            return Outcome(("!", text), b"!" + text, (), (), 0, None, None, ": 404 NotFound")
+        request = ApiRequest(
+            METHODS[call.verb],
+            path_of(call, resource.plural, namespaced=resource.namespaced),
+            {name: (value,) for name, value in call.query},
+            bind(call.body, tuple(version[2] for version in flight.versions), flight.uuids),
+            content_type=call.content_type,
+            user_agent=program.controller.name,
+        )
+        before = state.replace(serial=serial) if call.writes else state
+        after, response = handle(before, request)
+        issued = int(call.writes and after.serial != serial)
+        return outcome_of(flight, call, resource, response, before, after, issued=issued, exact=self._exact)
+
+    def act(self, world: World, action: Action) -> tuple[Outcome, str]:
+        """The outcome of the user's next action, and the label of the identities it hands out."""
+        label = f"{action.kind}\0{action.key}"
+        serial = _serial(world, label)
+        question = (-1, world.acted, world.objects, serial, world.state.resource_version if self._exact else 0)
+        outcome = self._outcomes.get(question)
+        if outcome is None or not self._remember:
+            before = world.state
+            cluster = Cluster(state=before.replace(serial=serial))
+            text = ""
+            try:
+                action.perform(cluster)
+            except ApiError as error:
+                text = error.message
+            after = cluster.state
+            registry = after.registry if after.registry is not before.registry else None
+            writes = tuple(after.changes_since(before.resource_version))
+            outcome = Outcome((), b"", (), writes, int(after.serial != serial), registry, None, text)
+            self._outcomes[question] = outcome
+        return outcome, label
+
+    def _label(self, program: Program, flight: InFlight, at: int, call: Call) -> str:
+        """The object that a write is about: identities are counted by it."""
+        question = (program.number, flight.node.id, at, flight.uuids)
+        label = self._labels.get(question)
+        if label is None:
+            name = call.name
+            if call.verb == "create" and not call.subresource:
+                body: Any = orjson.loads(bind(call.body, tuple(met[2] for met in flight.versions), flight.uuids))
+                metadata = (body.get("metadata") or {}) if isinstance(body, dict) else {}
+                name = metadata.get("name") or f"{metadata.get('generateName') or ''}*"
+            label = f"{call.kind}\0{Key(call.namespace, str(name))}"
+            self._labels[question] = label
+        return label
+
+
+def _serial(world: World, label: str) -> int:
+    """The serial from which the server counts identities for a label."""
+    resource, _, name = label.partition("\0")
+    return first_serial(resource, name, world.issued.get(label) or 0)

@@ -1,0 +1,58 @@
+"""Steps of the model, and the transitions that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kontend.cluster.state import Change
+from kontend.explore.model.world import InFlight, World
+from kontend.explore.program.progress import Failure
+from kontend.kube.meta.names import Key
+
+
+class Step(NamedTuple):
+    """One thing that can happen."""
+
+    #: start, call, deliver, relist, retry or act
+    action: str
+    instance: int = -1
+    #: The request (start, retry, call), or the kind (deliver, relist).
+    subject: Key | str | None = None
+    #: For a call: which of the pending calls of the reconcile.
+    at: int = 0
+
+
+class Transition:
+    """A step that was taken: the state after it, and a description."""
+
+    __slots__ = ("at", "calls", "changes", "cost", "failure", "flight", "refused", "text", "world")
+
+    def __init__(
+        self,
+        world: World,
+        text: str,
+        *,
+        changes: Sequence[Change] = (),
+        flight: InFlight | None = None,
+        at: int = 0,
+        failure: Failure | None = None,
+        refused: str = "",
+        calls: tuple[tuple[World, Transition], ...] = (),
+        cost: int = 0,
+    ) -> None:
+        self.world = world
+        self.text = text
+        #: The writes, oldest first.
+        self.changes = changes
+        #: For a call: the reconcile before it, and which of its calls it was.
+        self.flight = flight
+        self.at = at
+        #: The exception with which a reconcile ended in this step.
+        self.failure = failure
+        #: The server's reason to refuse a user's action.
+        self.refused = refused
+        #: For an atomic reconcile: its calls, each with the state before it.
+        self.calls = calls
+        #: The number of perturbations: 0 for what happens in an unperturbed run.
+        self.cost = cost

@@ -1,0 +1,198 @@
+"""States of the model: the cluster, the controller instances, and the user's remaining actions.
+
+The class is called :class:`World` because the cluster's own :class:`~kontend.cluster.state.State` is one part of it. Worlds
+are immutable values. :mod:`kontend.explore.model.key` says when two of them are the same state.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rpds import HashTrieMap
+
+from kontend.cluster.state import Change, State
+from kontend.explore.program.run import Start
+from kontend.explore.program.tree import Node
+from kontend.kube.meta.names import Key
+
+#: A version that a run has met: resource, object, resourceVersion.
+MetVersion = tuple[str, Key, int]
+#: The position of a view that was not started: an informer starts at the first read of its kind.
+NOT_STARTED: Final = -1
+_NOTHING: Final[list[Change]] = []
+
+
+class InFlight:
+    """A reconcile that is under way."""
+
+    __slots__ = ("node", "start", "uuids", "versions")
+
+    def __init__(self, start: Start, node: Node, versions: tuple[MetVersion, ...], uuids: tuple[str, ...]) -> None:
+        self.start = start
+        self.node = node
+        #: The versions that the run has met, by the number of their token.
+        self.versions = versions
+        #: The uuids that the run has generated and handed on, likewise.
+        self.uuids = uuids
+
+    @property
+    def request(self) -> Key:
+        """The request that is reconciled."""
+        return self.start.request
+
+
+class OwnWrite:
+    """A write of an instance that one of its views has not seen yet."""
+
+    __slots__ = ("key", "kind", "uid", "version")
+
+    def __init__(self, kind: str, key: Key, version: int, uid: str = "") -> None:
+        self.kind = kind
+        self.key = key
+        #: The resourceVersion of the write.
+        self.version = version
+        #: For a delete: the uid of the object, which reads do not show any more.
+        self.uid = uid
+
+
+class Instance:
+    """One instance of a controller: a process with its own views, queue and memory."""
+
+    __slots__ = ("_changes", "_key", "_state", "bugs", "delayed", "memory", "own", "queue", "running", "views")
+
+    def __init__(
+        self,
+        views: tuple[int, ...],
+        queue: frozenset[Key],
+        delayed: frozenset[Key],
+        running: tuple[InFlight, ...],
+        memory: bytes,
+        own: tuple[OwnWrite, ...] = (),
+        bugs: frozenset[tuple[Key, str, int]] = frozenset(),
+    ) -> None:
+        #: For each kind: the resourceVersion up to which its view has seen everything, or NOT_STARTED.
+        self.views = views
+        self.queue = queue
+        #: Requests that will be reconciled again, after a backoff or a delay.
+        self.delayed = delayed
+        #: The in-flight reconciles, in the order in which they started.
+        self.running = running
+        self.memory = memory
+        self.own = own
+        #: Requests whose last reconcile raised a programming error: the error, and how often in a row.
+        self.bugs = bugs
+        # Derived from a cluster state, for as long as that is the state.
+        self._state: State | None = None
+        self._changes: dict[int, list[Change]] = {}
+        self._key = b""
+
+    def changed(
+        self,
+        *,
+        views: tuple[int, ...] | None = None,
+        queue: frozenset[Key] | None = None,
+        delayed: frozenset[Key] | None = None,
+        running: tuple[InFlight, ...] | None = None,
+        memory: bytes | None = None,
+        own: tuple[OwnWrite, ...] | None = None,
+        bugs: frozenset[tuple[Key, str, int]] | None = None,
+    ) -> Instance:
+        """This instance with some attributes changed."""
+        return Instance(
+            self.views if views is None else views,
+            self.queue if queue is None else queue,
+            self.delayed if delayed is None else delayed,
+            self.running if running is None else running,
+            self.memory if memory is None else memory,
+            self.own if own is None else own,
+            self.bugs if bugs is None else bugs,
+        )
+
+    def replaced(self, at: int, flight: InFlight) -> Instance:
+        """This instance with one of its in-flight reconciles changed."""
+        return self.changed(running=(*self.running[:at], flight, *self.running[at + 1 :]))
+
+    def view(self, at: int) -> int:
+        """The position of a view."""
+        return self.views[at] if at < len(self.views) else NOT_STARTED
+
+    def undelivered(self, state: State, at: int, resource: str) -> list[Change]:
+        """The changes that a view has not seen yet, oldest first."""
+        position = self.view(at)
+        if position >= state.resource_version or position == NOT_STARTED:
+            return _NOTHING
+        if self._state is not state:
+            self.attach(state)
+        changes = self._changes.get(at)
+        if changes is None:
+            changes = self._changes[at] = state.changes_since(position, resource)
+        return changes
+
+    def attach(self, state: State, key: bytes = b"") -> None:
+        """Start to cache what is derived from a cluster state; ``key`` is this instance's key in it, if known."""
+        self._state = state
+        self._changes = {}
+        self._key = key
+
+    def cached_key(self, state: State) -> bytes:
+        """The key of this instance in a cluster state, if it was computed before; else empty."""
+        if self._state is not state:
+            self.attach(state)
+        return self._key
+
+    def keep_key(self, key: bytes) -> None:
+        """Cache the key of this instance in the attached cluster state."""
+        self._key = key
+
+
+class World:
+    """A state of the model."""
+
+    __slots__ = ("acted", "instances", "issued", "issued_sum", "masked", "objects", "state")
+
+    def __init__(
+        self,
+        state: State,
+        instances: tuple[Instance, ...],
+        acted: int,
+        objects: int,
+        masked: int,
+        issued: HashTrieMap[str, int],
+        issued_sum: int,
+    ) -> None:
+        self.state = state
+        self.instances = instances
+        #: How many of the user's actions were taken.
+        self.acted = acted
+        #: The sum of the digests of all objects.
+        self.objects = objects
+        #: The same without generations and identities.
+        self.masked = masked
+        #: How many identities were handed out, by what they are for; and the sum of the digests of these.
+        self.issued = issued
+        self.issued_sum = issued_sum
+
+    def with_instance(self, index: int, instance: Instance) -> World:
+        """This state with one instance changed."""
+        return self.with_instances((*self.instances[:index], instance, *self.instances[index + 1 :]))
+
+    def with_instances(self, instances: tuple[Instance, ...]) -> World:
+        """This state with other instances."""
+        return World(
+            self.state, instances, self.acted, self.objects, self.masked, self.issued, self.issued_sum
+        )
+
+    def with_action_taken(self) -> World:
+        """This state after the user's next action."""
+        return World(
+            self.state, self.instances, self.acted + 1, self.objects, self.masked, self.issued, self.issued_sum
+        )
+
+    @property
+    def is_resting(self) -> bool:
+        """No reconcile is in flight."""
+        return not any(instance.running for instance in self.instances)
+
+    def undelivered(self, index: int, at: int, resource: str) -> list[Change]:
+        """The changes that a view of an instance has not seen yet, oldest first."""
+        return self.instances[index].undelivered(self.state, at, resource)

@@ -1,0 +1,135 @@
+"""Checks that user code is deterministic: identical responses must lead to identical requests.
+
+Every verdict of the explorer rests on this. Each path runs a second time with all tokens renamed
+(:mod:`kontend.explore.program.symbols`) and with the caches of functools cleared. A sample of the paths is also watched,
+so that a difference comes with its cause; clocks, random numbers and undeclared state are errors even while both runs
+still agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kontend.explore.program.impure_calls import ImpureCalls
+from kontend.explore.program.progress import Progress, difference
+from kontend.explore.program.set_order import iterated_sets
+from kontend.explore.program.symbols import Assumption, Refuted
+from kontend.explore.program.undeclared_state import UndeclaredState
+from kontend.explore.program.user_code import UserCode
+from kontend.kube.meta.names import Key
+from kontend.runtime.controller import Controller
+
+#: The paths that are watched: the first ones, in which most of the code runs, and then one in so many.
+_FIRST: Final = 50
+_EVERY: Final = 16
+
+_UNKNOWN: Final = (
+    "no call is known that differs from run to run: does the controller keep something from one run to the next in an "
+    "object or in a cache of functools? Name it in `memory`, as plain data"
+)
+_PROCESSES: Final = (
+    "it was run again in another process: the order of a set (sort it), or something else that differs from one "
+    "process to the next"
+)
+
+
+class Nondeterminism(Exception):
+    """A reconcile that depends on more than the responses it gets; the message says where and, if known, why."""
+
+
+class Strayed(Exception):
+    """A run that made another call than before on the way to where it should continue."""
+
+    def __init__(self, expected: Progress, actual: Progress) -> None:
+        super().__init__(difference(expected, actual) or "it made another call")
+        self.expected = expected
+        self.actual = actual
+
+
+class Determinism:
+    """Compares the runs of one controller."""
+
+    def __init__(self, controller: Controller, assumptions: frozenset[Assumption]) -> None:
+        self._controller = controller
+        self._assumptions = assumptions
+        self._code = UserCode(controller)
+        self._undeclared = UndeclaredState(controller, self._code)
+        self._sets_checked = False
+
+    def checked(
+        self, number: int, request: Key, run: Callable[[], Progress], run_mirrored: Callable[[], Progress]
+    ) -> Progress:
+        """The progress of the run with this number. Raises :class:`Nondeterminism` or :class:`Refuted`."""
+        self._check_sets(request)
+        is_watched = number <= _FIRST or number % _EVERY == 0
+        before = self._undeclared.values() if is_watched else {}
+        first = self._once(request, run)
+        changed = self._undeclared.changed(before) if is_watched else []
+        if is_watched:
+            described, calls = self._compared(first, run)
+            causes = [*changed, *calls.forbidden()]
+            if described:
+                raise self._error(request, described, causes or calls.suspects() or [_UNKNOWN])
+            if causes:
+                raise self._error(request, "", causes)
+        self._check_mirrored(request, first, run, run_mirrored)
+        return first
+
+    def rerun(self, request: Key, expected: Progress, run: Callable[[], Progress]) -> None:
+        """Make a run of another process again. Raises :class:`Nondeterminism` unless it does the same."""
+        described, calls = self._compared(expected, run)
+        if described:
+            raise self._error(request, described, calls.suspects() or [_PROCESSES])
+
+    def _check_mirrored(
+        self, request: Key, first: Progress, run: Callable[[], Progress], run_mirrored: Callable[[], Progress]
+    ) -> None:
+        """Raise when a run with renamed tokens, or with empty caches, does something else."""
+        self._undeclared.clear_caches()
+        try:
+            described = difference(first, run_mirrored())
+        except Strayed as strayed:
+            described = str(strayed)
+        if not described:
+            return
+        again, calls = self._compared(first, run)
+        if again:
+            raise self._error(request, again, calls.suspects() or [_UNKNOWN])
+        # The same tokens give the same run, so the code can tell tokens apart by more than equality.
+        if first.uuids and Assumption.WHOLE_UUIDS in self._assumptions:
+            raise Refuted(Assumption.WHOLE_UUIDS)
+        if Assumption.OPAQUE_VERSIONS in self._assumptions:
+            raise Refuted(Assumption.OPAQUE_VERSIONS)
+        raise self._error(request, described, [_UNKNOWN])
+
+    def _check_sets(self, request: Key) -> None:
+        if self._sets_checked:
+            return
+        self._sets_checked = True
+        lines = iterated_sets(self._controller, self._code)
+        if lines:
+            raise self._error(request, "", [f"{line}; use sorted(...)" for line in lines])
+
+    def _once(self, request: Key, run: Callable[[], Progress]) -> Progress:
+        try:
+            return run()
+        except Strayed as strayed:
+            before = self._undeclared.values()
+            _, calls = self._compared(strayed.actual, run)
+            causes = [*self._undeclared.changed(before), *calls.forbidden()] or calls.suspects() or [_UNKNOWN]
+            raise self._error(request, str(strayed), causes) from None
+
+    def _compared(self, first: Progress, run: Callable[[], Progress]) -> tuple[str, ImpureCalls]:
+        """The difference of another run, and the impure calls that it made."""
+        with ImpureCalls(self._code) as calls:
+            try:
+                second = run()
+            except Strayed as strayed:
+                return str(strayed), calls
+        return difference(first, second), calls
+
+    def _error(self, request: Key, described: str, causes: list[str]) -> Nondeterminism:
+        what = "identical responses led to different requests" if described else "it depends on more than its responses"
+        lines = [f"{self._controller.name} {Key(*request)}: nondeterministic: {what}", *([described] if described else [])]
+        return Nondeterminism("\n  ".join([*lines, *causes]))

@@ -1,0 +1,35 @@
+"""Identities that the explorer hands out: uids, the suffixes of generated names, uuids, and versions.
+
+Real ones are random. These depend only on what they are for (the kind and name of an object, the controller and request
+of a reconcile) and on how many were handed out for that before. So they do not depend on the order of independent
+steps, and none is ever handed out twice: code may cut, hash or compare them as it likes.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+import xxhash
+
+#: The uids that the server hands out, and the uuids that reconciles generate.
+IDENTITIES: Final = re.compile(rb"[0-9a-f]{8}-0000-4000-(?:8000|b000)-[0-9a-f]{12}")
+#: resourceVersions are counted from here, so that one that user code has stored can be recognised.
+FIRST_VERSION: Final = 7_000_000_000_000_000
+VERSIONS: Final = re.compile(rb"70000000\d{8}")
+#: How many serials one request to the server may use.
+_STRIDE: Final = 16
+
+
+@lru_cache(maxsize=100_000)
+def first_serial(resource: str, name: str, count: int) -> int:
+    """The serial from which the server counts uids and suffixes for the ``count``-th object of a name."""
+    return (xxhash.xxh3_64_intdigest(f"{resource}\0{name}\0{count}".encode()) & 0xFFFFFFF) * _STRIDE
+
+
+@lru_cache(maxsize=100_000)
+def generated_uuid(label: str, number: int) -> str:
+    """The uuid that is generated as number ``number`` for a controller and a request."""
+    digest = xxhash.xxh3_128_hexdigest(f"{label}\0{number}".encode())
+    return f"{digest[:8]}-0000-4000-b000-{digest[8:20]}"

@@ -1,0 +1,202 @@
+"""One run of a reconcile, driven response by response.
+
+A run starts the user's coroutine on an event loop of its own and stops when it waits for API calls. The driver responds
+to one of them at a time, in any order. Nothing is shared between runs: the controller gets its declared memory before
+the run and its initial memory back afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from kontend.explore.program.event_loop import ReconcileLoop, Unsupported, user_line
+from kontend.explore.program.identities import generated_uuid
+from kontend.explore.program.memory import read_memory, restore_memory
+from kontend.explore.program.progress import Done, Failure, Progress
+from kontend.explore.program.symbols import mirror_uuid, uuid_token
+from kontend.explore.program.user_code import OURS
+from kontend.runtime.source_location import UNKNOWN, SourceLocation, raised_at
+from kontend.kube.errors import ApiError, from_status
+from kontend.kube.meta.names import Key
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.call import Call
+from kontend.runtime.controller import BadController, Controller, Request, Result
+from kontend.runtime.guards import Guards
+from kontend.runtime.unawaited import collect_unawaited
+
+#: Exceptions that are mistakes in the code, not a way to ask for a retry.
+_BUGS: Final = (
+    TypeError,
+    AttributeError,
+    NameError,
+    LookupError,
+    ArithmeticError,
+    AssertionError,
+    NotImplementedError,
+    RecursionError,
+    UnicodeError,
+)
+#: The address of an object, as error messages show it.
+_ADDRESSES: Final = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+class Start(NamedTuple):
+    """All that a reconcile depends on when it starts."""
+
+    request: Key
+    memory: bytes
+    now: str
+    #: Where generated uuids are counted from, if the run sees real ones; -1 if it sees tokens.
+    uuids_from: int = -1
+
+
+class _Pending(NamedTuple):
+    """A call that waits for its response."""
+
+    call: Call
+    future: asyncio.Future[Any]
+    line: SourceLocation
+
+
+class _Backend:
+    """The backend of one run: it only notes calls."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    async def call(self, call: Call) -> Any:
+        future = self._run.loop.create_future()
+        self._run.pending.append(_Pending(call, future, user_line(sys._getframe(1))))
+        return await future
+
+    def is_namespaced(self, kind: str) -> bool:
+        return self._run.namespaced(kind)
+
+    def now(self) -> str:
+        return self._run.start.now
+
+    def uuid(self) -> str:
+        return self._run.next_uuid()
+
+
+class Run:
+    """A reconcile that is under way."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        guards: Guards,
+        namespaced: Callable[[str], bool],
+        start: Start,
+        *,
+        mirrored: bool = False,
+    ) -> None:
+        self.start = start
+        self.namespaced = namespaced
+        self.loop = ReconcileLoop()  # type: ignore[abstract]
+        self.pending: list[_Pending] = []
+        self.uuids = 0
+        self._controller = controller
+        self._mirrored = mirrored
+        self._initial_memory = read_memory(controller)
+        restore_memory(controller, start.memory)
+        self._unawaited: list[str] = []
+        with collect_unawaited() as unawaited:
+            api = Api(_Backend(self), manager=controller.name, guards=guards)
+            self._task = self.loop.create_task(controller.reconcile(Request(*start.request), api))
+            self._drain()
+        self._unawaited += unawaited
+
+    def respond(self, at: int, response: bytes) -> None:
+        """Give the response to one of the pending calls: JSON, behind ``=`` or, for errors, ``!``."""
+        pending = self.pending.pop(at)
+        document = orjson.loads(response[1:])
+        if response[:1] == b"!":
+            pending.future.set_exception(from_status(document))
+        else:
+            pending.future.set_result(document)
+        with collect_unawaited() as unawaited:
+            self._drain()
+        self._unawaited += unawaited
+
+    def progress(self) -> Progress:
+        """The calls that the run waits for, or its end."""
+        if self._unawaited and not (self._task.done() and not self._task.cancelled() and self._task.exception()):
+            raise BadController(f"{type(self._controller).__name__}.reconcile: {self._unawaited[0]}")
+        if self.pending:
+            calls = tuple(pending.call for pending in self.pending)
+            return Progress(calls, None, self.uuids, tuple(pending.line for pending in self.pending))
+        if not self._task.done():
+            line = _waiting_line(self._task)
+            where = f"{line.short}: " if line != UNKNOWN else ""
+            raise Unsupported(
+                f"{where}{self._controller.name}: the reconcile waits for something that never happens; it may only "
+                "await calls of its api, asyncio.sleep, wait_for, timeout, gather and TaskGroup"
+            )
+        if self._task.cancelled():
+            raise Unsupported(f"{self._controller.name}: asyncio.CancelledError left the reconcile; catch it or let it be")
+        error = self._task.exception()
+        if error is not None:
+            return Progress((), Done(True, _failure(error), read_memory(self._controller)), self.uuids)
+        value = self._task.result()
+        result = value if isinstance(value, Result) else Result()
+        again = result.requeue or result.requeue_after is not None
+        return Progress((), Done(again, None, read_memory(self._controller)), self.uuids)
+
+    def close(self) -> None:
+        """End the run; the controller is as it was before."""
+        self.loop.abandon()
+        restore_memory(self._controller, self._initial_memory)
+
+    def next_uuid(self) -> str:
+        """The next uuid that the run generates."""
+        self.uuids += 1
+        if self.start.uuids_from >= 0:
+            label = f"{self._controller.name} {self.start.request}"
+            return generated_uuid(label, self.start.uuids_from + self.uuids - 1)
+        return mirror_uuid(self.uuids - 1) if self._mirrored else uuid_token(self.uuids - 1)
+
+    def _drain(self) -> None:
+        try:
+            self.loop.drain(waiting=self._is_waiting)
+        except SystemExit as error:
+            line = raised_at(error)
+            where = f"{line.short}: " if line is not None else ""
+            raise Unsupported(f"{where}{self._controller.name}: the reconcile raised SystemExit") from None
+
+    def _is_waiting(self) -> bool:
+        self.pending = [pending for pending in self.pending if not pending.future.done()]
+        return bool(self.pending)
+
+
+def _failure(error: BaseException) -> Failure:
+    text = _ADDRESSES.sub("", f"{type(error).__name__}: {error}")
+    is_bug = isinstance(error, _BUGS) and not isinstance(error, ApiError)
+    if not is_bug:
+        return Failure(text)
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(OURS) and not frame.filename.startswith("<")
+    ]
+    return Failure(text, True, raised_at(error) or UNKNOWN, "".join(traceback.format_list(frames)).rstrip())
+
+
+def _waiting_line(task: asyncio.Task[Any]) -> SourceLocation:
+    """The innermost line of user code at which a task is suspended."""
+    line = UNKNOWN
+    coroutine: Any = task.get_coro()
+    while getattr(coroutine, "cr_frame", None) is not None:
+        frame = coroutine.cr_frame
+        found = user_line(frame)
+        if found.file == frame.f_code.co_filename:
+            line = found
+        coroutine = coroutine.cr_await
+    return line

@@ -1,0 +1,141 @@
+"""Iteration over sets in user code: its order differs from one process to the next.
+
+Runs within one process cannot show this, so the code is read. Only what is plain from the text is reported: a loop, or a
+conversion to something ordered, over a set display, a set comprehension, ``set(...)`` or ``frozenset(...)``, an operation
+on these, or a variable that only ever holds one of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any, Final
+
+from kontend.explore.program.user_code import UserCode
+from kontend.runtime.source_location import SourceLocation
+from kontend.runtime.controller import Controller
+
+#: Functions whose result does not depend on the order of their argument.
+_ORDERLESS: Final = frozenset(
+    {"sorted", "len", "sum", "min", "max", "any", "all", "set", "frozenset", "bool", "dict", "Counter"}
+)
+_ORDERING: Final = frozenset({"list", "tuple", "iter", "enumerate", "join", "next", "reversed"})
+_SET_METHODS: Final = frozenset({"union", "intersection", "difference", "symmetric_difference", "copy"})
+_OPERATORS: Final = (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)
+_MOST: Final = 3
+
+
+def iterated_sets(controller: Controller, code: UserCode) -> list[str]:
+    """Describes the lines of a controller that depend on the order of a set."""
+    found: dict[str, None] = {}
+    for function in _functions(controller, code):
+        try:
+            lines, first = inspect.getsourcelines(function)
+            tree = ast.parse(textwrap.dedent("".join(lines)))
+        except (OSError, TypeError, SyntaxError):
+            continue
+        for node in _Order(tree).dependent():
+            line = SourceLocation(function.__code__.co_filename, first + node.lineno - 1)
+            found[f"{line.short} depends on the order of a set, which differs from one process to the next"] = None
+    return list(found)[:_MOST]
+
+
+def _functions(controller: Controller, code: UserCode) -> Iterator[FunctionType]:
+    """The methods of a controller, and the user's functions that they name."""
+    pending: list[FunctionType] = []
+    for cls in type(controller).__mro__:
+        if cls is not Controller and issubclass(cls, Controller):
+            pending += [value for value in vars(cls).values() if isinstance(value, FunctionType)]
+    seen: set[Callable[..., Any]] = set()
+    while pending:
+        function = pending.pop()
+        if function in seen or not code.has(function.__code__.co_filename):
+            continue
+        seen.add(function)
+        yield function
+        for name in function.__code__.co_names:
+            value = function.__globals__.get(name)
+            if isinstance(value, FunctionType):
+                pending.append(value)
+
+
+class _Order:
+    """Looks for what depends on the order of a set in one function."""
+
+    def __init__(self, tree: ast.AST) -> None:
+        self._tree = tree
+        self._assigned: dict[str, list[ast.expr | None]] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    self._assign(target, node.value)
+            elif isinstance(node, ast.AnnAssign) and node.value is not None:
+                self._assign(node.target, node.value)
+            elif isinstance(node, ast.NamedExpr):
+                self._assign(node.target, node.value)
+            elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+                self._assign(node.target, None)
+            elif isinstance(node, ast.arg):
+                self._assigned.setdefault(node.arg, []).append(None)
+            elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+                self._assign(node.optional_vars, None)
+
+    def _assign(self, target: ast.expr, value: ast.expr | None) -> None:
+        if isinstance(target, ast.Name):
+            self._assigned.setdefault(target.id, []).append(value)
+        else:
+            for node in ast.walk(target):
+                if isinstance(node, ast.Name):
+                    self._assigned.setdefault(node.id, []).append(None)
+
+    def dependent(self) -> Iterator[ast.expr]:
+        """The expressions that depend on the order of a set."""
+        orderless = {
+            id(argument)
+            for node in ast.walk(self._tree)
+            if isinstance(node, ast.Call) and _name(node.func) in _ORDERLESS
+            for argument in node.args
+        }
+        for node in ast.walk(self._tree):
+            if isinstance(node, (ast.For, ast.AsyncFor)) and self._is_set(node.iter):
+                yield node.iter
+            elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.DictComp)):
+                if id(node) not in orderless and not isinstance(node, ast.DictComp):
+                    yield from (part.iter for part in node.generators if self._is_set(part.iter))
+            elif isinstance(node, ast.Call):
+                name = _name(node.func)
+                if name in _ORDERING and id(node) not in orderless:
+                    yield from (argument for argument in node.args if self._is_set(argument))
+                elif name == "pop" and isinstance(node.func, ast.Attribute) and not node.args:
+                    if self._is_set(node.func.value):
+                        yield node.func.value
+            elif isinstance(node, (ast.List, ast.Tuple)) and isinstance(node.ctx, ast.Load):
+                starred = (part.value for part in node.elts if isinstance(part, ast.Starred))
+                yield from (value for value in starred if self._is_set(value))
+
+    def _is_set(self, node: ast.expr, depth: int = 0) -> bool:
+        if isinstance(node, (ast.Set, ast.SetComp)):
+            return True
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name):
+                return node.func.id in ("set", "frozenset")
+            return (
+                isinstance(node.func, ast.Attribute)
+                and node.func.attr in _SET_METHODS
+                and self._is_set(node.func.value, depth)
+            )
+        if isinstance(node, ast.BinOp) and isinstance(node.op, _OPERATORS):
+            return self._is_set(node.left, depth) or self._is_set(node.right, depth)
+        if isinstance(node, ast.Name) and depth < 5:
+            values = self._assigned.get(node.id)
+            return bool(values) and all(value is not None and self._is_set(value, depth + 1) for value in values or ())
+        return False
+
+
+def _name(function: ast.expr) -> str:
+    if isinstance(function, ast.Name):
+        return function.id
+    return function.attr if isinstance(function, ast.Attribute) else ""

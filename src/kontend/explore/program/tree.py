@@ -1,0 +1,197 @@
+"""Program trees: what a controller does, as calls in nodes and responses on edges.
+
+What a reconcile does next depends only on the responses so far and on its declared memory. So each controller is a
+tree. User code runs once for each new path and is looked up from then on. An in-flight reconcile is a node of the tree,
+which is why a state can be stored, forked and resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import xxhash
+
+from kontend.explore.program.determinism import Determinism, Strayed
+from kontend.explore.program.memory import read_memory
+from kontend.explore.program.progress import Done, Progress
+from kontend.explore.program.run import Run, Start
+from kontend.explore.program.symbols import (
+    Assumption,
+    Refuted,
+    leaked_versions,
+    mirrored,
+    mirrored_progress,
+    uuids_in,
+)
+from kontend.runtime.source_location import SourceLocation
+from kontend.runtime.client.call import Call
+from kontend.runtime.controller import Controller
+from kontend.runtime.guards import Guards
+
+
+class Exchange(NamedTuple):
+    """A call of a run and the response to it."""
+
+    call: Call
+    #: Which of the pending calls it was.
+    at: int
+    response: bytes
+
+
+class RecordedRun(NamedTuple):
+    """A run that was made: how it started, what was exchanged, and how far it came."""
+
+    start: Start
+    exchanges: list[Exchange]
+    progress: Progress
+
+
+class Node:
+    """A point in a reconcile: the calls it waits for, or its end."""
+
+    __slots__ = ("at", "calls", "children", "done", "generated", "id", "lines", "parent", "response", "text", "uuids")
+
+    def __init__(
+        self, id: bytes, parent: Node | None, at: int, response: bytes, progress: Progress, uuids: int
+    ) -> None:
+        #: 128 bits for the run so far: the same in every process.
+        self.id = id
+        self.parent = parent
+        #: Which of the parent's calls got a response, and the response: JSON, behind ``=`` or, for errors, ``!``.
+        self.at = at
+        self.response = response
+        self.calls = progress.calls
+        #: For each call, the line of user code that makes it.
+        self.lines: tuple[SourceLocation, ...] = progress.lines
+        self.done: Done | None = progress.done
+        #: For each call, its description.
+        self.text = tuple(str(call) for call in progress.calls)
+        #: How many generated uuids somebody else learns of, by these calls or from the memory.
+        self.uuids = uuids
+        #: How many uuids the run has generated.
+        self.generated = progress.uuids
+        self.children: dict[Any, Node] = {}
+
+
+class Program:
+    """The tree of one controller. All its instances share it."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        guards: Guards,
+        namespaced: Callable[[str], bool],
+        number: int,
+        assumptions: frozenset[Assumption] = frozenset(Assumption),
+    ) -> None:
+        self.controller = controller
+        #: The index of the controller in the scenario.
+        self.number = number
+        # The model knows what each cache has seen, so waiting for own writes is its task.
+        self._guards = replace(guards, read_your_writes=False)
+        self._namespaced = namespaced
+        self._assumptions = assumptions
+        self._roots: dict[Start, Node] = {}
+        #: The ids of all nodes.
+        self.ids: set[bytes] = set()
+        self.initial_memory = read_memory(controller)
+        #: How many paths user code was run for. Runs that only compare do not count.
+        self.runs = 0
+        self._determinism = Determinism(controller, assumptions)
+
+    def root(self, start: Start) -> Node:
+        """The node at which a reconcile starts."""
+        node = self._roots.get(start)
+        if node is None:
+            node = self._roots[start] = self._grow(None, 0, b"", start)
+        return node
+
+    def next(self, node: Node, at: int, key: Any, response: Callable[[], bytes], start: Start) -> Node:
+        """The node after a response. ``key`` stands for the response, which is made only when the edge is new."""
+        child = node.children.get((at, key))
+        if child is None:
+            child = node.children[at, key] = self._grow(node, at, response(), start)
+        return child
+
+    def _grow(self, parent: Node | None, at: int, response: bytes, start: Start) -> Node:
+        self.runs += 1
+        exchanges = _exchanges_to(parent, at, response)
+        progress = self._determinism.checked(
+            self.runs, start.request, lambda: self._run(exchanges, start), lambda: self._run_mirrored(exchanges, start)
+        )
+        if Assumption.OPAQUE_VERSIONS in self._assumptions and leaked_versions(progress):
+            raise Refuted(Assumption.OPAQUE_VERSIONS)
+        before = parent.id + at.to_bytes(4, "big") if parent is not None else repr(start).encode()
+        uuids = uuids_in(progress.calls, progress.done) if start.uuids_from < 0 else 0
+        node = Node(xxhash.xxh3_128_digest(before + response), parent, at, response, progress, uuids)
+        self.ids.add(node.id)
+        return node
+
+    def _run(self, exchanges: list[Exchange], start: Start) -> Progress:
+        """Run the reconcile, giving it the responses on the way."""
+        run = Run(self.controller, self._guards, self._namespaced, start)
+        try:
+            for call, at, response in exchanges:
+                progress = run.progress()
+                if at >= len(progress.calls) or progress.calls[at] != call:
+                    raise Strayed(Progress((call,), None, progress.uuids, progress.lines), progress)
+                run.respond(at, response)
+            return run.progress()
+        finally:
+            run.close()
+
+    def _run_mirrored(self, exchanges: list[Exchange], start: Start) -> Progress:
+        """The same, with all tokens renamed; the progress has the ordinary ones."""
+        run = Run(self.controller, self._guards, self._namespaced, start, mirrored=True)
+        try:
+            for call, at, response in exchanges:
+                progress = mirrored_progress(run.progress())
+                if at >= len(progress.calls) or progress.calls[at] != call:
+                    raise Strayed(Progress((call,), None, progress.uuids, progress.lines), progress)
+                run.respond(at, mirrored(response))
+            return mirrored_progress(run.progress())
+        finally:
+            run.close()
+
+    # Runs in other processes
+
+    def recorded_runs(self, most: int) -> list[RecordedRun]:
+        """Some of the longest runs, evenly spread over all of them."""
+        leaves = list(self._leaves())
+        # Rounded up, so that it is never more than so many.
+        sample = leaves[:: -(-len(leaves) // most)] if leaves else []
+        return [
+            RecordedRun(
+                start,
+                _exchanges_to(node.parent, node.at, node.response),
+                Progress(node.calls, node.done, node.generated, node.lines),
+            )
+            for start, node in sample
+        ]
+
+    def rerun(self, recorded: RecordedRun) -> None:
+        """Make a run of another process again. Raises :class:`Nondeterminism` unless it does the same."""
+        self._determinism.rerun(
+            recorded.start.request, recorded.progress, lambda: self._run(recorded.exchanges, recorded.start)
+        )
+
+    def _leaves(self) -> Iterator[tuple[Start, Node]]:
+        for start, root in self._roots.items():
+            stack = [root]
+            while stack:
+                node = stack.pop()
+                if not node.children:
+                    yield start, node
+                stack.extend(reversed(node.children.values()))
+
+
+def _exchanges_to(node: Node | None, at: int, response: bytes) -> list[Exchange]:
+    """The exchanges from the start to a node; the last one is the response to the node's own call ``at``."""
+    exchanges: list[Exchange] = []
+    while node is not None:
+        exchanges.append(Exchange(node.calls[at], at, response))
+        at, response, node = node.at, node.response, node.parent
+    exchanges.reverse()
+    return exchanges

@@ -1,0 +1,206 @@
+"""State that a reconcile keeps from one run to the next without declaring it.
+
+Attributes that ``memory`` does not name, attributes of classes and global variables are not part of a state of the
+model, so a reconcile that changes them behaves differently for a reason that the explorer cannot see. Their values are
+compared from before a run to after it: plain data, and the attributes of objects whose classes are the user's own.
+Objects of libraries (clients, loggers, metrics) are not looked into. The caches of functools are cleared before the run
+that is compared, so that one that holds something outdated shows.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType, NoneType
+from typing import Any, Final
+
+import xxhash
+
+from kontend.explore.program.user_code import UserCode
+from kontend.runtime.controller import Controller
+
+_SCALARS: Final = frozenset({bool, bytes, bytearray, complex, float, int, str, NoneType})
+#: A value with more parts than this is not compared: it is data, and comparing it would cost too much.
+_LARGEST: Final = 5_000
+_ABSENT: Final = b""
+
+#: The owner of a variable (self, a class or a module), and its name.
+Variable = tuple[str, str, str]
+
+
+class UndeclaredState:
+    """The variables within reach of a controller that are not its declared memory."""
+
+    def __init__(self, controller: Controller, code: UserCode) -> None:
+        self._controller = controller
+        self._code = code
+        self._too_large: set[Variable] = set()
+        self._classes = [
+            cls for cls in type(controller).__mro__ if cls is not Controller and issubclass(cls, Controller)
+        ]
+        self._modules = _modules_of(self._classes, code)
+        self._caches = list(self._functools_caches())
+
+    def clear_caches(self) -> None:
+        """Clear the caches of functools that the user's functions have."""
+        for clear in self._caches:
+            clear()
+
+    def values(self) -> dict[Variable, bytes | None]:
+        """A fingerprint of each variable: None for one that is not compared."""
+        fingerprints: dict[Variable, bytes | None] = {}
+        for scope, owner, variables in self._scopes():
+            for name, value in tuple(variables.items()):
+                variable = (scope, owner, name)
+                if name.startswith("__") or variable in self._too_large:
+                    continue
+                try:
+                    fingerprints[variable] = _Fingerprint(self._code).of(value)
+                except _TooLarge:
+                    self._too_large.add(variable)
+        return fingerprints
+
+    def changed(self, before: Mapping[Variable, bytes | None]) -> list[str]:
+        """Describes each variable that changed since, and what to do about it."""
+        after = self.values()
+        return [
+            self._described(variable)
+            for variable in sorted({*before, *after})
+            if (old := before.get(variable, _ABSENT)) != (new := after.get(variable, _ABSENT))
+            # From or to an object of a library: a client that was made when it was first needed, say.
+            and old is not None
+            and new is not None
+            and variable not in self._too_large
+        ]
+
+    def _scopes(self) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+        memory = set(self._controller.memory)
+        own: dict[str, Any] = getattr(self._controller, "__dict__", {})
+        yield "self", "", {name: own[name] for name in own if name not in memory and not self._is_cached(name)}
+        for cls in self._classes:
+            yield "class", cls.__qualname__, {name: value for name, value in vars(cls).items() if name not in memory}
+        for module in self._modules:
+            yield "module", module.__name__, vars(module)
+
+    def _functools_caches(self) -> Iterator[Callable[[], None]]:
+        scopes: list[Mapping[str, Any]] = [vars(cls) for cls in self._classes]
+        scopes += [vars(module) for module in self._modules]
+        for scope in scopes:
+            for value in tuple(scope.values()):
+                function = getattr(value, "__func__", value)
+                wrapped = getattr(function, "__wrapped__", None)
+                clear = getattr(function, "cache_clear", None)
+                if callable(clear) and wrapped is not None and self._code.has(_file_of(wrapped)):
+                    yield clear
+
+    def _is_cached(self, name: str) -> bool:
+        return isinstance(inspect.getattr_static(type(self._controller), name, None), cached_property)
+
+    def _described(self, variable: Variable) -> str:
+        scope, owner, name = variable
+        if scope == "module":
+            module = next(module for module in self._modules if module.__name__ == owner)
+            return (
+                f"{Path(module.__file__ or owner).name}: the reconcile changes the global variable {name}; make it an "
+                f"attribute of the controller and name it in `memory`: {self._memory_with(name.lower())}"
+            )
+        file = Path(inspect.getfile(type(self._controller))).name
+        if scope == "class":
+            return (
+                f"{file}: the reconcile changes {owner}.{name}, which all instances share; change self.{name} and name "
+                f"it in `memory`: {self._memory_with(name)}"
+            )
+        return (
+            f"{file}: the reconcile changes self.{name}, which is not in `memory`; name it there, as plain data: "
+            f"{self._memory_with(name)}"
+        )
+
+    def _memory_with(self, name: str) -> str:
+        names = [f'"{each}"' for each in (*self._controller.memory, name)]
+        return f"memory = ({', '.join(names)}{',' * (len(names) == 1)})"
+
+
+def _modules_of(classes: list[type[Controller]], code: UserCode) -> list[ModuleType]:
+    """The modules of some classes, and the user's modules that they import as modules."""
+    names = dict.fromkeys(cls.__module__ for cls in classes)
+    modules = [sys.modules[name] for name in names if name in sys.modules]
+    for module in tuple(modules):
+        for value in vars(module).values():
+            file = getattr(value, "__file__", None) if isinstance(value, ModuleType) else None
+            if file and value not in modules and code.has(file):
+                modules.append(value)
+    return modules
+
+
+def _file_of(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    return getattr(code, "co_filename", "<unknown>")
+
+
+class _TooLarge(Exception):
+    """A value with too many parts."""
+
+
+class _Fingerprint:
+    """Bytes that change when a value changes."""
+
+    def __init__(self, code: UserCode) -> None:
+        self._code = code
+        self._parts = 0
+        self._open: set[int] = set()
+
+    def of(self, value: Any) -> bytes | None:
+        """The fingerprint of a variable; None for an object that is not looked into."""
+        if type(value) in _SCALARS or self._is_container(value) or self._is_users(value):
+            return xxhash.xxh3_128_digest(self._text(value))
+        return None
+
+    def _text(self, value: Any) -> bytes:
+        self._parts += 1
+        if self._parts > _LARGEST:
+            raise _TooLarge
+        kind = type(value)
+        if kind in _SCALARS:
+            return f"{kind.__name__}:{value!r}".encode()
+        if id(value) in self._open:
+            return b"recursive"
+        self._open.add(id(value))
+        try:
+            if isinstance(value, Mapping) and self._is_container(value):
+                return b"{%s}" % b",".join(self._text(key) + b"=" + self._text(value[key]) for key in value)
+            if isinstance(value, (set, frozenset)):
+                return b"<%s>" % b",".join(sorted(self._text(item) for item in value))
+            if isinstance(value, (list, tuple, deque)):
+                return b"[%s]" % b",".join(self._text(item) for item in value)
+            if self._is_users(value):
+                return kind.__qualname__.encode() + self._text(_attributes(value))
+        finally:
+            self._open.discard(id(value))
+        return b"object"
+
+    @staticmethod
+    def _is_container(value: Any) -> bool:
+        return isinstance(value, (dict, list, tuple, set, frozenset, deque))
+
+    def _is_users(self, value: Any) -> bool:
+        """Whether the class of an object is the user's own."""
+        kind = type(value)
+        if isinstance(value, (type, ModuleType)) or callable(value) and not hasattr(value, "__dict__"):
+            return False
+        module = sys.modules.get(kind.__module__)
+        file = getattr(module, "__file__", None)
+        return file is not None and self._code.has(file) and not isinstance(value, Controller)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    attributes = dict(getattr(value, "__dict__", {}))
+    for cls in type(value).__mro__:
+        slots = vars(cls).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(value, name):
+                attributes[name] = getattr(value, name)
+    return attributes

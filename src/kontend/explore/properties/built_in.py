@@ -1,0 +1,95 @@
+"""Built-in properties: their names, and the sentences for violations that concern whole states and runs.
+
+Properties of single writes are judged in :mod:`kontend.explore.properties.writes`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from kontend.explore.program.progress import Failure
+from kontend.runtime.source_location import SourceLocation
+
+
+class BuiltIn(StrEnum):
+    """The properties that every scenario is checked for, by the names under which violations are reported."""
+
+    #: User code raised a programming error (TypeError, KeyError …).
+    EXCEPTION = "exception"
+    #: A write changed a field that another client had changed since the writer read the object.
+    LOST_UPDATE = "lost update"
+    #: A write removed an element of a list that another client had added since the writer read the object.
+    VANISHED_ELEMENT = "vanished element"
+    #: A write or delete hit an object of the same name, but with another uid than the one that was read.
+    WRONG_OBJECT = "wrong object"
+    #: A write set observedGeneration to a generation that the reconcile never read.
+    OBSERVED_GENERATION = "observed generation"
+    #: A set of states that a fair run never leaves, in which something is written again and again (a livelock).
+    NEVER_SETTLES = "never settles"
+    #: A reconcile fails again and again where nothing else can happen any more.
+    FAILS_FOREVER = "fails forever"
+    #: A perturbed run settles in a final state that no unperturbed run reaches.
+    DIVERGED = "diverged"
+
+
+class Finding(NamedTuple):
+    """A violation of a property, without the trace that shows it."""
+
+    property: str
+    sentence: str
+    #: The line that made the call, for a violation by a single write; the line that raised, for an exception.
+    line: SourceLocation | None = None
+
+
+def not_eventually(name: str) -> Finding:
+    """A quiescent state in which an ``eventually`` does not hold."""
+    return Finding(name, f"everything has settled, and {name} does not hold")
+
+
+def never_again(name: str, *, perturbed: bool) -> Finding:
+    """A set of states that a fair run never leaves and in which an ``eventually`` never holds."""
+    return Finding(name, f"from here {name} never holds, {_whatever(perturbed)}")
+
+
+def initially_broken(name: str) -> Finding:
+    """An invariant that is broken before the first step."""
+    return Finding(name, f"{name} is broken in the initial state")
+
+
+def broken_by(name: str, text: str) -> Finding:
+    """An invariant that a write breaks."""
+    return Finding(name, f"{name} is broken by {text}")
+
+
+def diverged() -> Finding:
+    """A final state that no unperturbed run reaches."""
+    return Finding(BuiltIn.DIVERGED, "everything settles in a final state that differs from every unperturbed run")
+
+
+def never_settles(states: int, failure: str, *, perturbed: bool) -> Finding:
+    """A set of states that a fair run never leaves, in which something is written."""
+    many = f"{states} states lead only to each other" if states > 1 else "this state leads only to itself"
+    why = f"; a reconcile fails there: {failure}" if failure else ""
+    return Finding(
+        BuiltIn.NEVER_SETTLES, f"from here the controllers never stop writing, {_whatever(perturbed)}: {many}{why}"
+    )
+
+
+def fails_forever(failure: str) -> Finding:
+    """A set of states that a fair run never leaves, in which nothing is written and a reconcile fails."""
+    return Finding(
+        BuiltIn.FAILS_FOREVER, f"from here a reconcile fails again and again, and nothing else changes: {failure}"
+    )
+
+
+def raised(instance: str, request: str, failure: Failure) -> Finding:
+    """A programming error that left a reconcile."""
+    trace = f"\n{failure.traceback}" if failure.traceback else ""
+    return Finding(
+        BuiltIn.EXCEPTION, f"the reconcile of {request} by {instance} raised {failure.text}{trace}", failure.line
+    )
+
+
+def _whatever(perturbed: bool) -> str:
+    return "whatever happens" if perturbed else "as long as nothing perturbs them"

@@ -1,0 +1,68 @@
+"""Judges states and transitions: the user's properties and the built-in ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kontend.cluster.cluster import Cluster
+from kontend.explore.model.model import Model
+from kontend.explore.model.step import Transition
+from kontend.explore.model.world import World
+from kontend.explore.program.progress import Failure
+from kontend.explore.properties.built_in import Finding, broken_by, initially_broken, raised
+from kontend.explore.properties.property import Property
+from kontend.explore.properties.writes import violations_of_writes
+from kontend.kube.meta.names import Key
+
+
+class Judge:
+    """Asks the properties of a scenario. The same question about the same objects is asked once."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        properties = model.scenario.properties
+        self._answers: dict[tuple[object, ...], bool] = {}
+        #: For each set of objects: for each property of clusters, whether it holds.
+        self._holds: dict[int, tuple[bool, ...]] = {}
+        self._of_clusters = [each for each in properties if each.arity == 1]
+        self._invariants = [each for each in properties if each.is_invariant]
+        #: The index of each property in the answers of :meth:`holds`.
+        self.positions = {each.name: at for at, each in enumerate(self._of_clusters)}
+
+    def holds(self, world: World) -> tuple[bool, ...]:
+        """For each property of clusters, whether its question is answered with yes in a state."""
+        answers = self._holds.get(world.objects)
+        if answers is None:
+            answers = self._holds[world.objects] = tuple(self._ask(each, world) for each in self._of_clusters)
+        return answers
+
+    def of_initial(self, world: World) -> Iterator[Finding]:
+        """Violations in the initial state."""
+        for each in self._of_clusters:
+            if each.is_invariant and each.is_broken_by(self._ask(each, world)):
+                yield initially_broken(each.name)
+
+    def of_write(self, world: World, transition: Transition, instance: int) -> Iterator[Finding]:
+        """Violations by a write that an instance (or the user: -1) made in a state."""
+        flight = transition.flight
+        if flight is not None:
+            call, line = flight.node.calls[transition.at], flight.node.lines[transition.at]
+            writer = self.model.names[instance]
+            for name, sentence in violations_of_writes(world.state, writer, flight, call, transition.changes):
+                yield Finding(name, sentence, line)
+        for each in self._invariants:
+            worlds = (world, transition.world) if each.arity == 2 else (transition.world,)
+            if each.is_broken_by(self._ask(each, *worlds)):
+                yield broken_by(each.name, transition.text)
+
+    def of_failure(self, failure: Failure, instance: int, request: Key) -> Iterator[Finding]:
+        """The violation by a reconcile that raised a programming error."""
+        if failure.is_bug:
+            yield raised(self.model.names[instance], str(request), failure)
+
+    def _ask(self, each: Property, *worlds: World) -> bool:
+        question = (each.name, *(world.objects for world in worlds))
+        answer = self._answers.get(question)
+        if answer is None:
+            answer = self._answers[question] = each.ask(*(Cluster(state=world.state) for world in worlds))
+        return answer

@@ -1,0 +1,250 @@
+"""Built-in properties of single writes.
+
+A reconcile reads, time passes, it writes. Others may have written in between, and that shows in the write itself:
+
+- *wrong object*: the write hit an object of the same name, but with another uid than any that was read. Nothing else is
+  reported of such a write: what the object had was not lost, it never was the object that the writer meant.
+- *vanished element*: the write removed an element of a list that another client had added since the read.
+- *lost update*: the write changed any other field that another client had changed since the read. A vanished element is
+  the lost update of an element, reported under its own name only; one write can do both, to different fields.
+- *observed generation*: the write claims a generation as observed that the reconcile never read.
+
+A reconcile has read all versions that its run has met, responses to its own writes included. The newest of them counts:
+a reconcile that has read a change and takes it back does so on purpose.
+
+This runs for every write of a search. Most writers have read the version that they replace, which one comparison shows;
+objects are parsed once for the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, Final
+
+import orjson
+
+from kontend.cluster.state import Change, State, Version
+from kontend.explore.model.world import InFlight
+from kontend.explore.properties.authors import author_of, creator_of
+from kontend.explore.properties.built_in import BuiltIn
+from kontend.explore.properties.overwrites import Element, Overwrite, Path, changed, overwritten, path_text
+from kontend.runtime.client.call import Call
+
+_OBSERVED: Final = b'"observedGeneration":'
+#: A field of a status that says which generation was observed, and what it says.
+_Claim = tuple[Path, int]
+
+
+def violations_of_writes(
+    before: State, writer: str, flight: InFlight, call: Call, changes: Sequence[Change]
+) -> Iterator[tuple[str, str]]:
+    """The properties that the writes of one call violate, each with a sentence.
+
+    ``before`` is the cluster before the call, ``writer`` the instance that made it, ``flight`` its reconcile before the
+    response.
+    """
+    for change in changes if len(changes) == 1 else _net(changes):
+        old, new = change.old, change.new
+        if old is None:
+            continue  # no client can have read an object that did not exist
+        if (change.resource, change.key, old.resource_version) not in flight.versions:
+            read = _read(before, flight, change)
+            same = [each for each in read if _uid(each) == _uid(old)]
+            if read and not same:
+                yield BuiltIn.WRONG_OBJECT, _wrong_object(before, writer, call, change, old)
+                continue
+            if same and not (new is None and _deletes(call)):
+                yield from _overwrites(before, writer, same[0], change, old)
+        if new is not None and _OBSERVED in new.body:
+            yield from _observed(before, writer, flight, change, old, new)
+
+
+def _net(changes: Sequence[Change]) -> list[Change]:
+    """One change for each object: from what was there before the call to what is there after it."""
+    net: dict[tuple[object, ...], Change] = {}
+    for each in changes:
+        first = net.get((each.resource, each.key), each)
+        net[each.resource, each.key] = Change(each.resource, each.key, first.old, each.new, each.resource_version, None)
+    return list(net.values())
+
+
+def _read(before: State, flight: InFlight, change: Change) -> list[Version]:
+    """The versions of the object that the reconcile has read, newest first, as far as history knows them.
+
+    Each is what is there now or what a later change replaced, also the one with which the exploration began.
+    """
+    wanted = {met[2] for met in flight.versions if met[0] == change.resource and met[1] == change.key}
+    read: list[Version] = []
+    later = (each.old for each in before.changes_of(change.resource, change.key))
+    for version in chain([change.old], later) if wanted else ():
+        if version is None:
+            continue
+        if version.resource_version in wanted:
+            read.append(version)
+        if version.resource_version <= min(wanted):
+            break
+    return read
+
+
+def _deletes(call: Call) -> bool:
+    return call.verb in ("delete", "deletecollection")
+
+
+def _wrong_object(before: State, writer: str, call: Call, change: Change, old: Version) -> str:
+    new = change.new
+    if new is None or _deletes(call):
+        did = "deleted"
+    else:
+        path = next(iter(_changed(old.body, new.body)), ())
+        did = f"wrote {path_text(path)} of" if path else "wrote"
+    births = (each.new for each in before.changes_of(change.resource, change.key) if each.old is None)
+    born = next(births, None)
+    creator = creator_of(born) if born is not None else ""
+    return (
+        f"{writer} {did} {_named(change, old)}, but not the object that it had read: that one is gone, "
+        f"and {creator or 'another client'} has created this one under the same name since"
+    )
+
+
+# Lost updates and vanished elements
+
+
+def _overwrites(before: State, writer: str, base: Version, change: Change, old: Version) -> Iterator[tuple[str, str]]:
+    new = change.new
+    for each in _first_overwrites(base.body, old.body, new.body if new is not None else b""):
+        author = "" if each.removed else _author_since(before, base, change, each.path)
+        if each.vanished:
+            yield (
+                BuiltIn.VANISHED_ELEMENT,
+                f"{writer} removed {each.path[-1]} from {path_text(each.path[:-1])} of {_named(change, old)}, which "
+                f"{author or 'another client'} had added since {writer} read the object; the server accepted the write "
+                "without a conflict",
+            )
+        else:
+            yield (
+                BuiltIn.LOST_UPDATE,
+                f"{writer} overwrote {path_text(each.path)} of {_named(change, old)}, which "
+                f"{author or 'another client'} had changed since {writer} read the object; the server accepted the write "
+                "without a conflict",
+            )
+
+
+def _author_since(before: State, base: Version, change: Change, path: Path) -> str:
+    """The manager that last changed a field of the object since a version of it; empty when that is not known."""
+    for each in before.changes_of(change.resource, change.key):
+        if each.old is None or each.new is None or each.resource_version <= base.resource_version:
+            break
+        for other in _changed(each.old.body, each.new.body):
+            if path[: len(other)] == other or other[: len(path)] == path:
+                return author_of(each.new, path)
+    return ""
+
+
+@lru_cache(maxsize=10_000)
+def _first_overwrites(read: bytes, old: bytes, new: bytes) -> tuple[Overwrite, ...]:
+    """The first field that was changed again, and the first element that vanished."""
+    there = _parsed(old)
+    if new:
+        left = _parsed(new)
+    else:  # the write took the last finalizers, and the server removed the object for that
+        metadata = {name: value for name, value in there["metadata"].items() if name != "finalizers"}
+        left = {**there, "metadata": metadata}
+    found: dict[bool, Overwrite] = {}
+    for each in overwritten(_parsed(read), there, left):
+        found.setdefault(each.vanished, each)
+    return tuple(found.values())
+
+
+# Observed generations
+
+
+def _observed(
+    before: State, writer: str, flight: InFlight, change: Change, old: Version, new: Version
+) -> Iterator[tuple[str, str]]:
+    """A generation that the write claims as observed, and that was never read.
+
+    A claim that was there before, or in a version that was read, is not this writer's. A reconcile that never read the
+    object has observed no generation of it, so any claim is wrong: the number is a guess, or belongs to another object,
+    or was remembered from an earlier run. Kinds that count no generations are left alone, and so are claims of 0, which
+    say that nothing was observed. Creates are not judged: the server drops the status of most kinds, and what is left is
+    a copy of something that had it.
+    """
+    claims = _new_claims(old.body, new.body)
+    current = _generation(old)
+    if not claims or not current:
+        return
+    met = [met[2] for met in flight.versions if met[0] == change.resource and met[1] == change.key]
+    if old.resource_version in met and all(claimed == current for _, claimed in claims):
+        return
+    read = [each for each in _read(before, flight, change) if _uid(each) == _uid(old)]
+    if met and not read:
+        return  # history does not reach back to what it has read
+    generations = sorted({_generation(each) for each in read})
+    for path, claimed in claims:
+        if claimed in generations or any((path, claimed) in _claims(each.body) for each in read):
+            continue
+        known = f"read only generation {' and '.join(map(str, generations))} of it" if read else "never read it"
+        sentence = f"{writer} set {path_text(path)} of {_named(change, old)} to {claimed}, but it had {known}"
+        yield BuiltIn.OBSERVED_GENERATION, sentence + _made_by(before, change, claimed)
+        return
+
+
+def _made_by(before: State, change: Change, generation: int) -> str:
+    """Names the manager that made a generation of the object; empty when no change in history made it."""
+    for each in before.changes_of(change.resource, change.key):
+        if each.new is None or each.old is None or _generation(each.new) < generation:
+            break
+        if _generation(each.old) < generation:
+            path = next(iter(_changed(each.old.body, each.new.body)), ())
+            return f"; generation {generation} was made by {author_of(each.new, path) or 'another client'}"
+    return ""
+
+
+@lru_cache(maxsize=10_000)
+def _new_claims(old: bytes, new: bytes) -> tuple[_Claim, ...]:
+    known = _claims(old)
+    return tuple(claim for claim in _claims(new) if claim not in known)
+
+
+def _claims(body: bytes) -> tuple[_Claim, ...]:
+    """The generations that the status of an object says were observed."""
+    status = _parsed(body).get("status")
+    if not isinstance(status, Mapping):
+        return ()
+    places: list[tuple[Path, Mapping[str, Any]]] = [(("status",), status)]
+    conditions = status.get("conditions")
+    for each in conditions if isinstance(conditions, list) else ():
+        if isinstance(each, Mapping):
+            places.append((("status", "conditions", Element("type", str(each.get("type", "")))), each))
+    claims = [((*path, "observedGeneration"), place.get("observedGeneration")) for path, place in places]
+    return tuple((path, claimed) for path, claimed in claims if isinstance(claimed, int) and claimed)
+
+
+# Parts of a version
+
+
+@lru_cache(maxsize=2_000)
+def _parsed(body: bytes) -> dict[str, Any]:
+    """A shared object that must not be changed."""
+    obj: dict[str, Any] = orjson.loads(body)
+    return obj
+
+
+@lru_cache(maxsize=10_000)
+def _changed(old: bytes, new: bytes) -> tuple[Path, ...]:
+    return tuple(changed(_parsed(old), _parsed(new)))
+
+
+def _uid(version: Version) -> str:
+    return str(_parsed(version.body)["metadata"].get("uid", ""))
+
+
+def _generation(version: Version) -> int:
+    generation = _parsed(version.body)["metadata"].get("generation")
+    return generation if isinstance(generation, int) else 0
+
+
+def _named(change: Change, version: Version) -> str:
+    return f"{_parsed(version.body).get('kind', change.resource)} {change.key}"

@@ -1,0 +1,329 @@
+"""Macro-steps: several steps as one, where no other instance and no property could tell a stop in between.
+
+Others see nothing of a reconcile but its writes. Delivering an event to a view, starting a reconcile and reading a view
+can be put off until just before the reconcile's next request to the server, past everything that others do, and nothing
+comes out differently. So they are taken together with that request, in every combination, and states in which an
+instance has stopped half way are not visited.
+
+There is one exception. A write that pushes a view beyond the bound on lag forces a delivery, and putting off a start or a
+read past that would change what it sees. So before such a write, every instance whose view it pushes may have come half
+way. The sequence of writes is never changed, which is why a property holds with these reductions exactly when it holds
+without them.
+
+An instance with several calls or several reconciles in flight is not reduced: each of its steps is a macro-step.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import Final
+
+from kontend.explore.model.model import Model
+from kontend.explore.model.step import Step, Transition
+from kontend.explore.model.world import Instance, World
+from kontend.explore.problems import BadScenario
+from kontend.explore.program.progress import Failure
+from kontend.explore.reduction.local_steps import LocalSteps
+
+#: A reconcile that has read its views in so many ways without a request to the server never makes one.
+_MOST_READS: Final = 10_000
+
+#: A write: the number of steps up to and with it, the state before it, and the transition.
+Write = tuple[int, World, Transition]
+
+
+class MacroStep:
+    """Some steps that are taken as one."""
+
+    __slots__ = ("cost", "failure", "refused", "steps", "world", "writes")
+
+    def __init__(
+        self,
+        world: World,
+        steps: tuple[Step, ...] = (),
+        cost: int = 0,
+        writes: tuple[Write, ...] = (),
+        failure: Failure | None = None,
+        refused: str = "",
+    ) -> None:
+        self.world = world
+        self.steps = steps
+        #: The number of perturbations.
+        self.cost = cost
+        self.writes = writes
+        #: The exception with which a reconcile ended.
+        self.failure = failure
+        #: The server's reason to refuse a user's action.
+        self.refused = refused
+
+    def then(self, step: Step, transition: Transition) -> MacroStep:
+        """This macro-step with one more step."""
+        steps = (*self.steps, step)
+        writes = self.writes
+        if transition.calls:
+            writes = (*writes, *((len(steps), before, part) for before, part in transition.calls if part.changes))
+        elif transition.changes:
+            writes = (*writes, (len(steps), self.world, transition))
+        return MacroStep(
+            transition.world,
+            steps,
+            self.cost + transition.cost,
+            writes,
+            transition.failure or self.failure,
+            transition.refused or self.refused,
+        )
+
+
+class MacroSteps:
+    """Lists the macro-steps of a state."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        layout = model.layout
+        reductions, bounds = layout.scenario.reductions, layout.scenario.bounds
+        #: For each instance, whether its events must be delivered in every order: mapping functions can tell.
+        self._mapped = [bool(program.controller.watches) for program in layout.programs]
+        # An atomic reconcile pushes views in its middle, where mapping functions can tell what was delivered before.
+        self._is_reduced = reductions.deliveries and not (bounds.atomic and any(self._mapped))
+        self._atomic = bounds.atomic
+        self._reads = self._is_reduced and reductions.reads and not bounds.atomic
+        self._lag = bounds.lag
+        self._shared = reductions.local
+        self._known: dict[tuple[object, ...], list[LocalSteps] | None] = {}
+
+    def of(self, world: World) -> list[MacroStep]:
+        """All macro-steps of a state, in a fixed order."""
+        origin = MacroStep(world)
+        if not self._is_reduced:
+            return [origin.then(step, self.model.next(world, step)) for step in self.model.steps(world)]
+        if self.model.is_stuck(world):
+            return []
+        macros = [macro for index in range(len(world.instances)) for macro in self._of_instance(origin, index)]
+        if world.acted < len(self.model.scenario.actions):
+            macros += self._global(origin, Step("act"))
+        return macros
+
+    def _of_instance(self, origin: MacroStep, index: int) -> list[MacroStep]:
+        world = origin.world
+        instance = world.instances[index]
+        if not self._is_simple(instance, index):
+            return self._each(origin, index)
+        if instance.running and self._asks_server(world, index):
+            return self._global(origin, Step("call", index, instance.running[0].request))
+        if self._atomic:
+            return list(self._observations(origin, index))
+        return self._local(origin, index, half_way=False)
+
+    def _is_simple(self, instance: Instance, index: int) -> bool:
+        """At most one reconcile with one call is in flight, and no second one can start."""
+        if self.model.programs[index].controller.max_concurrent > 1:
+            return False
+        return not instance.running or len(instance.running[0].node.calls) == 1
+
+    def _each(self, origin: MacroStep, index: int) -> list[MacroStep]:
+        """Every step of an instance by itself."""
+        macros: list[MacroStep] = []
+        for step in self.model.steps(origin.world):
+            if step.instance == index:
+                macros += self._global(origin, step)
+        return macros
+
+    # Local steps
+
+    def _local(self, origin: MacroStep, index: int, *, half_way: bool) -> list[MacroStep]:
+        """The local steps of an instance, up to a request to the server or the end, or (``half_way``) before it."""
+        world = origin.world
+        instance = world.instances[index]
+        if not instance.running and not (instance.queue or instance.delayed or self._is_behind(world, index)):
+            return []
+        layout = self.model.layout
+        question = (index, layout.keys.of_instance(world, index), world.objects)
+        if question not in self._known:
+            self._known[question] = self._computed(world, index)
+        known = self._known[question]
+        if known is None:  # they change more than the instance
+            reached = self._reached(origin, index)
+            return [macro for macro in reached if self._is_half_way(macro.world, index) == half_way]
+        return [self._joined(origin, index, local) for local in known if local.is_half_way == half_way]
+
+    def _computed(self, world: World, index: int) -> list[LocalSteps] | None:
+        """The local steps of an instance; None where they cannot be applied in another state."""
+        layout = self.model.layout
+        if not self._shared:
+            return None
+        start_cost = int(not world.instances[index].running and not world.is_resting)
+        computed = []
+        for macro in self._reached(MacroStep(world), index):
+            after = macro.world
+            uuids = [flight.uuids for flight in after.instances[index].running]
+            if after.issued_sum != world.issued_sum or any(uuids):
+                return None
+            computed.append(
+                LocalSteps(
+                    world,
+                    after,
+                    index,
+                    layout.keys,
+                    layout.resources[index],
+                    steps=macro.steps,
+                    failure=macro.failure,
+                    stale=macro.cost - start_cost,
+                    is_half_way=self._is_half_way(after, index),
+                )
+            )
+        return computed
+
+    def _joined(self, origin: MacroStep, index: int, local: LocalSteps) -> MacroStep:
+        """A macro-step followed by local steps."""
+        layout, world = self.model.layout, origin.world
+        cost = origin.cost + local.stale + int(local.starts and not world.is_resting)
+        instance = local.applied(world, index, layout.keys, layout.resources[index], self.model.delivery)
+        return MacroStep(
+            world.with_instance(index, instance),
+            origin.steps + local.steps,
+            cost,
+            origin.writes,
+            local.failure or origin.failure,
+            origin.refused,
+        )
+
+    def _reached(self, origin: MacroStep, index: int) -> Iterator[MacroStep]:
+        """Everything that an instance can reach without the server, half way too; the cheapest way to each."""
+        heap: list[tuple[int, int, int, MacroStep]] = []
+        count = 0
+        for macro in self._observations(origin, index):
+            count += 1
+            heapq.heappush(heap, (macro.cost, len(macro.steps), count, macro))
+        seen: set[tuple[object, ...]] = set()
+        while heap:
+            macro = heapq.heappop(heap)[-1]
+            signature = _signature(macro.world.instances[index])
+            if signature in seen:
+                continue
+            seen.add(signature)
+            if len(seen) > _MOST_READS:
+                raise BadScenario(
+                    f"{self.model.names[index]}: a reconcile read its cache in {_MOST_READS:,} ways without a request "
+                    "to the server; does it wait for something in a loop?"
+                )
+            yield macro
+            if self._is_half_way(macro.world, index):
+                for further in self._observations(macro, index):
+                    count += 1
+                    heapq.heappush(heap, (further.cost, len(further.steps), count, further))
+
+    def _is_half_way(self, world: World, index: int) -> bool:
+        instance = world.instances[index]
+        return (
+            self._reads
+            and bool(instance.running)
+            and self._is_simple(instance, index)
+            and not self._asks_server(world, index)
+        )
+
+    def _asks_server(self, world: World, index: int) -> bool:
+        """The next call of the reconcile goes to the server."""
+        return not self.model.is_local(world, index, world.instances[index].running[0].node.calls[0])
+
+    def _observations(self, origin: MacroStep, index: int) -> Iterator[MacroStep]:
+        """One start or one cached read, after any deliveries that it can tell."""
+        model = self.model
+        running = origin.world.instances[index].running
+        if running:
+            call = running[0].node.calls[0]
+            kinds = [
+                at for at, kind in enumerate(model.kinds[index]) if self._mapped[index] or kind == call.kind
+            ]
+            step = Step("call", index, running[0].request)
+            for macro in self._deliveries(origin, index, kinds):
+                if not model.must_wait(macro.world, index, call):
+                    yield macro.then(step, model.next(macro.world, step))
+            return
+        for macro in self._deliveries(origin, index, list(range(model.layout.declared(index)))):
+            instance = macro.world.instances[index]
+            for request in sorted(instance.queue):
+                step = Step("start", index, request)
+                yield macro.then(step, model.next(macro.world, step))
+            for request in sorted(instance.delayed):
+                retry, step = Step("retry", index, request), Step("start", index, request)
+                due = macro.then(retry, model.next(macro.world, retry))
+                yield due.then(step, model.next(due.world, step))
+
+    def _deliveries(self, origin: MacroStep, index: int, kinds: list[int]) -> Iterator[MacroStep]:
+        """No delivery, or some of these kinds: each set once, or each order if that can be told; relists too."""
+        resources = self.model.resources[index]
+        heap: list[tuple[int, int, int, MacroStep]] = [(origin.cost, len(origin.steps), 0, origin)]
+        count = 0
+        seen: set[tuple[object, ...]] = set()
+        while heap:
+            macro = heapq.heappop(heap)[-1]
+            instance = macro.world.instances[index]
+            if (instance.views, instance.queue) in seen:
+                continue
+            seen.add((instance.views, instance.queue))
+            yield macro
+            for at in kinds:
+                if not macro.world.undelivered(index, at, resources[at]):
+                    continue
+                actions = ["deliver"]
+                if self.model.delivery.can_relist(macro.world, index, at):
+                    actions.append("relist")
+                for action in actions:
+                    step = Step(action, index, self.model.kinds[index][at])
+                    further = macro.then(step, self.model.next(macro.world, step))
+                    count += 1
+                    heapq.heappush(heap, (further.cost, len(further.steps), count, further))
+
+    def _is_behind(self, world: World, index: int) -> bool:
+        resources = self.model.resources[index]
+        declared = range(self.model.layout.declared(index))
+        return any(world.undelivered(index, at, resources[at]) for at in declared)
+
+    # Requests to the server
+
+    def _global(self, origin: MacroStep, step: Step) -> list[MacroStep]:
+        """A step that others may see; before a write, instances whose views it pushes may have come half way."""
+        transition = self.model.next(origin.world, step)
+        macros = [origin.then(step, transition)]
+        if transition.changes:
+            before = [origin]
+            for index in range(len(origin.world.instances)):
+                if self._is_pushed(origin.world, transition, index):
+                    before += [half for macro in before for half in self._unseen(macro, index, step)]
+            macros += [macro.then(step, self.model.next(macro.world, step)) for macro in before[1:]]
+        return macros
+
+    def _unseen(self, origin: MacroStep, index: int, step: Step) -> Iterator[MacroStep]:
+        """The local steps of an instance after which a push makes a difference."""
+        world = origin.world
+        instance = world.instances[index]
+        if not self._is_simple(instance, index):
+            return  # each of its steps is a macro-step
+        deliveries = self._deliveries(origin, index, list(range(len(self.model.kinds[index]))))
+        if self._mapped[index]:
+            yield from (macro for macro in deliveries if macro is not origin)
+        elif self._can_relist(world, index):  # a forced delivery takes away what a relist would deliver as one
+            yield from (macro for macro in deliveries if any(step.action == "relist" for step in macro.steps))
+        if not self._reads or index == step.instance or (instance.running and self._asks_server(world, index)):
+            return
+        yield from self._local(origin, index, half_way=True)
+
+    def _can_relist(self, world: World, index: int) -> bool:
+        return any(self.model.delivery.can_relist(world, index, at) for at in range(len(world.instances[index].views)))
+
+    def _is_pushed(self, world: World, transition: Transition, index: int) -> bool:
+        """The writes make a view fall further behind than it may, so that it gets events."""
+        instance = world.instances[index]
+        for at in range(len(instance.views)):
+            resource = self.model.resources[index][at]
+            new = sum(change.resource == resource for change in transition.changes)
+            if new and len(world.undelivered(index, at, resource)) + new > self._lag:
+                return True
+        return False
+
+
+def _signature(instance: Instance) -> tuple[object, ...]:
+    """Tells apart what an instance can reach in one state of the cluster."""
+    flights = tuple((flight.node.id, flight.versions, flight.uuids) for flight in instance.running)
+    return instance.views, instance.queue, instance.delayed, instance.memory, instance.bugs, flights

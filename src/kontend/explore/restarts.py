@@ -1,0 +1,31 @@
+"""Starts an exploration again when one of its assumptions is refuted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from kontend.explore.model.knowledge import Knowledge, NewKind
+from kontend.explore.model.model import Model
+from kontend.explore.problems import BadScenario
+from kontend.explore.program.event_loop import Unsupported
+from kontend.explore.program.symbols import Refuted
+from kontend.explore.scenario import Scenario
+
+T = TypeVar("T")
+
+
+def restarted(scenario: Scenario, explore: Callable[[Model], T]) -> T:
+    """The result of exploring a scenario, after as many restarts as it takes."""
+    knowledge: Knowledge | None = None
+    while True:
+        model = Model(scenario, knowledge)
+        knowledge = model.knowledge
+        try:
+            return explore(model)
+        except Refuted as error:
+            knowledge.refute(error.assumption)
+        except NewKind as error:
+            knowledge.take_over(error)
+        except Unsupported as error:
+            raise BadScenario(str(error)) from None

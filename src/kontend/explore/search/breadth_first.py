@@ -1,0 +1,135 @@
+"""Breadth-first search: every state within the bounds, the least perturbed first.
+
+States are expanded in the order of the number of perturbations that lead to them (stale reads, relists, overlapping
+reconciles, users who interrupt), then of steps. So the unperturbed runs come first and show how everything should end,
+and the first counterexample is the simplest one.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Protocol
+
+from kontend.explore.model.model import Model
+from kontend.explore.model.step import Step
+from kontend.explore.properties.built_in import Finding
+from kontend.explore.search.expander import Expander, Successor
+from kontend.explore.search.exploration import Exploration
+from kontend.explore.search.limits import Limits
+from kontend.runtime.source_location import SourceLocation
+from kontend.explore.trace.counterexample import counterexample
+from kontend.explore.verdict import Verdict, Violation
+
+#: After how many states progress is reported and time is measured.
+OFTEN: Final = 500
+INTERRUPTED: Final = "it was interrupted"
+FIRST_FOUND: Final = "it stops at the first violation"
+#: Called with the numbers of states and steps.
+Progress = Callable[[int, int], None]
+
+
+class StateExpander(Protocol):
+    """Expands states, in this process or in others."""
+
+    def initial(self) -> tuple[bytes, int, tuple[bool, ...], tuple[Finding, ...]]:
+        """The initial state: its key, its objects, the answers of the properties, and violations."""
+
+    def expand(self, numbers: list[int]) -> Iterator[tuple[int, list[Successor]]]:
+        """The successors of some states."""
+
+    def keep(self, number: int, parent: int, at: int) -> None:
+        """Give a successor of a state a number."""
+
+    def end_layer(self) -> None:
+        """All states of a layer were expanded and their successors numbered."""
+
+    def close(self) -> None:
+        """Release processes."""
+
+    @property
+    def runs(self) -> int:
+        """The number of different reconcile runs."""
+
+
+class BreadthFirst:
+    """One breadth-first search of one scenario."""
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        expander: StateExpander | None = None,
+        until_first: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        """Search a model; ``until_first`` stops at the first violation."""
+        self.model = model
+        self.exploration = Exploration(model)
+        self._expander = expander or Expander(model)
+        self._until_first = until_first
+        self._progress = progress
+        self._limits = Limits(model.scenario.bounds)
+        self._knows_baseline = False
+
+    def run(self) -> Verdict:
+        """Search until the space is exhausted, a limit is reached, or (``until_first``) something is violated."""
+        started = time.perf_counter()
+        try:
+            stopped = self._explored()
+        except KeyboardInterrupt:
+            stopped = INTERRUPTED
+        finally:
+            self.exploration.verdict.runs = self._expander.runs
+            self._expander.close()
+        verdict = self.exploration.finish(
+            stopped, baseline=None, knows_baseline=self._knows_baseline, explain=self._explain
+        )
+        verdict.seconds = time.perf_counter() - started
+        return verdict
+
+    @property
+    def losses(self) -> dict[SourceLocation, Violation]:
+        """The shortest trace for each line of code that can lose an update."""
+        return self.exploration.losses(self._explain)
+
+    def _explain(self, name: str, sentence: str, schedule: Sequence[Step]) -> Violation:
+        return counterexample(self.model, name, sentence, schedule)
+
+    def _explored(self) -> str:
+        """Expand all states; returns why it stopped before the end, if it did."""
+        exploration, graph = self.exploration, self.exploration.graph
+        exploration.start(*self._expander.initial())
+        layers: dict[tuple[int, int], list[int]] = {(0, 0): [0]}
+        order = [(0, 0)]
+        expanded = 0
+        while order:
+            layer = heapq.heappop(order)
+            if layer[0] > 0 and not self._knows_baseline:
+                self._knows_baseline = True
+                exploration.judge_actions(baseline_only=True)
+            # A state to which a cheaper way was found meanwhile is in that way's layer, too, and was expanded there.
+            numbers = sorted(
+                number for number in layers.pop(layer) if (graph.costs[number], graph.depths[number]) == layer
+            )
+            for number, successors in self._expander.expand(numbers):
+                for new in exploration.record(number, successors, self._expander.keep):
+                    at = (graph.costs[new], graph.depths[new])
+                    if at not in layers:
+                        layers[at] = []
+                        heapq.heappush(order, at)
+                    layers[at].append(new)
+                expanded += 1
+                measure = expanded % OFTEN == 0
+                stopped = self._limits.reached(len(graph), exploration.verdict.steps, measure=measure)
+                if stopped:
+                    return stopped
+                if self._until_first and exploration.has_violations:
+                    return FIRST_FOUND
+                if measure and self._progress is not None:
+                    self._progress(len(graph), exploration.verdict.steps)
+            self._expander.end_layer()
+        self._knows_baseline = True
+        exploration.judge_actions(baseline_only=False)
+        return ""

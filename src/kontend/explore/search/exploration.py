@@ -1,0 +1,281 @@
+"""The record of an exhaustive search: the graph of states, the violations, and the final states.
+
+Strategies decide the order in which states are expanded; this records the successors, and judges what only shows when
+the graph is known: final states, cycles, actions that were never possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from kontend.cluster.state import State
+from kontend.explore.actions import never_possible
+from kontend.explore.model.canonical import canonical_cluster
+from kontend.explore.model.model import Model, replay
+from kontend.explore.model.step import Step
+from kontend.explore.properties import built_in
+from kontend.explore.properties.built_in import BuiltIn, Finding
+from kontend.explore.search.expander import Successor
+from kontend.explore.search.graph import Graph
+from kontend.explore.search.repetition import Repetition
+from kontend.runtime.source_location import SourceLocation
+from kontend.explore.verdict import Verdict, Violation
+from kontend.kube.meta.names import Key
+
+#: The properties that say that an update was lost.
+_LOSSES: Final = (BuiltIn.LOST_UPDATE, BuiltIn.VANISHED_ELEMENT)
+#: Makes a violation from a property, a sentence and a schedule.
+Explain = Callable[[str, str, Sequence[Step]], Violation]
+
+
+class Found(NamedTuple):
+    """A violation: where it was found."""
+
+    cost: int
+    length: int
+    finding: Finding
+    #: The state before, and the steps from there.
+    number: int
+    last: tuple[Step, ...]
+
+
+class Exploration:
+    """The states of one scenario that a search has found so far."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.graph = Graph()
+        self.verdict = Verdict(bounds=str(model.scenario.bounds))
+        self._properties = model.scenario.properties
+        self._positions = {each.name: at for at, each in enumerate([each for each in self._properties if each.arity == 1])}
+        self._violations: dict[str, Found] = {}
+        self._losses: dict[SourceLocation, Found] = {}
+        #: Final states by canonical form: the cheapest state, and its cluster.
+        self._final: dict[bytes, tuple[int, State]] = {}
+        #: All quiescent states.
+        self._quiescent: list[int] = []
+        self._canonical: dict[int, bytes] = {}
+        self._repetition = Repetition(model, self.graph)
+        self._wrote = False
+        self._created: set[Key] = set()
+        self._passed: set[str] = set()
+        self._stuck: set[int] = set()
+        #: Of the user's actions: those that were possible somewhere, and why the others were refused.
+        self._taken: set[int] = set()
+        self._refused: dict[int, str] = {}
+
+    # Recording
+
+    def start(self, key: bytes, objects: int, holds: tuple[bool, ...], findings: Sequence[Finding]) -> None:
+        """Record the initial state."""
+        self.graph.add(key, -1, (), 0, objects, holds)
+        for finding in findings:
+            self._found(finding, 0)
+
+    def record(
+        self, number: int, successors: list[Successor], keep: Callable[[int, int, int], None], *, improve: bool = True
+    ) -> list[int]:
+        """Record the successors of a state; returns the states that are to be expanded because of it.
+
+        ``keep`` numbers a successor; ``improve`` looks again at states to which a cheaper way is found.
+        """
+        graph = self.graph
+        cost = graph.costs[number]
+        targets: list[int] = []
+        writes: list[bool] = []
+        fresh: list[int] = []
+        for at, successor in enumerate(successors):
+            self.verdict.steps += 1
+            self._note(number, successor)
+            spent = cost + successor.cost
+            known = graph.ids.get(successor.key)
+            if known is None:
+                known = graph.add(
+                    successor.key, number, successor.steps, spent, successor.objects, successor.holds
+                )
+                original = self._repetition.of(known, successor.resting) if successor.resting else None
+                if original is not None:
+                    graph.expand(known, [original], [False])
+                    self.verdict.repeated += 1
+                elif successor.is_stuck:
+                    graph.expand(known, [], [])
+                    self._stuck.add(known)
+                else:
+                    keep(known, number, at)
+                    fresh.append(known)
+            elif improve and graph.improve(known, number, successor.steps, spent) and graph.is_unexpanded(known):
+                keep(known, number, at)
+                fresh.append(known)
+            targets.append(known)
+            writes.append(successor.wrote)
+        graph.expand(number, targets, writes)
+        if not targets:
+            self._settled(number)
+        return fresh
+
+    def _note(self, number: int, successor: Successor) -> None:
+        for many, finding in successor.findings:
+            self._found(finding, number, successor.steps[:many], successor.cost)
+        if successor.action >= 0:
+            if successor.refused:
+                self._refused[successor.action] = successor.refused
+            else:
+                self._taken.add(successor.action)
+        if successor.failure:
+            self.graph.failures[number] = successor.failure
+        if successor.passed:
+            self._passed.update(name for name, at in self._positions.items() if successor.passed[at])
+        self._wrote = self._wrote or successor.wrote
+        self._created.update(successor.created)
+
+    def _found(self, finding: Finding, number: int, last: tuple[Step, ...] = (), cost: int = 0) -> None:
+        """Keep the cheapest violation of each property, and of each line of code that can lose an update."""
+        graph = self.graph
+        found = Found(graph.costs[number] + cost, graph.depths[number] + len(last), finding, number, last)
+        known = self._violations.get(finding.property)
+        if known is None or found[:2] < known[:2]:
+            self._violations[finding.property] = found
+        if finding.line is not None and finding.property in _LOSSES:
+            known = self._losses.get(finding.line)
+            if known is None or found[:2] < known[:2]:
+                self._losses[finding.line] = found
+
+    @property
+    def has_violations(self) -> bool:
+        """Something was found."""
+        return bool(self._violations)
+
+    # Judging
+
+    def finish(self, stopped: str, *, baseline: frozenset[bytes] | None, knows_baseline: bool, explain: Explain) -> Verdict:
+        """Judge what only shows at the end.
+
+        ``baseline`` are the final states of unperturbed runs where they were searched apart; ``knows_baseline`` says that
+        all unperturbed states are in the graph.
+        """
+        verdict, graph = self.verdict, self.graph
+        verdict.stopped = stopped
+        verdict.exhausted = not stopped and not self._stuck
+        verdict.stuck = len(self._stuck)
+        if not stopped and self._stuck:
+            verdict.stopped = "a reconcile keeps raising the same exception"
+        if not stopped or knows_baseline:
+            self._judge_cycles(perturbed=not stopped)
+        self._judge_quiescent()
+        good = self.baseline_states() if baseline is None else baseline
+        if good:
+            for form, (number, _) in self._final.items():
+                if form not in good:
+                    self._found(built_in.diverged(), number)
+        self._judge_untested()
+        if verdict.repeated:
+            verdict.notes.append(
+                f"{verdict.repeated:,} states repeat an earlier one up to generations and made-up names, for the fourth "
+                "time on their way, and were not followed further"
+            )
+        verdict.final_states = [state for _, state in self._final.values()]
+        verdict.baseline_states = len(self._final.keys() & good)
+        verdict.states = len(graph)
+        verdict.cut = graph.unexpanded
+        found = sorted(self._violations.values(), key=lambda each: each.finding.property != BuiltIn.EXCEPTION)
+        verdict.violations += [self._explained(each, explain) for each in found]
+        return verdict
+
+    def final_states(self) -> frozenset[bytes]:
+        """The canonical forms of the final states."""
+        return frozenset(self._final)
+
+    def baseline_states(self) -> frozenset[bytes]:
+        """The canonical forms of the final states that unperturbed runs reach."""
+        return frozenset(form for form, (number, _) in self._final.items() if self.graph.costs[number] == 0)
+
+    def losses(self, explain: Explain) -> dict[SourceLocation, Violation]:
+        """The shortest trace for each line of code that can lose an update."""
+        return {line: self._explained(found, explain) for line, found in self._losses.items()}
+
+    def judge_actions(self, *, baseline_only: bool) -> None:
+        """Refuse a scenario with an action that is never possible.
+
+        After the unperturbed runs (``baseline_only``) that is certain only where the object is never created.
+        """
+        for index in sorted(self._refused.keys() - self._taken):
+            action, message = self.model.scenario.actions[index], self._refused[index]
+            if not baseline_only or (message.endswith("not found") and action.key not in self._created):
+                raise never_possible(action, message)
+
+    def _explained(self, found: Found, explain: Explain) -> Violation:
+        schedule = (*self.graph.schedule(found.number), *found.last)
+        return explain(found.finding.property, found.finding.sentence, schedule)
+
+    def _settled(self, number: int) -> None:
+        """Record a quiescent state."""
+        self._quiescent.append(number)
+        objects = self.graph.objects[number]
+        form = self._canonical.get(objects)
+        if form is None:
+            state = self._cluster_of(number)
+            form = self._canonical[objects] = canonical_cluster(state)
+            if form not in self._final:
+                self._final[form] = (number, state)
+        known = self._final[form]
+        if self.graph.costs[number] < self.graph.costs[known[0]]:
+            self._final[form] = (number, known[1])
+
+    def _judge_quiescent(self) -> None:
+        for each in self._properties:
+            if each.mode == "eventually":
+                for number in self._quiescent:
+                    if not self.graph.holds[number][self._positions[each.name]]:
+                        self._found(built_in.not_eventually(each.name), number)
+
+    def _judge_cycles(self, *, perturbed: bool) -> None:
+        """Judge sets of states that lead only to each other: a fair run that reaches one stays there.
+
+        If nothing is written there and nothing fails, the controllers only look again from time to time: that is
+        quiescent. Where not all states are known (``perturbed`` is False), this concerns the unperturbed runs alone.
+        """
+        graph = self.graph
+        for component in graph.closed_components(unperturbed=not perturbed):
+            members = set(component)
+            if any(graph.is_unexpanded(number) or number in self._stuck for number in component):
+                continue
+            internal = [
+                wrote for number in component for target, wrote in graph.edges(number) if target in members
+            ]
+            if not internal:
+                continue
+            number = min(component, key=lambda each: (graph.costs[each], graph.depths[each]))
+            failure = next((graph.failures[each] for each in sorted(component) if each in graph.failures), "")
+            if not any(internal) and not failure:
+                for each in component:
+                    self._settled(each)
+                continue
+            for prop in self._properties:
+                if prop.mode == "eventually":
+                    position = self._positions[prop.name]
+                    if not any(graph.holds[state][position] for state in component):
+                        self._found(built_in.never_again(prop.name, perturbed=perturbed), number)
+            if any(internal):
+                self._found(built_in.never_settles(len(component), failure, perturbed=perturbed), number)
+            else:
+                self._found(built_in.fails_forever(failure), number)
+
+    def _judge_untested(self) -> None:
+        """Note the properties that never had a chance to fail."""
+        verdict = self.verdict
+        answers = set(self.graph.holds)
+        for each in self._properties:
+            if each.mode == "sometimes":
+                position = self._positions[each.name]
+                if each.name in self._passed or any(holds[position] for holds in answers):
+                    continue
+                verdict.untested.append(each.name)
+                if not verdict.stopped:
+                    verdict.violations.append(Violation(each.name, "it holds in no state at all", ()))
+            elif each.arity == 2 and not self._wrote:
+                verdict.untested.append(each.name)
+
+    def _cluster_of(self, number: int) -> State:
+        transitions = replay(self.model, self.graph.schedule(number))
+        return transitions[-1].world.state if transitions else self.model.initial().state

@@ -1,0 +1,166 @@
+"""The graph of a search: for each state how it is reached, where it leads, and little else."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+
+from kontend.explore.model.step import Step
+
+Steps = tuple[Step, ...]
+
+
+class Graph:
+    """States by number, in the order in which they were found."""
+
+    def __init__(self) -> None:
+        self.ids: dict[bytes, int] = {}
+        #: The end of the cheapest way to a state: the state before, and the steps from there.
+        self.parents = array("q")
+        self.steps: list[Steps] = []
+        #: The number of perturbations and of steps on that way.
+        self.costs = array("q")
+        self.depths = array("q")
+        #: Stands for the objects in a state.
+        self.objects: list[int] = []
+        #: The answers of the properties of clusters in a state.
+        self.holds: list[tuple[bool, ...]] = []
+        #: A failure of a reconcile on an edge from a state.
+        self.failures: dict[int, str] = {}
+        # The edges stand one behind the other; for each state, where its own begin and how many there are.
+        self._targets = array("q")
+        self._writes = bytearray()
+        self._begin = array("q")
+        self._count = array("q")
+        self._same_steps: dict[Steps, Steps] = {}
+        self._same_objects: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def add(self, key: bytes, parent: int, steps: Steps, cost: int, objects: int, holds: tuple[bool, ...]) -> int:
+        """Add a state; returns its number."""
+        number = len(self.steps)
+        self.ids[key] = number
+        self.parents.append(parent)
+        self.steps.append(self._same_steps.setdefault(steps, steps))
+        self.costs.append(cost)
+        self.depths.append(self.depths[parent] + len(steps) if parent >= 0 else 0)
+        self.objects.append(self._same_objects.setdefault(objects, objects))
+        self.holds.append(holds)
+        self._begin.append(0)
+        self._count.append(-1)
+        return number
+
+    def improve(self, number: int, parent: int, steps: Steps, cost: int) -> bool:
+        """Keep another way to a known state if it is cheaper, or as cheap and shorter."""
+        depth = self.depths[parent] + len(steps)
+        if (cost, depth) >= (self.costs[number], self.depths[number]):
+            return False
+        self.parents[number] = parent
+        self.steps[number] = self._same_steps.setdefault(steps, steps)
+        self.costs[number] = cost
+        self.depths[number] = depth
+        return True
+
+    def expand(self, number: int, targets: Sequence[int], writes: Sequence[bool]) -> None:
+        """Add the edges of a state; ``writes`` says which of them write something."""
+        self._begin[number] = len(self._targets)
+        self._count[number] = len(targets)
+        self._targets.extend(targets)
+        self._writes.extend(writes)
+
+    def targets(self, number: int) -> array[int]:
+        """The states that a state leads to; none for one that was not expanded."""
+        begin = self._begin[number]
+        return self._targets[begin : begin + max(0, self._count[number])]
+
+    def edges(self, number: int) -> Iterator[tuple[int, bool]]:
+        """The edges of a state: the target, and whether something is written."""
+        begin = self._begin[number]
+        for at in range(begin, begin + max(0, self._count[number])):
+            yield self._targets[at], bool(self._writes[at])
+
+    def is_unexpanded(self, number: int) -> bool:
+        """A state was found and not expanded."""
+        return self._count[number] < 0
+
+    @property
+    def unexpanded(self) -> int:
+        """The number of states that were found and not expanded."""
+        return sum(1 for count in self._count if count < 0)
+
+    def ancestors(self, number: int) -> Iterator[int]:
+        """The states on the cheapest way to a state, from the nearest to the initial one."""
+        number = self.parents[number]
+        while number >= 0:
+            yield number
+            number = self.parents[number]
+
+    def schedule(self, number: int) -> list[Step]:
+        """The cheapest way from the initial state to a state."""
+        macros = [self.steps[number], *(self.steps[each] for each in self.ancestors(number))]
+        return [step for steps in reversed(macros) for step in steps]
+
+    def closed_components(self, *, unperturbed: bool = False) -> list[list[int]]:
+        """The strongly connected components without an edge out (Tarjan's algorithm, without recursion).
+
+        Of all states, or of the ``unperturbed`` ones alone: then edges to others do not count.
+        """
+        size = len(self)
+        most = 0 if unperturbed else max(self.costs, default=0)
+        index, low = array("q", bytes(8 * size)), array("q", bytes(8 * size))
+        component_of = array("q", bytes(8 * size))
+        on_stack = bytearray(size)
+        components: list[list[int]] = []
+        stack: list[int] = []
+        count = 0
+        for root in range(size):
+            if index[root] or self.costs[root] > most:
+                continue
+            work = [(root, self._begin[root])]
+            while work:
+                node, at = work.pop()
+                begin = self._begin[node]
+                end = begin + max(0, self._count[node])
+                if at == begin and not index[node]:
+                    count += 1
+                    index[node] = low[node] = count
+                    stack.append(node)
+                    on_stack[node] = 1
+                pushed = False
+                for position in range(at, end):
+                    other = self._targets[position]
+                    if self.costs[other] > most:
+                        continue
+                    if not index[other]:
+                        work += [(node, position + 1), (other, self._begin[other])]
+                        pushed = True
+                        break
+                    if on_stack[other]:
+                        low[node] = min(low[node], index[other])
+                if pushed:
+                    continue
+                if low[node] == index[node]:
+                    members = []
+                    while True:
+                        other = stack.pop()
+                        on_stack[other] = 0
+                        component_of[other] = len(components)
+                        members.append(other)
+                        if other == node:
+                            break
+                    components.append(members)
+                if work:
+                    above = work[-1][0]
+                    low[above] = min(low[above], low[node])
+        return [
+            members
+            for number, members in enumerate(components)
+            if all(
+                component_of[other] == number
+                for node in members
+                for other in self.targets(node)
+                if self.costs[other] <= most
+            )
+        ]

@@ -1,0 +1,44 @@
+"""Decides when a search stops: numbers of states and steps, time, memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from pathlib import Path
+
+from kontend.explore.scenario import Bounds
+
+
+class Limits:
+    """The limits of one search. Numbers are exact; time and memory are measured when asked to."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._started = time.monotonic()
+
+    def reached(self, states: int, steps: int, *, measure: bool) -> str:
+        """Describes the limit that was reached; empty for none."""
+        bounds = self._bounds
+        if states > bounds.states:
+            return f"the limit of {bounds.states:,} states was reached"
+        if steps > bounds.steps:
+            return f"the limit of {bounds.steps:,} steps was reached"
+        if measure and bounds.seconds is not None and time.monotonic() - self._started > bounds.seconds:
+            return f"the limit of {bounds.seconds} seconds was reached"
+        if measure and bounds.memory is not None and memory_in_use() > bounds.memory * 1024 * 1024:
+            return f"the limit of {bounds.memory} MiB of memory was reached"
+        return ""
+
+
+def memory_in_use() -> int:
+    """The bytes that this process has in memory; where the system does not say, the most it ever had, or 0."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    try:
+        import resource  # not on every system
+    except ImportError:
+        return 0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

@@ -1,0 +1,79 @@
+"""Repetition: runs that never end because a counter grows.
+
+A fight over a spec raises the generation with every write, and an object that is created and deleted again and again has
+another uid each time, so no state ever comes back. A state in which no reconcile is in flight is therefore compared with
+the states on the way to it, without generations and made-up names. When it repeats for the fourth time, it is taken for
+the last one that it repeats, and not followed further. Everything up to then is explored exactly.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import xxhash
+
+from kontend.explore.model.canonical import canonical_form, generated_names, relative_body
+from kontend.explore.model.model import Model, replay
+from kontend.explore.model.world import World
+from kontend.explore.search.graph import Graph
+from kontend.kube.apply import managed_fields
+from kontend.kube.meta.names import Key
+
+#: A state that repeats this many earlier ones is not followed further.
+_REPEATS: Final = 3
+
+
+class Repetition:
+    """Finds repeated states of one search."""
+
+    def __init__(self, model: Model, graph: Graph) -> None:
+        self._model = model
+        self._graph = graph
+        #: States by what they are without counters and made-up names.
+        self._resting: dict[int, int] = {}
+        self._seen: dict[int, list[int]] = {}
+        self._forms: dict[int, bytes] = {}
+
+    def of(self, number: int, resting: int) -> int | None:
+        """The latest state on the way that a new state repeats, if it repeats enough of them; else None."""
+        self._resting[number] = resting
+        seen = self._seen.setdefault(resting, [])
+        seen.append(number)
+        if len(seen) <= _REPEATS:
+            return None
+        similar = [each for each in self._graph.ancestors(number) if self._resting.get(each) == resting]
+        if len(similar) < _REPEATS:
+            return None
+        form = self._form(number)
+        same = [each for each in similar if self._form(each) == form]
+        return same[0] if len(same) >= _REPEATS else None
+
+    def _form(self, number: int) -> bytes:
+        form = self._forms.get(number)
+        if form is None:
+            transitions = replay(self._model, self._graph.schedule(number))
+            world = transitions[-1].world if transitions else self._model.initial()
+            form = self._forms[number] = _canonical(self._model, world)
+        return form
+
+
+def _canonical(model: Model, world: World) -> bytes:
+    """A state up to generations and made-up names, for one in which no reconcile is in flight."""
+    state = world.state
+    lines = [
+        f"{resource} {Key(*key)} ".encode() + relative_body(version.body) + managed_fields.encode_json(version.managed)
+        for resource in state.kinds
+        for key, version in state.objects(resource).items()
+    ]
+    for index, instance in enumerate(world.instances):
+        text = f"{index} {sorted(instance.queue)} {sorted(instance.delayed)} {sorted(instance.bugs)}"
+        lines.append(text.encode() + instance.memory)
+        for at, resource in enumerate(model.resources[index][: len(instance.views)]):
+            lines += [
+                f"{index} {at} {place} {change.key} ".encode()
+                + (relative_body(change.old.body) if change.old else b"")
+                + (relative_body(change.new.body) if change.new else b"")
+                for place, change in enumerate(world.undelivered(index, at, resource))
+            ]
+        lines += [f"{index} {write.kind} {write.key} {write.uid}".encode() for write in instance.own]
+    return xxhash.xxh3_128_digest(canonical_form(lines, generated_names(state)))

@@ -1,0 +1,1 @@
+"""Traces and schedules: counterexamples as text, files and tokens, and how they are followed again."""

@@ -1,0 +1,81 @@
+"""Counterexamples as files: what to run, the schedule, and the trace that it must give again."""
+
+from __future__ import annotations
+
+import dataclasses
+import zipfile
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import xxhash
+
+from kontend.explore.model.model import replay
+from kontend.explore.problems import BadScenario
+from kontend.explore.restarts import restarted
+from kontend.explore.scenario import STEP_BOUNDS, Bounds
+from kontend.explore.scenario_files import scenarios_in
+from kontend.explore.trace.schedule import dump_schedule, load_schedule
+from kontend.explore.verdict import Violation
+
+_ENTRY: Final = "trace.json"
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+
+
+def save(directory: Path, source: Path, scenario: str, violation: Violation, bounds: Bounds | None = None) -> Path:
+    """Write a counterexample; the same one always gets the same name and the same bytes.
+
+    ``bounds`` are those it was found in, where they are not the scenario's own.
+    """
+    document: dict[str, Any] = {
+        "source": str(source),
+        "scenario": scenario,
+        "property": violation.property,
+        "sentence": violation.sentence,
+        "schedule": dump_schedule(violation.schedule),
+        "trace": list(violation.trace),
+    }
+    if bounds is not None:
+        document["bounds"] = {name: getattr(bounds, name) for name in STEP_BOUNDS}
+    data = orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2)
+    slug = violation.property.replace(" ", "-")
+    path = directory / f"{slug}-{xxhash.xxh3_64_hexdigest(data)[:8]}.zip"
+    directory.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo(_ENTRY, _EPOCH), data)
+    return path
+
+
+def open_trace(path: Path) -> dict[str, Any]:
+    """The content of a file. Raises :class:`BadScenario` for one that is not a counterexample."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            document: dict[str, Any] = orjson.loads(archive.read(_ENTRY))
+            load_schedule(document["schedule"])
+            missing = {"source", "scenario", "property", "sentence", "trace"} - set(document)
+            unknown = set(document.get("bounds", ())) - set(STEP_BOUNDS)
+    except OSError as error:
+        raise BadScenario(f"{path}: {error.strerror}") from error
+    except (KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
+        raise BadScenario(f"{path}: not a counterexample of kontend: {error}") from error
+    if missing or unknown:
+        raise BadScenario(f"{path}: not a counterexample of kontend: {', '.join(sorted(missing or unknown))}?")
+    return document
+
+
+def replay_file(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """Replay a counterexample: the content of the file, and the trace that it gives now."""
+    document = open_trace(path)
+    scenarios = scenarios_in(document["source"])
+    scenario = scenarios.get(document["scenario"])
+    if scenario is None:
+        raise BadScenario(f"{document['source']}: there is no scenario {document['scenario']} any more")
+    if "bounds" in document:
+        try:
+            bounds = dataclasses.replace(scenario.bounds, **document["bounds"])
+        except BadScenario as error:  # not the scenario's line: the file says so
+            raise BadScenario(f"{path}: {error.message}") from error
+        scenario = dataclasses.replace(scenario, bounds=bounds)
+    schedule = load_schedule(document["schedule"])
+    transitions = restarted(scenario, lambda model: replay(model, schedule))
+    return document, [transition.text for transition in transitions]
