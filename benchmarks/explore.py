@@ -14,8 +14,8 @@ from typing import Final
 from benchmarks.table import row
 from kontend import Controller
 from kontend.explore import Bounds, Reductions, Scenario, Verdict, check, update
-from kontend.explore.limits import memory_in_use
-from kontend.explore.search import Search
+from kontend.explore.search.breadth_first import BreadthFirst
+from kontend.explore.search.limits import memory_in_use
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
@@ -28,7 +28,7 @@ _KAMERA: Final = {
     (5, 3): (44_470, 35, 14.2),
 }
 _BRUTE_FORCE: Final = Reductions(
-    symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, sleep=False, persistent=False
+    symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, local=False
 )
 _STORED: Final = 300_000
 
@@ -47,7 +47,7 @@ def _race(controller: Controller, lag: int, *, workers: int = 3) -> Scenario:
     """The double-plan race, call by call, with a user who changes the object meanwhile."""
     from explore.widgets import WIDGET, double_plan
 
-    scenario = double_plan(controller, lag=lag, concurrent=workers, worlds=1_000_000)
+    scenario = double_plan(controller, lag=lag, concurrent=workers, states=1_000_000)
     return replace(scenario, actions=[update(WIDGET, spec={"size": 3})])
 
 
@@ -65,8 +65,8 @@ def chains() -> None:
                 reductions=Reductions(symmetry=False),
             )
         )
-        what = f"{controllers} controllers, {steps} steps: {verdict.moves} moves, {verdict.worlds} worlds"
-        good = verdict.worlds == distinct and took < 0.1
+        what = f"{controllers} controllers, {steps} steps: {verdict.steps} moves, {verdict.states} worlds"
+        good = verdict.states == distinct and took < 0.1
         row(what, f"{took:.3f} s", f"there {visits:,} visits, {seconds} s", good=good)
 
 
@@ -90,9 +90,9 @@ def known_answers() -> None:
 
 def _ends(what: str, verdict: Verdict, took: float, ends: int, there: str) -> None:
     found = (
-        f"{len(verdict.end_states)} end{'s' * (len(verdict.end_states) != 1)}, {verdict.worlds:,} worlds, {took:.2f} s"
+        f"{len(verdict.final_states)} end{'s' * (len(verdict.final_states) != 1)}, {verdict.states:,} worlds, {took:.2f} s"
     )
-    row(what, found, f"there {there}", good=verdict.closed and len(verdict.end_states) == ends)
+    row(what, found, f"there {there}", good=verdict.exhausted and len(verdict.final_states) == ends)
 
 
 def moves() -> None:
@@ -102,8 +102,8 @@ def moves() -> None:
     for controller in (Widgets, LockedWidgets):
         for lag in (2, 3):
             verdict, took = min((_timed(_race(controller(), lag)) for _ in range(3)), key=_seconds)
-            rate = verdict.moves / took
-            what = f"{controller.__name__} x 3, lag {lag}: {verdict.worlds:,} worlds, code ran {verdict.runs} times"
+            rate = verdict.steps / took
+            what = f"{controller.__name__} x 3, lag {lag}: {verdict.states:,} worlds, code ran {verdict.runs} times"
             row(what, f"{rate:,.0f} moves/s", "20,000", good=rate > 20_000)
 
 
@@ -114,10 +114,10 @@ def reductions() -> None:
     for controller in (Widgets, LockedWidgets):
         scenario = _race(controller(), 1)
         reduced, full = check(scenario), check(replace(scenario, reductions=_BRUTE_FORCE))
-        ratio = full.worlds / reduced.worlds
-        same = len(reduced.end_states) == len(full.end_states)
-        what = f"{controller.__name__} x 3, lag 1: {full.worlds:,} worlds by brute force, {reduced.worlds:,} reduced"
-        row(what, f"{ratio:.0f} times fewer", "50, the same ends", good=ratio >= 50 and same and full.closed)
+        ratio = full.states / reduced.states
+        same = len(reduced.final_states) == len(full.final_states)
+        what = f"{controller.__name__} x 3, lag 1: {full.states:,} worlds by brute force, {reduced.states:,} reduced"
+        row(what, f"{ratio:.0f} times fewer", "50, the same ends", good=ratio >= 50 and same and full.exhausted)
 
 
 def memory() -> None:
@@ -125,12 +125,12 @@ def memory() -> None:
     from explore.widgets import Widgets
 
     scenario = _race(Widgets(), 3)
-    bounds = replace(scenario.bounds, worlds=_STORED)
+    bounds = replace(scenario.bounds, states=_STORED)
     before = memory_in_use()
-    search = Search(replace(scenario, bounds=bounds, reductions=replace(_BRUTE_FORCE, outcomes=True)))
+    search = BreadthFirst(replace(scenario, bounds=bounds, reductions=replace(_BRUTE_FORCE, outcomes=True)))
     verdict = search.run()
-    each = (memory_in_use() - before) / verdict.worlds
-    row(f"memory of {verdict.worlds:,} worlds", f"{each:,.0f} B each", "3 KiB", good=each < 3 * 1024)
+    each = (memory_in_use() - before) / verdict.states
+    row(f"memory of {verdict.states:,} worlds", f"{each:,.0f} B each", "3 KiB", good=each < 3 * 1024)
 
 
 def growth() -> None:
@@ -147,10 +147,10 @@ def growth() -> None:
         scenario = replace(scenario, objects=[*scenario.objects, *others])
         taken = []
         for _ in range(3):
-            search = Search(scenario)
+            search = BreadthFirst(scenario)
             begun = time.process_time()
             verdict = search.run()
-            taken.append((time.process_time() - begun) / verdict.moves * 1e6)
+            taken.append((time.process_time() - begun) / verdict.steps * 1e6)
         costs[count] = min(taken)
         good = costs[count] < 1.5 * costs[10]
         row(f"a move among {count:,} other objects", f"{costs[count]:.0f} us", "growth under a half", good=good)
@@ -163,7 +163,7 @@ def processes() -> None:
     took, worlds = {}, set()
     for jobs in (1, 2):
         begun = time.perf_counter()
-        worlds.add(check(deployment(Bounds(lag=0)), jobs=jobs).worlds)
+        worlds.add(check(deployment(Bounds(lag=0)), jobs=jobs).states)
         took[jobs] = time.perf_counter() - begun
     ratio = took[1] / took[2]
     row("B6 call by call with two processes", f"{ratio:.1f} times as fast", "the same worlds", good=len(worlds) == 1)

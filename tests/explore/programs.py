@@ -12,17 +12,7 @@ from hypothesis import strategies as st
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
-from kontend.explore.scenario import (
-    Bounds,
-    Reductions,
-    Scenario,
-    always,
-    delete,
-    eventually,
-    never,
-    sometimes,
-    update,
-)
+from kontend.explore import Bounds, Reductions, Scenario, always, delete, eventually, never, sometimes, update
 from kontend.kube.errors import AlreadyExists, Conflict, NotFound
 from kontend.kube.meta.names import Key
 from kontend.runtime.cache.views import Cache
@@ -40,7 +30,7 @@ CONFIG_MAP: dict[str, Any] = {
     "data": {"a": "0"},
 }
 BRUTE_FORCE = Reductions(
-    symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, sleep=False, persistent=False
+    symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, local=False
 )
 WIDGET_STEPS = (
     "read", "read live", "list", "count", "count locked", "mark", "stop if counted", "draw", "create", "delete",
@@ -265,7 +255,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         bounds=Bounds(
             lag=draw(st.integers(0, 2)),
             concurrent=1 if len(controllers) > 1 else draw(st.integers(1, 2)),
-            worlds=3_000,
+            states=3_000,
         ),
         guards=draw(st.sampled_from([UNGUARDED, UNGUARDED, Guards(fencing=False)])),
     )

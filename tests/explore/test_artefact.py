@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from explore.widgets import Widgets, double_plan
-from kontend.explore.artefact import save
-from kontend.explore.check import check
-from kontend.explore.engine import Engine
-from kontend.explore.story import violation_of
+from kontend.explore import check
+from kontend.explore.model.model import Model
+from kontend.explore.trace.artefact import save
+from kontend.explore.trace.counterexample import counterexample
 
 
 def test_a_counterexample_replays_to_the_same_bytes_a_thousand_times(tmp_path: Path) -> None:
@@ -20,12 +20,12 @@ def test_a_counterexample_replays_to_the_same_bytes_a_thousand_times(tmp_path: P
     for violation in violations:
         name, sentence = violation.property, violation.sentence.partition(" (move")[0]
         first = save(tmp_path / "first", source, "race", violation, scenario.bounds).read_bytes()
-        engine = Engine(scenario)
+        engine = Model(scenario)
         for number in range(500):
             if number % 10 == 0:
-                engine = Engine(scenario)
-            again = violation_of(engine, name, sentence, violation.choices)
+                engine = Model(scenario)
+            again = counterexample(engine, name, sentence, violation.schedule)
             assert again == violation
             assert save(tmp_path / "again", source, "race", again, scenario.bounds).read_bytes() == first
-            assert again.replay == violation.replay
+            assert again.token == violation.token
         assert len(list((tmp_path / "again").iterdir())) == violations.index(violation) + 1

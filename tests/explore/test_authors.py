@@ -9,8 +9,8 @@ import pytest
 from explore.widgets import CRD, KIND, WIDGET
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.state import Version
-from kontend.explore.authors import author_of, creator_of
-from kontend.explore.overwrites import Element, Path
+from kontend.explore.properties.authors import author_of, creator_of
+from kontend.explore.properties.overwrites import Element, Path
 from kontend.kube.meta.names import Key
 
 SERVICE: dict[str, Any] = {

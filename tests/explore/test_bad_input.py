@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from kontend.explore.UNKNOWN import BUILT_IN
 
 from explore.widgets import CRD, KIND, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.cli import main
 from kontend.cluster.cluster import Cluster
-from kontend.explore.artefact import run_again, save
-from kontend.explore.check import check
-from kontend.explore.scenario import (
-    BUILT_IN,
+from kontend.explore import (
     Action,
     BadScenario,
     Bounds,
     Scenario,
     always,
+    check,
     create,
     delete,
     eventually,
@@ -31,6 +30,7 @@ from kontend.explore.scenario import (
     sometimes,
     update,
 )
+from kontend.explore.trace.artefact import replay_file, save
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Mapper, Request
@@ -83,23 +83,23 @@ SCENARIO = _line("# a scenario")
 def test_the_place_takes_no_part_in_equality_and_is_not_shown() -> None:
     one = Bounds(lag=2)
     two = Bounds(lag=2)
-    assert one.place != two.place
+    assert one.line != two.line
     assert one == two
     assert hash(one) == hash(two)
-    assert repr(one).startswith("Bounds(lag=2, concurrent=1, atomic=False, worlds=1000000")
+    assert repr(one).startswith("Bounds(lag=2, concurrent=1, atomic=False, states=1000000")
     assert "place" not in repr(one)
 
 
 def test_a_copy_keeps_its_place() -> None:
     scenario = _scenario()
     changed = replace(scenario, bounds=replace(scenario.bounds, lag=0))
-    assert str(changed.place) == SCENARIO
-    assert changed.bounds.place == scenario.bounds.place
+    assert str(changed.line) == SCENARIO
+    assert changed.bounds.line == scenario.bounds.line
 
 
 def test_a_file_elsewhere_is_shown_with_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert str(_scenario().place) == str(FILE.parent / SCENARIO)
+    assert str(_scenario().line) == str(FILE.parent / SCENARIO)
 
 
 # Bounds and fields
@@ -225,7 +225,7 @@ def test_built_in_controllers_can_be_named() -> None:
     assert (widgets.name, deployments.name, deployments.kind) == ("widgets", "deployment", "Deployment.apps/v1")
     # It looks at what the scenario defines as well.
     assert KIND in collector.kinds
-    assert check(scenario).closed
+    assert check(scenario).exhausted
 
 
 def test_an_unknown_name_of_a_controller_is_refused_with_those_there_are() -> None:
@@ -335,7 +335,7 @@ def test_two_properties_of_one_name_are_refused_with_both_lines() -> None:
 
 
 def test_a_property_with_the_name_of_one_that_is_always_checked_is_refused() -> None:
-    mine = always(unnamed, name="same end")  # the same end
+    mine = always(unnamed, name="diverged")  # the same end
     with _refused(
         f"{_line('# the same end')}: always(same end): same end is always checked, by that name; "
         "give this property another: name='...'"
@@ -553,4 +553,4 @@ def test_a_bad_bound_of_a_counterexample_is_named_by_its_file(tmp_path: Path) ->
     with zipfile.ZipFile(trace, "w") as archive:
         archive.writestr("trace.json", json.dumps(document))
     with _refused(f"{trace}: Bounds(lag=-1): expected a whole number, at least 0"):
-        run_again(trace)
+        replay_file(trace)

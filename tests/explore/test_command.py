@@ -11,8 +11,8 @@ import pytest
 
 from kontend.cli import main
 from kontend.explore import check, reproduce
-from kontend.explore.source import scenarios_in
-from kontend.explore.token import read_token
+from kontend.explore.scenario_files import scenarios_in
+from kontend.explore.trace.token import read_token
 
 EXAMPLE = str(Path(__file__).parents[2] / "examples" / "double_plan.py")
 
@@ -135,7 +135,7 @@ def test_what_was_made_up_is_called_so(tmp_path: Path, capsys: pytest.CaptureFix
     operator = str(Path(EXAMPLE).parent / "website_operator.py")
     assert main(["explore", operator, "--failures", str(tmp_path), "--one-process"]) == 1
     told = capsys.readouterr().out
-    assert "retried for ever" in told
+    assert "fails forever" in told
     assert "KeyError: 'image'" in told
     assert f"The objects were made up, with nothing in them; define a Scenario in {operator}" in told
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kontend.cluster.cluster import Cluster
-from kontend.explore.ends import end_key
+from kontend.explore.model.canonical import canonical_cluster
 
 
 def _key(*, generation: int = 1, status: dict[str, Any] | None = None, data: str = "a") -> bytes:
@@ -24,7 +24,7 @@ def _key(*, generation: int = 1, status: dict[str, Any] | None = None, data: str
         },
         "status": status or {},
     }
-    return end_key(Cluster(objects=[deployment]).state)
+    return canonical_cluster(Cluster(objects=[deployment]).state)
 
 
 def test_how_often_an_object_was_written_does_not_matter() -> None:

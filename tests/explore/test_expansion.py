@@ -12,8 +12,7 @@ import pytest
 from explore.programs import by_brute_force
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
-from kontend.explore.check import check
-from kontend.explore.scenario import Action, Bounds, Scenario, never, update
+from kontend.explore import Action, Bounds, Scenario, check, never, update
 from kontend.kube.errors import AlreadyExists, Conflict, NotFound
 from kontend.kube.meta.names import Key
 from kontend.runtime.cache.views import Cache
@@ -69,8 +68,8 @@ def _diaries(scenario: Scenario, name: str = "diary") -> set[str]:
     told = []
     for each in (scenario, by_brute_force(scenario)):
         verdict = check(each)
-        assert verdict.closed
-        told.append({_diary(Cluster(state=state), name) for state in verdict.end_states})
+        assert verdict.exhausted
+        told.append({_diary(Cluster(state=state), name) for state in verdict.final_states})
     assert told[0] == told[1]
     return told[0]
 
@@ -90,7 +89,7 @@ def _scenario(
         crds=[CRD],
         objects=list(objects),
         actions=list(actions),
-        bounds=Bounds(lag=lag, worlds=20_000),
+        bounds=Bounds(lag=lag, states=20_000),
         guards=UNGUARDED,
     )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kontend.explore.graph import Graph
-from kontend.explore.moves import Move
+from kontend.explore.model.step import Step
+from kontend.explore.search.graph import Graph
 
-STEP = (Move("act"),)
+STEP = (Step("act"),)
 
 
 def _graph(edges: list[list[int]]) -> Graph:
@@ -43,7 +43,7 @@ def test_worlds_that_lead_only_to_each_other_are_found(edges: list[list[int]]) -
 
 def test_a_path_is_the_moves_of_all_leaps_on_the_way() -> None:
     graph = Graph()
-    one, two = Move("start", 0), Move("call", 0)
+    one, two = Step("start", 0), Step("call", 0)
     graph.add(b"a", -1, (), 0, 0, ())
     graph.add(b"b", 0, (one, two), 0, 0, ())
     graph.add(b"c", 1, (two,), 1, 0, ())

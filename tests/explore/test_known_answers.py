@@ -12,8 +12,7 @@ from kontend.controllers.nodes.node_agent import Nodes, PodLifecycle
 from kontend.controllers.nodes.scheduler import Scheduler
 from kontend.controllers.workloads.deployment import Deployments
 from kontend.controllers.workloads.replica_set import ReplicaSets
-from kontend.explore import Bounds, Scenario, Verdict, check
-from kontend.explore.scenario import Reductions
+from kontend.explore import Bounds, Reductions, Scenario, Verdict, check
 
 FOO = "Foo.webapp.example.com/v1"
 CRD = definition("Foo", group="webapp.example.com")
@@ -84,7 +83,7 @@ class ModeBar(Controller):
 
 
 def _ends(verdict: Verdict) -> set[str]:
-    return {_state(Cluster(state=state).get(FOO, "foo")) for state in verdict.end_states}
+    return {_state(Cluster(state=state).get(FOO, "foo")) for state in verdict.final_states}
 
 
 @pytest.mark.parametrize("lag", [0, 1])
@@ -97,9 +96,9 @@ def test_two_controllers_that_do_the_same_settle_in_one_way(lag: int) -> None:
 @pytest.mark.parametrize("lag", [0, 1])
 def test_a_race_for_the_mode_can_settle_in_two_ways(lag: int) -> None:
     verdict = check(Scenario([ModeFoo(), ModeBar()], crds=[CRD], objects=[OBJECT], bounds=Bounds(lag=lag)))
-    assert verdict.closed
+    assert verdict.exhausted
     assert _ends(verdict) == {"A-Final", "B-Final"}
-    assert len(verdict.end_states) == 2
+    assert len(verdict.final_states) == 2
 
 
 class Chain(Controller):
@@ -134,7 +133,7 @@ def test_whole_reconciles_of_many_controllers_visit_each_world_once(controllers:
     )
     verdict = check(scenario)
     assert verdict.ok
-    assert (_ends(verdict), verdict.worlds) == ({str(steps)}, worlds)
+    assert (_ends(verdict), verdict.states) == ({str(steps)}, worlds)
 
 
 class Toggle(Controller):
@@ -205,7 +204,7 @@ def test_a_plain_deployment_settles_in_one_way(atomic: bool) -> None:
     """One pod, running and ready, in every order of reconciles, and in every order of their calls."""
     verdict = check(deployment(Bounds(lag=0, atomic=atomic)))
     assert verdict.ok
-    (end,) = verdict.end_states
+    (end,) = verdict.final_states
     assert Cluster(state=end).get("Deployment.apps/v1", "web")["status"]["readyReplicas"] == 1
 
 
@@ -213,5 +212,5 @@ def test_stale_caches_do_not_make_a_second_replica_set() -> None:
     """Call by call, and with caches that lag."""
     verdict = check(Scenario([Deployments(), ReplicaSets()], objects=[DEPLOYMENT], bounds=Bounds(lag=1)))
     assert verdict.ok
-    (end,) = verdict.end_states
+    (end,) = verdict.final_states
     assert len(Cluster(state=end).list("ReplicaSet.apps/v1")) == 1

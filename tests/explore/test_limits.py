@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from explore.widgets import WIDGET, LockedWidgets, double_plan
-from kontend.explore import limits, search
-from kontend.explore.check import check
-from kontend.explore.scenario import Bounds, Scenario, update
+from kontend.explore import Bounds, Scenario, check, limits, search, update
 
 
 def _scenario(**bounds: Any) -> Scenario:
@@ -35,7 +33,7 @@ def test_a_limit_stops_the_search_and_is_told(
     monkeypatch.setattr("kontend.explore.limits.time.monotonic", lambda: next(times))
     monkeypatch.setattr(search, "_OFTEN", 10)
     verdict = check(_scenario(**bounds))
-    assert (verdict.closed, verdict.ok, verdict.stopped) == (False, False, stopped)
+    assert (verdict.exhausted, verdict.ok, verdict.stopped) == (False, False, stopped)
     assert verdict.cut > 0
     assert f"not decided: the space did not close, because {stopped}" in str(verdict)
 
@@ -48,8 +46,8 @@ def test_what_was_found_before_an_interruption_is_kept(monkeypatch: pytest.Monke
     monkeypatch.setattr(search, "_OFTEN", 10)
     verdict = check(_scenario(), progress=interrupt)
     assert verdict.stopped == "it was interrupted"
-    assert verdict.worlds > 200
-    assert verdict.end_states
+    assert verdict.states > 200
+    assert verdict.final_states
 
 
 def test_the_memory_in_use_is_known() -> None:

@@ -25,16 +25,12 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kontend.explore.UNKNOWN import NOWHERE, Behaviour, Conversation, read, written
 
 from explore.widgets import CRD, KIND, WIDGET, Widgets
 from kontend.cli import main
-from kontend.explore.behaviour import Behaviour, Conversation
-from kontend.explore.check import check
-from kontend.explore.determinism import Nondeterminism
-from kontend.explore.held_again import read, written
-from kontend.explore.outcome import NOWHERE, Done, Outcome, difference
-from kontend.explore.scenario import Bounds, Scenario
-from kontend.explore.verdict import Verdict
+from kontend.explore import Bounds, Nondeterminism, Scenario, Verdict, check
+from kontend.explore.program.progress import Done, Progress, difference
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.call import Call
@@ -283,7 +279,7 @@ def test_a_search_leaves_the_memory_of_the_controller_as_it_was() -> None:
     controller = Counts(_remembered)
     first, second = explored(controller), explored(controller)
     assert controller.known == 0
-    assert first.worlds == second.worlds
+    assert first.states == second.states
 
 
 def test_a_deterministic_controller_is_fine() -> None:
@@ -389,12 +385,12 @@ def test_addresses_in_errors_are_no_difference() -> None:
             raise ValueError(f"{object()}")
 
     verdict = explored(Raises(_made))
-    assert [each.property for each in verdict.violations] == ["retried for ever"]
+    assert [each.property for each in verdict.violations] == ["fails forever"]
     assert "ValueError: <object object>" in str(verdict)
 
 
-def _ended(again: bool = False, error: str = "", memory: bytes = b"{}", drawn: int = 0) -> Outcome:
-    return Outcome(None, Done(again, error, memory), drawn, NOWHERE)
+def _ended(again: bool = False, error: str = "", memory: bytes = b"{}", drawn: int = 0) -> Progress:
+    return Progress(None, Done(again, error, memory), drawn, NOWHERE)
 
 
 CALL = Call("update", KIND, "default", "w", body=b'{"spec":{"a":[{"b":1},{"c":2}]}}')
@@ -427,9 +423,9 @@ CALL = Call("update", KIND, "default", "w", body=b'{"spec":{"a":[{"b":1},{"c":2}
 )
 def test_the_smallest_difference_is_told(first: Any, second: Any, told: str) -> None:
     if isinstance(second, dict):
-        second = Outcome(dataclasses.replace(CALL, **second), None, 0, NOWHERE)
+        second = Progress(dataclasses.replace(CALL, **second), None, 0, NOWHERE)
         told = f"update {KIND} default/w: {told}"
-    first = Outcome(first, None, 0, NOWHERE) if isinstance(first, Call) else first
+    first = Progress(first, None, 0, NOWHERE) if isinstance(first, Call) else first
     assert difference(first, second) == told
 
 
@@ -547,10 +543,10 @@ CALLS = st.builds(
     st.tuples(st.builds(Key, TEXTS, TEXTS), st.binary(max_size=8), TEXTS),
     st.lists(st.tuples(CALLS, st.binary(max_size=8)), max_size=2),
     st.one_of(
-        st.builds(lambda call: Outcome(call, None, 2, NOWHERE), CALLS),
+        st.builds(lambda call: Progress(call, None, 2, NOWHERE), CALLS),
         st.builds(_ended, st.booleans(), TEXTS, st.binary(max_size=8), st.integers(0, 9)),
     ),
 )
-def test_a_conversation_that_was_written_down_is_read_as_it_was(start: Any, path: Any, outcome: Outcome) -> None:
+def test_a_conversation_that_was_written_down_is_read_as_it_was(start: Any, path: Any, outcome: Progress) -> None:
     conversation = Conversation(start, path, outcome)
     assert read(orjson.loads(orjson.dumps(written(conversation)))) == conversation

@@ -11,9 +11,8 @@ import yaml
 from definitions import definition
 from explore.programs import by_brute_force
 from kontend.cluster.cluster import Cluster
-from kontend.explore.check import check
-from kontend.explore.ends import end_key
-from kontend.explore.scenario import Bounds, Scenario, always, eventually, update
+from kontend.explore import Bounds, Scenario, always, check, eventually, update
+from kontend.explore.model.canonical import canonical_cluster
 from kontend.runtime.user_file import controllers_in, load_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -57,7 +56,7 @@ def test_the_website_operator_follows_the_image_and_makes_one_deployment(lag: in
         )
     )
     assert str(verdict).startswith("holds in all")
-    assert all(follows(Cluster(state=state)) for state in verdict.end_states)
+    assert all(follows(Cluster(state=state)) for state in verdict.final_states)
 
 
 @pytest.mark.parametrize("lag", [0, 1])
@@ -89,4 +88,4 @@ def test_the_operators_come_out_as_by_brute_force() -> None:
         )
         reduced, full = check(scenario), check(by_brute_force(scenario))
         assert (reduced.ok, full.ok) == (True, True)
-        assert {end_key(state) for state in reduced.end_states} == {end_key(state) for state in full.end_states}
+        assert {canonical_cluster(state) for state in reduced.final_states} == {canonical_cluster(state) for state in full.final_states}

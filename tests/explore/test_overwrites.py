@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kontend.explore.overwrites import changed, overwritten, path_text
+from kontend.explore.properties.overwrites import changed, overwritten, path_text
 
 SCALARS = st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["a", "b"])
 NAMES = st.sampled_from(["metadata", "name", "type", "x"])

@@ -13,41 +13,39 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from explore.programs import by_brute_force, scenarios
 from explore.widgets import WIDGET, LockedWidgets, Widgets, double_plan
-from kontend.explore.check import check
-from kontend.explore.ends import end_key
-from kontend.explore.scenario import Reductions, Scenario, update
-from kontend.explore.source import scenarios_in
-from kontend.explore.verdict import Verdict
+from kontend.explore import Reductions, Scenario, Verdict, check, update
+from kontend.explore.model.canonical import canonical_cluster
+from kontend.explore.scenario_files import scenarios_in
 from kontend.runtime.controller import Controller
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def _same(reduced: Verdict, full: Verdict) -> None:
-    assert (reduced.closed, full.closed) == (True, True)
-    assert {end_key(state) for state in reduced.end_states} == {end_key(state) for state in full.end_states}
+    assert (reduced.exhausted, full.exhausted) == (True, True)
+    assert {canonical_cluster(state) for state in reduced.final_states} == {canonical_cluster(state) for state in full.final_states}
     assert {each.property for each in reduced.violations} == {each.property for each in full.violations}
-    assert reduced.undisturbed_ends == full.undisturbed_ends
+    assert reduced.baseline_states == full.baseline_states
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(scenario=scenarios())
 def test_the_end_states_and_the_violations_are_those_of_brute_force(scenario: Scenario) -> None:
     full = check(by_brute_force(scenario))
-    assume(full.closed)
+    assume(full.exhausted)
     reduced = check(scenario)
     _same(reduced, full)
-    assert reduced.worlds <= full.worlds
+    assert reduced.states <= full.states
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(scenario=scenarios())
 def test_each_reduction_can_be_switched_off(scenario: Scenario) -> None:
     full = check(scenario)
-    assume(full.closed and full.worlds < 300)
+    assume(full.exhausted and full.states < 300)
     for each in fields(Reductions):
         without = check(replace(scenario, reductions=replace(Reductions(), **{each.name: False})))
-        assume(without.closed)
+        assume(without.exhausted)
         _same(full, without)
 
 
@@ -70,15 +68,15 @@ def test_three_workers_have_fifty_times_fewer_worlds(controller: type[Controller
     scenario = double_plan(controller(), lag=2, concurrent=3)
     reduced, full = check(scenario), check(by_brute_force(scenario))
     _same(reduced, full)
-    assert full.worlds > 50 * reduced.worlds
+    assert full.states > 50 * reduced.states
 
 
 def test_stories_are_as_short_as_by_brute_force() -> None:
     scenario = double_plan(Widgets(), lag=1, concurrent=2)
     scenario = replace(scenario, actions=[update(WIDGET, spec={"size": 3})])
     reduced, full = check(scenario), check(by_brute_force(scenario))
-    assert [(each.property, len(each.moves), each.perturbations) for each in reduced.violations] == [
-        (each.property, len(each.moves), each.perturbations) for each in full.violations
+    assert [(each.property, len(each.trace), each.perturbations) for each in reduced.violations] == [
+        (each.property, len(each.trace), each.perturbations) for each in full.violations
     ]
 
 
@@ -92,5 +90,5 @@ def test_several_processes_find_the_same(scenario: Scenario) -> None:
 
 def _told(verdict: Verdict) -> object:
     """All that a verdict says, but for the time it took."""
-    ends = [end_key(state) for state in verdict.end_states]
-    return replace(verdict, seconds=0.0, end_states=[]), ends
+    ends = [canonical_cluster(state) for state in verdict.final_states]
+    return replace(verdict, seconds=0.0, final_states=[]), ends

@@ -14,11 +14,8 @@ from explore.test_search import Fails, Toggles
 from explore.test_walks import SIGNED
 from explore.widgets import CRD, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
-from kontend.explore import reproduce
-from kontend.explore.check import check
-from kontend.explore.scenario import Bounds, Scenario, eventually, update
-from kontend.explore.token import BadToken, read_token, token_of
-from kontend.explore.verdict import Verdict
+from kontend.explore import BadToken, Bounds, Scenario, Verdict, check, eventually, reproduce, update
+from kontend.explore.trace.token import read_token, token_of
 from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Request
 
@@ -28,7 +25,7 @@ LOCKED = double_plan(LockedWidgets(), lag=0, concurrent=2)
 
 def _token(scenario: Scenario, name: str, **options: Any) -> str:
     (violation,) = [each for each in check(scenario, **options).violations if each.property == name]
-    return token_of(violation.property, violation.choices, scenario.bounds)
+    return token_of(violation.property, violation.schedule, scenario.bounds)
 
 
 def _followed(token: str, scenario: Scenario) -> Verdict:
@@ -46,15 +43,15 @@ PLANS = _token(BLIND, "one_plan")
 def test_every_violation_has_a_token_that_reproduces_it(search: Any) -> None:
     for scenario in (BLIND, SIGNED):
         for violation in check(scenario, search=search, walks=100).violations:
-            verdict = _followed(token_of(violation.property, violation.choices, scenario.bounds), scenario)
+            verdict = _followed(token_of(violation.property, violation.schedule, scenario.bounds), scenario)
             (again,) = [each for each in verdict.violations if each.property == violation.property]
-            assert (again.moves, again.sentence, again.how) == (violation.moves, violation.sentence, "given")
+            assert (again.trace, again.sentence, again.how) == (violation.trace, violation.sentence, "given")
 
 
 def test_a_token_says_what_was_put_into_it() -> None:
     (violation,) = [each for each in check(BLIND).violations if each.property == "one_plan"]
     story = read_token(PLANS)
-    assert (story.property, story.choices) == ("one_plan", violation.choices)
+    assert (story.property, story.schedule) == ("one_plan", violation.schedule)
     assert story.bounds == {"lag": 0, "concurrent": 2, "atomic": False}
     assert len(PLANS) < 150
     assert PLANS.replace("-", "").replace("_", "").isalnum()
@@ -93,8 +90,8 @@ def test_what_is_no_token_is_refused_where_it_stands(token: Any) -> None:
 def test_check_only_follows_the_story() -> None:
     verdict = _followed(PLANS, BLIND)
     assert {each.property for each in verdict.violations} == {"one_plan", "lost update"}
-    assert (verdict.ok, verdict.closed, verdict.stopped) == (False, False, "it only followed a story")
-    assert (verdict.worlds, verdict.moves) == (7, 6)
+    assert (verdict.ok, verdict.exhausted, verdict.stopped) == (False, False, "it only followed a story")
+    assert (verdict.states, verdict.steps) == (7, 6)
     assert "one_plan: violated after 6 moves (given)\n" in str(verdict)
 
 
@@ -227,17 +224,17 @@ def _never(cluster: Cluster) -> bool:
 @pytest.mark.parametrize(
     ("scenario", "name"),
     [
-        (_of(Toggles()), "settles"),
+        (_of(Toggles()), "never settles"),
         (_of(Toggles(), properties=[eventually(_never)]), "_never"),
-        (_of(Fails()), "retried for ever"),
-        (_of(Fails(), actions=[update(WIDGET, spec={"a": 1})]), "retried for ever"),
+        (_of(Fails()), "fails forever"),
+        (_of(Fails(), actions=[update(WIDGET, spec={"a": 1})]), "fails forever"),
     ],
 )
 def test_what_never_ends_is_searched_for_from_the_end_of_the_story(scenario: Scenario, name: str) -> None:
     (found,) = [each for each in check(scenario).violations if each.property == name]
-    verdict = _followed(token_of(found.property, found.choices, scenario.bounds), scenario)
-    assert [(each.property, each.sentence, each.moves) for each in verdict.violations] == [
-        (name, found.sentence, found.moves)
+    verdict = _followed(token_of(found.property, found.schedule, scenario.bounds), scenario)
+    assert [(each.property, each.sentence, each.trace) for each in verdict.violations] == [
+        (name, found.sentence, found.trace)
     ]
 
 
@@ -255,14 +252,14 @@ class TogglesLater(Toggles):
 def test_what_ends_by_now_is_told() -> None:
     """It would be another story in which the user acts first."""
     later = _of(TogglesLater(), actions=[update(WIDGET, spec={"a": 1})])
-    assert "settles" in {each.property for each in check(later).violations}
-    token = _packed(["settles", [0, 1, False], [["start", 0, ["default", "w"]]]])
+    assert "never settles" in {each.property for each in check(later).violations}
+    token = _packed(["never settles", [0, 1, False], [["start", 0, ["default", "w"]]]])
     with pytest.raises(AssertionError, match="1 moves are possible, but settles holds: nothing is violated"):
         _followed(token, later)
 
 
 def test_an_end_that_cannot_be_searched_for_is_told() -> None:
     scenario = _of(Toggles())
-    small = replace(scenario, bounds=Bounds(lag=0, worlds=1))
+    small = replace(scenario, bounds=Bounds(lag=0, states=1))
     with pytest.raises(AssertionError, match="was not searched to the end, because the limit of 1 worlds was reached"):
-        _followed(_token(scenario, "settles"), small)
+        _followed(_token(scenario, "never settles"), small)

@@ -11,10 +11,9 @@ import pytest
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan, planned
 from kontend.cluster.cluster import Cluster
-from kontend.explore.artefact import run_again, save
-from kontend.explore.check import check
-from kontend.explore.engine import Engine, replay
-from kontend.explore.scenario import BadScenario, Bounds, Scenario, always, eventually, never, sometimes, update
+from kontend.explore import BadScenario, Bounds, Scenario, always, check, eventually, never, sometimes, update
+from kontend.explore.model.model import Model, replay
+from kontend.explore.trace.artefact import replay_file, save
 from kontend.kube.errors import AlreadyExists
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from
@@ -25,7 +24,7 @@ from kontend.runtime.guards import Guards
 def test_two_blind_writers_make_two_plans() -> None:
     verdict = check(double_plan(Widgets(), lag=0, concurrent=2))
     assert {violation.property for violation in verdict.violations} == {"one_plan", "lost update"}
-    (story,) = [violation.moves for violation in verdict.violations if violation.property == "one_plan"]
+    (story,) = [violation.trace for violation in verdict.violations if violation.property == "one_plan"]
     assert len(story) == 6
     assert story[-1] == "widgets#2: patch Widget.example.com/v1 default/w/status"
 
@@ -34,18 +33,18 @@ def test_locked_writers_make_one_plan_in_every_world() -> None:
     verdict = check(double_plan(LockedWidgets(), lag=1, concurrent=2))
     assert verdict.ok
     assert "holds in all" in str(verdict)
-    assert len(verdict.end_states) == 1
+    assert len(verdict.final_states) == 1
 
 
 def test_the_same_scenario_gives_the_same_counts() -> None:
     first, second = (check(double_plan(LockedWidgets(), lag=1, concurrent=2)) for _ in range(2))
-    assert (first.worlds, first.moves) == (second.worlds, second.moves)
+    assert (first.states, first.steps) == (second.states, second.steps)
 
 
 def test_user_code_runs_once_for_each_new_answer() -> None:
     scenario = double_plan(Widgets(), lag=1, concurrent=3)
     verdict = check(replace(scenario, actions=[update(WIDGET, spec={"size": 3})]))
-    assert verdict.moves > 3_000
+    assert verdict.steps > 3_000
     assert verdict.runs < 50
 
 
@@ -75,15 +74,15 @@ def test_waiting_for_own_writes_prevents_it() -> None:
         guards=Guards(locked_status=False, fencing=False),
     )
     verdict = check(touched)
-    assert verdict.closed
+    assert verdict.exhausted
     assert "lost update" not in {violation.property for violation in verdict.violations}
 
 
 def test_a_counterexample_replays_to_the_same_story() -> None:
     scenario = double_plan(Widgets(), lag=0, concurrent=2)
     for violation in check(scenario).violations:
-        again = [step.text for step in replay(Engine(scenario), violation.choices)]
-        assert again == list(violation.moves)
+        again = [step.text for step in replay(Model(scenario), violation.schedule)]
+        assert again == list(violation.trace)
 
 
 def test_a_saved_counterexample_runs_again_from_its_file(tmp_path: Path) -> None:
@@ -94,8 +93,8 @@ def test_a_saved_counterexample_runs_again_from_its_file(tmp_path: Path) -> None
     violation = check(double_plan(Widgets(), lag=0, concurrent=2)).violations[0]
     first = save(tmp_path / "failures", source, "race", violation)
     assert save(tmp_path / "failures", source, "race", violation).read_bytes() == first.read_bytes()
-    _, story = run_again(first)
-    assert story == list(violation.moves)
+    _, story = replay_file(first)
+    assert story == list(violation.trace)
 
 
 class Toggles(Controller):
@@ -113,9 +112,9 @@ class Toggles(Controller):
 
 def test_what_never_settles_is_found_as_worlds_that_lead_only_to_each_other() -> None:
     verdict = check(Scenario(controllers=[Toggles()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0)))
-    assert verdict.closed
-    assert verdict.end_states == []
-    assert [violation.property for violation in verdict.violations] == ["settles"]
+    assert verdict.exhausted
+    assert verdict.final_states == []
+    assert [violation.property for violation in verdict.violations] == ["never settles"]
 
 
 class Fails(Controller):
@@ -130,8 +129,8 @@ class Fails(Controller):
 
 def test_an_error_that_is_retried_for_ever_is_not_an_end() -> None:
     verdict = check(Scenario(controllers=[Fails()], crds=[CRD], objects=[WIDGET]))
-    assert verdict.end_states == []
-    assert [violation.property for violation in verdict.violations] == ["retried for ever"]
+    assert verdict.final_states == []
+    assert [violation.property for violation in verdict.violations] == ["fails forever"]
     assert "RuntimeError: default/w" in verdict.violations[0].sentence
 
 
@@ -154,7 +153,7 @@ class Counts(Controller):
 
 def test_declared_memory_is_part_of_the_world() -> None:
     verdict = check(Scenario(controllers=[Counts()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0)))
-    (end,) = verdict.end_states
+    (end,) = verdict.final_states
     assert Cluster(state=end).get(KIND, "w")["status"] == {"seen": 2}
 
 
@@ -178,12 +177,12 @@ def test_never_is_the_opposite_of_always() -> None:
 
 
 def test_a_space_that_does_not_close_is_not_called_passed() -> None:
-    scenario = double_plan(LockedWidgets(), lag=1, concurrent=2, worlds=10)
+    scenario = double_plan(LockedWidgets(), lag=1, concurrent=2, states=10)
     verdict = check(scenario)
-    assert not verdict.closed
+    assert not verdict.exhausted
     assert not verdict.ok
     assert "did not close, because the limit of 10 worlds was reached" in str(verdict)
-    assert 0 < verdict.cut < verdict.worlds
+    assert 0 < verdict.cut < verdict.states
 
 
 @pytest.mark.parametrize(
@@ -253,10 +252,10 @@ class Flaps(Controller):
 @pytest.mark.parametrize("lag", [0, 1])
 def test_what_is_made_and_deleted_for_ever_comes_round(lag: int) -> None:
     """Each new child has another uid, as long as anybody knows the one before."""
-    scenario = Scenario(controllers=[Flaps()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=lag, worlds=2_000))
+    scenario = Scenario(controllers=[Flaps()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=lag, states=2_000))
     verdict = check(scenario)
-    assert verdict.closed
-    assert [violation.property for violation in verdict.violations] == ["settles"]
+    assert verdict.exhausted
+    assert [violation.property for violation in verdict.violations] == ["never settles"]
 
 
 class Wants(Controller):
@@ -284,8 +283,8 @@ class Yours(Wants):
 @pytest.mark.parametrize("lag", [0, 1])
 def test_two_who_fight_over_a_spec_never_settle_although_each_write_has_another_generation(lag: int) -> None:
     """Worlds without end, but where nobody is at work they come round, but for the generation."""
-    scenario = Scenario([Mine(), Yours()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=lag, worlds=2_000))
+    scenario = Scenario([Mine(), Yours()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=lag, states=2_000))
     for each in (scenario, replace(scenario, bounds=replace(scenario.bounds, atomic=True))):
         verdict = check(each)
-        assert "settles" in {violation.property for violation in verdict.violations}
+        assert "never settles" in {violation.property for violation in verdict.violations}
         assert "it never settles" in str(verdict)

@@ -20,11 +20,20 @@ from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, LockedWidgets, Widgets
 from kontend.cluster.cluster import Cluster
 from kontend.controllers.workloads.deployment import Deployments
 from kontend.controllers.workloads.replica_set import ReplicaSets
-from kontend.explore.check import check
-from kontend.explore.ends import end_key
-from kontend.explore.reference import Reference
-from kontend.explore.scenario import BadScenario, Bounds, Reductions, Scenario, always, eventually, patch, sometimes
-from kontend.explore.verdict import Verdict
+from kontend.explore import (
+    BadScenario,
+    Bounds,
+    Reductions,
+    Scenario,
+    Verdict,
+    always,
+    check,
+    eventually,
+    patch,
+    sometimes,
+)
+from kontend.explore.model.canonical import canonical_cluster
+from kontend.explore.search.baseline import Baseline
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request, Result
@@ -39,7 +48,7 @@ def _names(verdict: Verdict) -> set[str]:
 
 def _said(verdict: Verdict) -> tuple[Any, ...]:
     """All of a verdict but how long it took."""
-    return str(verdict).rpartition(",")[0], verdict.stopped, [each.choices for each in verdict.violations]
+    return str(verdict).rpartition(",")[0], verdict.stopped, [each.schedule for each in verdict.violations]
 
 
 # What is found
@@ -53,10 +62,10 @@ def test_a_few_walks_by_priorities_find_the_double_plan(seed: int) -> None:
 
 @pytest.mark.parametrize("search", ["random", "pct"])
 def test_a_story_from_a_walk_is_as_short_as_the_shortest(search: Any) -> None:
-    shortest = {each.property: (each.perturbations, len(each.moves)) for each in check(BLIND).violations}
+    shortest = {each.property: (each.perturbations, len(each.trace)) for each in check(BLIND).violations}
     for seed in range(5):
         verdict = check(BLIND, search=search, seed=seed, walks=20)
-        assert {each.property: (each.perturbations, len(each.moves)) for each in verdict.violations} == shortest
+        assert {each.property: (each.perturbations, len(each.trace)) for each in verdict.violations} == shortest
         assert "one_plan: violated after 6 moves (shrunk)\n" in str(verdict)
 
 
@@ -92,18 +101,18 @@ SIGNED = Scenario([First(), Second()], crds=[CRD], objects=[WIDGET], bounds=Boun
 @pytest.mark.parametrize("search", ["breadth", "depth", "random", "pct"])
 def test_an_end_that_no_undisturbed_run_comes_to_is_found(search: Any) -> None:
     verdict = check(SIGNED, search=search, walks=100)
-    assert "same end" in _names(verdict)
-    assert (len(verdict.end_states), verdict.undisturbed_ends) == (4, 2)
+    assert "diverged" in _names(verdict)
+    assert (len(verdict.final_states), verdict.baseline_states) == (4, 2)
 
 
 def test_ends_are_not_compared_when_the_undisturbed_runs_are_too_many() -> None:
     scenario = Scenario(
         [Deployments(), ReplicaSets()],
         objects=[{**DEPLOYMENT, "metadata": {"name": name}} for name in ("one", "two")],
-        bounds=Bounds(lag=1, worlds=200),
+        bounds=Bounds(lag=1, states=200),
     )
     verdict = check(scenario, search="random", walks=1)
-    assert "same end" not in _names(verdict)
+    assert "diverged" not in _names(verdict)
     assert "same end: not compared; of the undisturbed runs alone, the limit of 200 worlds was reached" in str(verdict)
 
 
@@ -121,12 +130,12 @@ class Reads(Signs):
 
 def test_a_part_of_the_undisturbed_runs_does_not_tell_what_they_end_in() -> None:
     scenario = replace(SIGNED, controllers=[First(), Reads()])
-    whole = Reference(scenario).run()
-    assert whole.ends is not None
-    assert len(whole.ends) == 2
-    for worlds in range(1, whole.verdict.worlds - 1):
-        part = Reference(replace(scenario, bounds=Bounds(lag=0, worlds=worlds))).run()
-        assert (part.ends, part.verdict.closed) == (None, False)
+    whole = Baseline(scenario).run()
+    assert whole.final_states is not None
+    assert len(whole.final_states) == 2
+    for worlds in range(1, whole.verdict.states - 1):
+        part = Baseline(replace(scenario, bounds=Bounds(lag=0, states=worlds))).run()
+        assert (part.final_states, part.verdict.exhausted) == (None, False)
 
 
 def _is_empty(cluster: Cluster) -> bool:
@@ -138,7 +147,7 @@ def test_what_is_wrong_with_an_undisturbed_run_is_told_even_if_no_walk_is_one(se
     scenario = Scenario([Widgets()], crds=[CRD], objects=[WIDGET], properties=[always(_is_empty)], guards=UNGUARDED)
     verdict = check(scenario, search=search, walks=1, until_first=True)
     assert _names(verdict) == {"_is_empty"}
-    assert verdict.moves == 0
+    assert verdict.steps == 0
 
 
 def test_a_run_that_only_looks_again_has_settled() -> None:
@@ -154,7 +163,7 @@ def test_a_run_that_only_looks_again_has_settled() -> None:
     scenario = Scenario([Looks()], crds=[CRD], objects=[WIDGET], properties=properties, bounds=bounds)
     searched, walked = check(scenario), check(scenario, search="random", walks=10)
     assert _names(searched) == _names(walked) == {"_is_empty"}
-    assert [end_key(state) for state in walked.end_states] == [end_key(state) for state in searched.end_states]
+    assert [canonical_cluster(state) for state in walked.final_states] == [canonical_cluster(state) for state in searched.final_states]
     assert walked.cut == 0
 
 
@@ -166,7 +175,7 @@ def test_a_run_that_only_looks_again_has_settled() -> None:
 def test_a_walk_that_goes_in_circles_is_cut_off_and_proves_nothing(search: Any, controller: type[Controller]) -> None:
     scenario = Scenario([controller()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0))
     verdict = check(scenario, search=search, walks=3)
-    assert (verdict.violations, verdict.end_states, verdict.cut, verdict.moves) == ([], [], 3, 3_000)
+    assert (verdict.violations, verdict.final_states, verdict.cut, verdict.steps) == ([], [], 3, 3_000)
     assert "(3 walks cut off)" in str(verdict)
 
 
@@ -187,13 +196,13 @@ def test_one_that_tries_again_and_again_does_not_keep_the_others_waiting() -> No
     scenario = Scenario([Waits(), LockedWidgets()], crds=[CRD], objects=[WIDGET], guards=UNGUARDED)
     verdict = check(scenario, search="pct", walks=50)
     assert verdict.cut == 0
-    assert len(verdict.end_states) == 1
+    assert len(verdict.final_states) == 1
 
 
 @pytest.mark.parametrize(("search", "name"), [("random", "random"), ("pct", "PCT")])
 def test_walks_that_find_nothing_prove_nothing_and_say_so(search: Any, name: str) -> None:
     verdict = check(LOCKED, search=search, seed=7, walks=1_100)
-    assert (verdict.ok, verdict.closed) == (False, False)
+    assert (verdict.ok, verdict.exhausted) == (False, False)
     assert verdict.stopped == f"1,100 {name} walks (seed 7) were made, not all there are"
     assert f"nothing found in 1,100 {name} walks (seed 7); that proves nothing\n" in str(verdict)
     assert "holds" not in str(verdict)
@@ -229,7 +238,7 @@ def test_an_action_that_can_be_taken_only_in_the_middle_is_no_mistake(search: An
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
     action = patch(config, {"data": {"a": "1"}})
     scenario = Scenario([Passes()], crds=[CRD], objects=[WIDGET], actions=[action], guards=UNGUARDED)
-    assert check(scenario, search=search, walks=10).worlds
+    assert check(scenario, search=search, walks=10).states
 
 
 # The same for a seed
@@ -250,7 +259,7 @@ def test_no_machine_walks_otherwise() -> None:
         "for scenario in (BLIND, SIGNED):\n"
         "    for search in ('random', 'pct'):\n"
         "        verdict = check(scenario, search=search, seed=3, walks=20)\n"
-        "        print(str(verdict).rpartition(',')[0], [each.choices for each in verdict.violations])\n"
+        "        print(str(verdict).rpartition(',')[0], [each.schedule for each in verdict.violations])\n"
     )
     said = set()
     for seed in ("1", "2"):
@@ -258,7 +267,7 @@ def test_no_machine_walks_otherwise() -> None:
         run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         said.add(run.stdout)
     assert len(said) == 1
-    assert "same end" in said.pop()
+    assert "diverged" in said.pop()
 
 
 # Where it stops
@@ -267,8 +276,8 @@ def test_no_machine_walks_otherwise() -> None:
 @pytest.mark.parametrize(
     ("bounds", "limit"),
     [
-        (Bounds(lag=1, concurrent=2, worlds=20), "the limit of 20 worlds was reached"),
-        (Bounds(lag=1, concurrent=2, moves=300), "the limit of 300 moves was reached"),
+        (Bounds(lag=1, concurrent=2, states=20), "the limit of 20 worlds was reached"),
+        (Bounds(lag=1, concurrent=2, steps=300), "the limit of 300 moves was reached"),
         (Bounds(lag=1, concurrent=2, memory=1), "the limit of 1 MiB of memory was reached"),
         (Bounds(lag=1, concurrent=2, seconds=1), "the limit of 1 seconds was reached"),
     ],
@@ -289,7 +298,7 @@ def test_what_was_found_before_an_interruption_is_told(search: Any) -> None:
     verdict = check(BLIND, search=search, walks=1_000_000, progress=interrupt)
     assert verdict.stopped == "it was interrupted"
     assert _names(verdict) == {"one_plan", "lost update"}
-    assert verdict.moves == 500
+    assert verdict.steps == 500
 
 
 def test_it_can_stop_at_the_first_violation() -> None:
@@ -320,8 +329,8 @@ def test_a_search_that_there_is_not_is_refused_with_the_line(options: Any, messa
 
 def _same_depth_first(scenario: Scenario) -> Verdict:
     breadth, depth = check(scenario), check(scenario, search="depth")
-    assert (breadth.closed, depth.closed) == (True, True)
-    assert {end_key(state) for state in depth.end_states} == {end_key(state) for state in breadth.end_states}
+    assert (breadth.exhausted, depth.exhausted) == (True, True)
+    assert {canonical_cluster(state) for state in depth.final_states} == {canonical_cluster(state) for state in breadth.final_states}
     assert _names(depth) == _names(breadth)
     assert depth.untested == breadth.untested
     return depth
@@ -331,31 +340,31 @@ def _same_depth_first(scenario: Scenario) -> Verdict:
 @given(scenario=scenarios())
 def test_depth_first_comes_to_the_same(scenario: Scenario) -> None:
     # One that makes and deletes something for ever has no end of worlds.
-    scenario = replace(scenario, bounds=replace(scenario.bounds, worlds=2_000))
-    assume(check(scenario).closed)
+    scenario = replace(scenario, bounds=replace(scenario.bounds, states=2_000))
+    assume(check(scenario).exhausted)
     _same_depth_first(scenario)
     # Persistent sets leave the undisturbed runs alone, and only breadth first knows which those are.
     unreduced = replace(scenario, reductions=Reductions(persistent=False))
     searched = check(unreduced)
-    assume(searched.closed)
-    assert _same_depth_first(unreduced).worlds == searched.worlds
+    assume(searched.exhausted)
+    assert _same_depth_first(unreduced).states == searched.states
 
 
 @pytest.mark.parametrize("controller", [Widgets, LockedWidgets, Toggles, Fails])
 def test_depth_first_comes_to_the_same_with_three_instances(controller: type[Controller]) -> None:
     scenario = double_plan(controller(), lag=1, concurrent=3)
     depth = _same_depth_first(scenario)
-    assert depth.worlds == check(scenario).worlds
+    assert depth.states == check(scenario).states
     assert all("(shrunk)" in str(each) for each in depth.violations)
 
 
 def test_depth_first_stories_of_what_never_settles_are_shrunk_too() -> None:
     scenario = Scenario([Toggles()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0, concurrent=2), guards=UNGUARDED)
     shortest, shrunk = (
-        next(each for each in check(scenario, search=search).violations if each.property == "settles")
+        next(each for each in check(scenario, search=search).violations if each.property == "never settles")
         for search in ("breadth", "depth")
     )
-    assert len(shrunk.moves) <= len(shortest.moves) + 2
+    assert len(shrunk.trace) <= len(shortest.trace) + 2
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,14 @@ import copy
 from typing import Any
 
 import pytest
+from kontend.explore.UNKNOWN import Node
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
-from kontend.explore.behaviour import Node
-from kontend.explore.check import check
-from kontend.explore.scenario import Action, Bounds, Scenario, create, delete, update
-from kontend.explore.search import Search
-from kontend.explore.verdict import Verdict
-from kontend.explore.world import Flight, Met
-from kontend.explore.wrong_writes import wrong_writes
+from kontend.explore import Action, Bounds, Scenario, Verdict, check, create, delete, update
+from kontend.explore.model.world import InFlight, MetVersion
+from kontend.explore.properties.writes import violations_of_writes
+from kontend.explore.search.breadth_first import BreadthFirst
 from kontend.kube.errors import NotFound
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
@@ -35,8 +33,8 @@ def _explored(*controllers: Controller, guards: Guards = UNGUARDED, lag: int = 1
 
 def _sentences(verdict: Verdict) -> dict[str, str]:
     """The sentences of the properties that look at one write."""
-    assert verdict.closed
-    names = ("another object", "vanished element", "lost update", "observed generation")
+    assert verdict.exhausted
+    names = ("wrong object", "vanished element", "lost update", "observed generation")
     return {each.property: each.sentence for each in verdict.violations if each.property in names}
 
 
@@ -66,10 +64,10 @@ RECREATED: list[Action] = [delete(WIDGET), create(WIDGET)]
 def test_a_delete_by_name_that_hits_the_next_object_of_that_name_is_found() -> None:
     verdict = _explored(Expirer(), objects=[EXPIRED], actions=RECREATED, lag=2)
     assert _sentences(verdict) == {
-        "another object": "expirer deleted Widget default/w, but another one than it had read: that one is gone, "
+        "wrong object": "expirer deleted Widget default/w, but another one than it had read: that one is gone, "
         "and user has created this one under the same name since"
     }
-    (story,) = [each.moves for each in verdict.violations if each.property == "another object"]
+    (story,) = [each.trace for each in verdict.violations if each.property == "wrong object"]
     assert story[-1] == "expirer: delete Widget.example.com/v1 default/w"
 
 
@@ -108,7 +106,7 @@ class LockedPhases(Phases):
 def test_a_write_to_the_next_object_of_that_name_is_found_and_is_no_lost_update() -> None:
     verdict = _explored(Phases(), actions=RECREATED, lag=2)
     assert _sentences(verdict) == {
-        "another object": "phases wrote .status of Widget default/w, but another one than it had read: "
+        "wrong object": "phases wrote .status of Widget default/w, but another one than it had read: "
         "that one is gone, and user has created this one under the same name since"
     }
 
@@ -226,7 +224,7 @@ def test_conditions_that_are_merged_by_type_stay() -> None:
 
 
 def test_a_line_of_code_that_makes_an_element_vanish_counts_as_one_that_can_lose_an_update() -> None:
-    search = Search(Scenario([Web(), Dns()], crds=[CRD], objects=[WIDGET], guards=UNGUARDED))
+    search = BreadthFirst(Scenario([Web(), Dns()], crds=[CRD], objects=[WIDGET], guards=UNGUARDED))
     search.run()
     (violation,) = search.lost.values()
     assert violation.property == "vanished element"
@@ -418,7 +416,7 @@ class Writes:
         self.kind = kind
         self.resource = resource
         self.key = Key("default", obj["metadata"]["name"])
-        self.met: tuple[Met, ...] = ()
+        self.met: tuple[MetVersion, ...] = ()
 
     def read(self) -> Writes:
         """The reconcile reads the object as it is."""
@@ -453,10 +451,10 @@ class Writes:
                 getattr(self, verb)(**given)
             given = {"spec": {"again": True}}
         call = Call(verb, self.kind, *self.key)
-        flight = Flight(self.key, Node(b"", None, b"", call, None, 0, ("", 0)), b"{}", self.met, ())
+        flight = InFlight(self.key, Node(b"", None, b"", call, None, 0, ("", 0)), b"{}", self.met, ())
         changes = self.cluster.state.changes_since(before.resource_version)
         assert len(changes) == times
-        return dict(wrong_writes(before, "c", flight, changes))
+        return dict(violations_of_writes(before, "c", flight, changes))
 
 
 FINALIZED = {**WIDGET, "metadata": {**WIDGET["metadata"], "finalizers": ["example.com/a"]}}
@@ -464,12 +462,12 @@ FINALIZED = {**WIDGET, "metadata": {**WIDGET["metadata"], "finalizers": ["exampl
 
 def test_nothing_else_is_told_of_a_write_to_another_object() -> None:
     writes = Writes().patch(spec={"size": 1}).read().delete().create({**WIDGET, "spec": {"size": 2}})
-    assert list(writes.told(status={"observedGeneration": 2})) == ["another object"]
+    assert list(writes.told(status={"observedGeneration": 2})) == ["wrong object"]
 
 
 def test_the_creator_of_another_object_is_not_who_changed_it_after_that() -> None:
     told = Writes().read().delete().create().patch(manager="bob", spec={"size": 1}).told("delete")
-    assert "user has created this one" in told["another object"]
+    assert "user has created this one" in told["wrong object"]
 
 
 def test_a_blind_delete_of_what_was_never_read_is_not_another_object() -> None:
@@ -487,7 +485,7 @@ def test_a_create_after_a_delete_hits_nothing() -> None:
 
 def test_marking_another_object_as_deleted_is_deleting_it() -> None:
     told = Writes().read().delete().create(FINALIZED).told("delete")
-    assert told["another object"].startswith("c deleted Widget default/w, but another one than it had read")
+    assert told["wrong object"].startswith("c deleted Widget default/w, but another one than it had read")
 
 
 def test_a_delete_of_what_has_changed_since_is_no_lost_update() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from definitions import definition
 from kontend.cluster.cluster import Cluster
-from kontend.explore.scenario import Bounds, Scenario, always, eventually
+from kontend.explore import Bounds, Scenario, always, eventually
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request
@@ -72,6 +72,6 @@ def double_plan(controller: Controller, *, lag: int = 1, concurrent: int = 1, wo
         crds=[CRD],
         objects=[WIDGET],
         properties=[eventually(planned), always(one_plan)],
-        bounds=Bounds(lag=lag, concurrent=concurrent, worlds=worlds),
+        bounds=Bounds(lag=lag, concurrent=concurrent, states=worlds),
         guards=UNGUARDED,
     )

@@ -62,8 +62,14 @@ class Model:
         state = self._initial
         world = World(state, (), 0, sum_of(state, self.layout.keys.digest), sum_of(state, masked_digest), HashTrieMap(), 0)
         idle = tuple(
-            Instance(tuple(state.resource_version for _ in kinds), frozenset(), frozenset(), (), program.initial_memory)
-            for kinds, program in zip(self.kinds, self.programs, strict=True)
+            Instance(
+                tuple(state.resource_version for _ in program.controller.kinds),
+                frozenset(),
+                frozenset(),
+                (),
+                program.initial_memory,
+            )
+            for program in self.programs
         )
         world = world.with_instances(idle)
         return world.with_instances(
@@ -101,28 +107,31 @@ class Model:
 
     def next(self, world: World, step: Step) -> Transition:
         """Take a step."""
-        match step:
-            case Step("deliver", index, str(kind)):
-                after, text = self.delivery.delivered(world, index, self.kinds[index].index(kind))
-                return Transition(after, text)
-            case Step("relist", index, str(kind)):
-                after, text = self.delivery.relisted(world, index, self.kinds[index].index(kind))
-                return Transition(after, text, cost=1)
-            case Step("retry", index, Key() as request):
-                return self._retried(world, index, request)
-            case Step("start", index, Key() as request):
-                return self._started(world, index, request)
-            case Step("call", index, Key() as request, at):
-                running = world.instances[index].running
-                flight = next(number for number, flight in enumerate(running) if flight.request == request)
-                return self._called(world, index, flight, at)
-            case Step("act"):
-                return self._acted(world)
+        action, index, subject, at = step
+        if action == "call" and isinstance(subject, Key):
+            for number, flight in enumerate(world.instances[index].running):
+                if flight.request == subject:
+                    return self._called(world, index, number, at)
+        elif action == "start" and isinstance(subject, Key):
+            return self._started(world, index, subject)
+        elif action == "deliver" and isinstance(subject, str):
+            after, text = self.delivery.delivered(world, index, self.kinds[index].index(subject))
+            return Transition(after, text)
+        elif action == "relist" and isinstance(subject, str):
+            after, text = self.delivery.relisted(world, index, self.kinds[index].index(subject))
+            return Transition(after, text, cost=1)
+        elif action == "retry" and isinstance(subject, Key):
+            return self._retried(world, index, subject)
+        elif action == "act":
+            return self._acted(world)
         raise BadScenario(f"the step {tuple(step)} does not exist")
 
     def is_stuck(self, world: World) -> bool:
         """A reconcile has raised the same programming error again: the search does not go beyond such a state."""
-        return any(count >= _MOST_BUGS for instance in world.instances for _, _, count in instance.bugs)
+        for instance in world.instances:  # a loop, because this runs for every step
+            if instance.bugs and any(count >= _MOST_BUGS for _, _, count in instance.bugs):
+                return True
+        return False
 
     def must_wait(self, world: World, index: int, call: Call) -> bool:
         """A cached read must wait for an own write of its instance."""

@@ -118,7 +118,7 @@ class Instance:
 
     def undelivered(self, state: State, at: int, resource: str) -> list[Change]:
         """The changes that a view has not seen yet, oldest first."""
-        position = self.view(at)
+        position = self.views[at] if at < len(self.views) else NOT_STARTED
         if position >= state.resource_version or position == NOT_STARTED:
             return _NOTHING
         if self._state is not state:
@@ -191,7 +191,10 @@ class World:
     @property
     def is_resting(self) -> bool:
         """No reconcile is in flight."""
-        return not any(instance.running for instance in self.instances)
+        for instance in self.instances:  # a loop, because this runs for every step
+            if instance.running:
+                return False
+        return True
 
     def undelivered(self, index: int, at: int, resource: str) -> list[Change]:
         """The changes that a view of an instance has not seen yet, oldest first."""

@@ -39,7 +39,7 @@ class Successor(NamedTuple):
     passed: tuple[bool, ...]
     #: The keys of the objects that were created.
     created: tuple[Key, ...]
-    #: For a state in which no reconcile is in flight: equal for states that differ only in made-up names; else 0.
+    #: For a new state in which no reconcile is in flight: equal for states that differ only in made-up names; else 0.
     resting: int
     #: The search does not go beyond the state.
     is_stuck: bool
@@ -77,6 +77,8 @@ class Expander:
         #: The successors of the state that was expanded last, and of all states of the last layer.
         self._last: list[World] = []
         self._held: dict[int, list[World]] = {}
+        #: The keys of all states that this expander has seen.
+        self._seen: set[bytes] = set()
 
     def initial(self) -> tuple[bytes, int, tuple[bool, ...], tuple[Finding, ...]]:
         """The initial state: its key, its objects, the answers of the properties, and violations."""
@@ -153,12 +155,13 @@ class Expander:
                 request = last.subject if isinstance(last.subject, Key) else Key("", "")
                 findings += tuple((len(macro.steps), each) for each in judge.of_failure(failure, last.instance, request))
             after = macro.world
+            key = model.key(after)
             worlds.append(after)
             successors.append(
                 Successor(
                     macro.steps,
                     macro.cost,
-                    model.key(after),
+                    key,
                     after.objects,
                     judge.holds(after),
                     findings,
@@ -167,16 +170,12 @@ class Expander:
                     world.acted if macro.steps[-1].action == "act" else -1,
                     bool(macro.writes),
                     passed,
-                    tuple(
-                        change.key
-                        for _, _, transition in macro.writes
-                        for change in transition.changes
-                        if change.old is None
-                    ),
-                    self._resting(after),
+                    _created(macro) if macro.writes else (),
+                    0 if key in self._seen else self._resting(after),
                     model.is_stuck(after),
                 )
             )
+            self._seen.add(key)
         return successors, worlds
 
     def _resting(self, world: World) -> int:
@@ -191,3 +190,9 @@ class Expander:
                     for change in world.undelivered(index, at, resource)
                 ]
         return xxhash.xxh3_64_intdigest(repr(parts).encode()) or 1
+
+
+def _created(macro: MacroStep) -> tuple[Key, ...]:
+    return tuple(
+        change.key for _, _, transition in macro.writes for change in transition.changes if change.old is None
+    )
