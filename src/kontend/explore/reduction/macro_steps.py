@@ -36,7 +36,7 @@ Write = tuple[int, World, Transition]
 class MacroStep:
     """Some steps that are taken as one."""
 
-    __slots__ = ("cost", "failure", "refused", "steps", "world", "writes")
+    __slots__ = ("cost", "failure", "refused", "steps", "world", "writes", "wrote")
 
     def __init__(
         self,
@@ -46,12 +46,16 @@ class MacroStep:
         writes: tuple[Write, ...] = (),
         failure: Failure | None = None,
         refused: str = "",
+        *,
+        wrote: bool = False,
     ) -> None:
         self.world = world
         self.steps = steps
         #: The number of perturbations.
         self.cost = cost
+        #: The writes that are to be judged; something may also have been written that was judged elsewhere.
         self.writes = writes
+        self.wrote = wrote or bool(writes)
         #: The exception with which a reconcile ended.
         self.failure = failure
         #: The server's reason to refuse a user's action.
@@ -291,8 +295,23 @@ class MacroSteps:
             for index in range(len(origin.world.instances)):
                 if self._is_pushed(origin.world, transition, index):
                     before += [half for macro in before for half in self._unseen(macro, index, step)]
-            macros += [macro.then(step, self.model.next(macro.world, step)) for macro in before[1:]]
+            macros += [self._after_half_way(origin, macro, step, transition) for macro in before[1:]]
         return macros
+
+    def _after_half_way(self, origin: MacroStep, macro: MacroStep, step: Step, transition: Transition) -> MacroStep:
+        """A step whose transition from ``origin`` is known, taken after local steps of other instances."""
+        world, before = macro.world, origin.world
+        if world.issued_sum != before.issued_sum or any(other.instance == step.instance for other in macro.steps):
+            return macro.then(step, self.model.next(world, step))
+        # The step writes the same; only the views of the instances that have come half way are pushed anew.
+        after = transition.world
+        for index, instance in enumerate(world.instances):
+            if instance is not before.instances[index]:
+                after = self.model.delivery.pushed_instance(after.with_instance(index, instance), index)
+        cost = macro.cost + (1 if step.action == "act" else transition.cost)
+        return MacroStep(
+            after, (*macro.steps, step), cost, (), transition.failure or macro.failure, transition.refused, wrote=True
+        )
 
     def _unseen(self, origin: MacroStep, index: int, step: Step) -> Iterator[MacroStep]:
         """The local steps of an instance after which a push makes a difference."""

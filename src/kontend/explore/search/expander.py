@@ -168,7 +168,7 @@ class Expander:
                     failure.text if failure is not None and not failure.is_bug else "",
                     macro.refused,
                     world.acted if macro.steps[-1].action == "act" else -1,
-                    bool(macro.writes),
+                    macro.wrote,
                     passed,
                     _created(macro) if macro.writes else (),
                     0 if key in self._seen else self._resting(after),
