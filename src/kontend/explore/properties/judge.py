@@ -9,6 +9,7 @@ from kontend.explore.model.model import Model
 from kontend.explore.model.step import Transition
 from kontend.explore.model.world import World
 from kontend.explore.program.progress import Failure
+from kontend.explore.program.symbols import bind_call
 from kontend.explore.properties.built_in import Finding, broken_by, initially_broken, raised
 from kontend.explore.properties.property import Property
 from kontend.explore.properties.writes import violations_of_writes
@@ -47,8 +48,13 @@ class Judge:
         flight = transition.flight
         if flight is not None:
             call, line = flight.node.calls[transition.at], flight.node.lines[transition.at]
+            if flight.uuids:
+                call = bind_call(call, flight.uuids)
+            resource = self.model.layout.server.resource(world.state, call.kind).key
             writer = self.model.names[instance]
-            for name, sentence in violations_of_writes(world.state, writer, flight, call, transition.changes):
+            for name, sentence in violations_of_writes(
+                world.state, writer, flight, call, resource, transition.changes
+            ):
                 yield Finding(name, sentence, line)
         for each in self._invariants:
             worlds = (world, transition.world) if each.arity == 2 else (transition.world,)

@@ -38,15 +38,18 @@ _Claim = tuple[Path, int]
 
 
 def violations_of_writes(
-    before: State, writer: str, flight: InFlight, call: Call, changes: Sequence[Change]
+    before: State, writer: str, flight: InFlight, call: Call, resource: str, changes: Sequence[Change]
 ) -> Iterator[tuple[str, str]]:
     """The properties that the writes of one call violate, each with a sentence.
 
     ``before`` is the cluster before the call, ``writer`` the instance that made it, ``flight`` its reconcile before the
-    response.
+    response. Objects that the server writes on its own account, such as the budget that an eviction uses up, are not
+    the writer's: only those of the ``resource`` and the name that the call is about are judged.
     """
     for change in changes if len(changes) == 1 else _net(changes):
         old, new = change.old, change.new
+        if change.resource != resource or call.name not in ("", change.key.name):
+            continue
         if old is None:
             continue  # no client can have read an object that did not exist
         if (change.resource, change.key, old.resource_version) not in flight.versions:

@@ -111,7 +111,7 @@ class BreadthFirst:
                 exploration.judge_actions(baseline_only=True)
             # A state to which a cheaper way was found meanwhile is in that way's layer, too, and was expanded there.
             numbers = sorted(
-                number for number in layers.pop(layer) if (graph.costs[number], graph.depths[number]) == layer
+                {number for number in layers.pop(layer) if (graph.costs[number], graph.depths[number]) == layer}
             )
             for number, successors in self._expander.expand(numbers):
                 for new in exploration.record(number, successors, self._expander.keep):
