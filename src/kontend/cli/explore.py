@@ -17,9 +17,10 @@ from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.recheck import recheck, recorded_runs
+from kontend.explore.replay.files import replay_file
 from kontend.explore.scenario import LEAST, Scenario
 from kontend.explore.scenario_files import GENERATED, scenarios_in
-from kontend.explore.trace.artefact import replay_file, save
+from kontend.explore.trace.artefact import save
 from kontend.explore.verdict import Verdict
 from kontend.kube.errors import ApiError
 from kontend.runtime.controller import BadController
@@ -142,7 +143,9 @@ def _progress() -> Callable[[int, int], None] | None:
 
 def replay(argv: Sequence[str]) -> int:
     """Run ``kontend replay``: 1 when the counterexample happens again, 2 when it does not."""
-    parser = Parser(prog="kontend replay", description="Replay a counterexample. This runs the Python file that it names.")
+    parser = Parser(
+        prog="kontend replay", description="Replay a counterexample. This runs the Python file that it names."
+    )
     parser.add_argument("file", metavar="FILE", type=Path, help="a file that kontend explore has written")
     options = parser.parse_args(list(argv))
     with usage_errors(*_ERRORS):

@@ -6,9 +6,9 @@ from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.property import Property, always, eventually, never, sometimes
+from kontend.explore.replay.discovery import assert_discovery
+from kontend.explore.replay.reproduce import reproduce
 from kontend.explore.scenario import Bounds, Reductions, Scenario
-from kontend.explore.trace.discovery import assert_discovery
-from kontend.explore.trace.reproduce import reproduce
 from kontend.explore.trace.token import BadToken
 from kontend.explore.verdict import Verdict, Violation
 

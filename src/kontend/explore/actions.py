@@ -8,8 +8,8 @@ from typing import Any
 
 from kontend.cluster.cluster import Cluster
 from kontend.explore.problems import BadScenario
-from kontend.runtime.source_location import SourceLocation, caller
 from kontend.kube.meta.names import Key, kind_of
+from kontend.runtime.source_location import SourceLocation, caller
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Final, Literal, get_args
 
 from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario, not_among
+from kontend.explore.replay.reproduce import follow, recorded_to_follow
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario import Scenario
 from kontend.explore.search.breadth_first import BreadthFirst, Progress
@@ -15,9 +16,8 @@ from kontend.explore.search.depth_first import DepthFirst
 from kontend.explore.search.expander import Expander
 from kontend.explore.search.walks import Walks
 from kontend.explore.search.workers import Workers
-from kontend.runtime.source_location import caller
-from kontend.explore.trace.reproduce import follow, recorded_to_follow
 from kontend.explore.verdict import Verdict
+from kontend.runtime.source_location import caller
 
 Strategy = Literal["breadth", "depth", "random", "pct"]
 STRATEGIES: Final[tuple[Strategy, ...]] = get_args(Strategy)
@@ -74,9 +74,7 @@ def check(
     return explore(scenario, options)
 
 
-def explore(
-    scenario: Scenario, options: SearchOptions, *, inspect: Callable[[Model], object] | None = None
-) -> Verdict:
+def explore(scenario: Scenario, options: SearchOptions, *, inspect: Callable[[Model], object] | None = None) -> Verdict:
     """Explore a scenario; ``inspect`` is called with the model afterwards."""
 
     def searched(model: Model) -> Verdict:

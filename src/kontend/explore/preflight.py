@@ -2,8 +2,8 @@
 
 Each mistake is a :class:`BadScenario` with the line on which it was made. The server itself judges what depends on it:
 the objects are stored, the properties are asked about the initial cluster, the actions are tried on a copy of it. An
-action on an object that does not exist yet is not a mistake here, because a controller may create the object; the search
-reports an action that was never possible.
+action on an object that does not exist yet is not a mistake here, because a controller may create the object; the
+search reports an action that was never possible.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from kontend.explore.program.identities import FIRST_VERSION
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.property import Property
 from kontend.explore.scenario import Bounds, Reductions, Scenario
-from kontend.runtime.source_location import SourceLocation, defined_at
 from kontend.kube.errors import (
     ApiError,
     BadRequest,
@@ -36,6 +35,7 @@ from kontend.kube.meta.names import BadName, key_of, kind_of, parse_kind
 from kontend.runtime.controller import BadController, Controller
 from kontend.runtime.controller import check as check_controller
 from kontend.runtime.guards import Guards
+from kontend.runtime.source_location import SourceLocation, defined_at
 
 #: The built-in controllers are beside this layer, not below, so they are imported by name and only when needed.
 _LIBRARY: Final = ("kontend.controllers", "by_name")

@@ -1,9 +1,9 @@
 """Re-runs recorded reconciles in fresh processes.
 
-Some things are the same as long as a process lives and differ in the next one: the order of a set of strings, the hash of
-a string, addresses. Running code twice in one process does not show them. So runs that were made while exploring a file
-are recorded and made again by processes that import the file afresh, each with another ``PYTHONHASHSEED``; the first
-difference is an error. Several processes, because two elements of a set keep their order in every second one.
+Some things are the same as long as a process lives and differ in the next one: the order of a set of strings, the hash
+of a string, addresses. Running code twice in one process does not show them. So runs that were made while exploring a
+file are recorded and made again by processes that import the file afresh, each with another ``PYTHONHASHSEED``; the
+first difference is an error. Several processes, because two elements of a set keep their order in every second one.
 
     python -m kontend.explore.recheck < RUNS
 """

@@ -10,9 +10,9 @@ from kontend.explore.actions import Action
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.property import Property
-from kontend.runtime.source_location import SourceLocation, caller
 from kontend.runtime.controller import Controller
 from kontend.runtime.guards import Guards
+from kontend.runtime.source_location import SourceLocation, caller
 
 #: The least value of each bound.
 LEAST: Final = {"lag": 0, "concurrent": 1, "states": 1, "steps": 1, "seconds": 1, "memory": 1}

@@ -18,9 +18,9 @@ from kontend.explore.actions import patch
 from kontend.explore.preflight import check_written, checked_cluster, initial_cluster
 from kontend.explore.problems import BadScenario
 from kontend.explore.scenario import Bounds, Scenario
-from kontend.runtime.source_location import defined_at
 from kontend.kube.meta.names import GroupVersionKind, parse_kind
 from kontend.runtime.controller import Controller
+from kontend.runtime.source_location import defined_at
 from kontend.runtime.user_file import BadFile, controllers_in, load_file
 
 _STATES: Final = 20_000

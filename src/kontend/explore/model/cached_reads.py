@@ -76,7 +76,11 @@ class CachedReader:
             plural = resource.plural if version is None else parse_kind(call.kind).kind.lower()
             status = not_found(resource.group, plural, call.name).status()
             return CachedRead(
-                ("404", plural), lambda: unbind(b"!" + orjson.dumps(status), uuids), flight.versions, stale, ": not found"
+                ("404", plural),
+                lambda: unbind(b"!" + orjson.dumps(status), uuids),
+                flight.versions,
+                stale,
+                ": not found",
             )
         shown = version
         versions, token = self._met(flight.versions, key, shown)
@@ -110,9 +114,7 @@ class CachedReader:
         )
         return CachedRead((*keys, *uuids), response, versions, stale)
 
-    def _met(
-        self, versions: tuple[MetVersion, ...], key: Key, version: Version
-    ) -> tuple[tuple[MetVersion, ...], int]:
+    def _met(self, versions: tuple[MetVersion, ...], key: Key, version: Version) -> tuple[tuple[MetVersion, ...], int]:
         if self._exact:
             met = (self._resource.key, key, version.resource_version)
             return (versions if met in versions else (*versions, met)), version.resource_version

@@ -99,7 +99,11 @@ def canonical_form(lines: Iterable[bytes], names: Iterable[bytes] = ()) -> bytes
     >>> one == two
     True
     """
-    patterns = [IDENTITIES.pattern, VERSIONS.pattern, *(re.escape(name) for name in sorted(names, key=len, reverse=True))]
+    patterns = [
+        IDENTITIES.pattern,
+        VERSIONS.pattern,
+        *(re.escape(name) for name in sorted(names, key=len, reverse=True)),
+    ]
     symbols = re.compile(b"|".join(patterns))
     parts = [symbols.split(line) for line in lines]
     found = [symbols.findall(line) for line in lines]

@@ -1,7 +1,7 @@
 """Knowledge about a scenario that outlives a search which has to start again.
 
-A search relies on assumptions about user code, and on which kinds are namespaced. Where it turns out to have been wrong,
-it starts again with what it has learnt.
+A search relies on assumptions about user code, and on which kinds are namespaced. Where it turns out to have been
+wrong, it starts again with what it has learnt.
 """
 
 from __future__ import annotations

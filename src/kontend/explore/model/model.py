@@ -1,8 +1,9 @@
 """The model of a scenario: initial state, enabled steps, next state, key.
 
-A step starts a reconcile, responds to one of its calls, delivers the next event of a kind to a view, lists a kind again,
-ends the delay of a request, or takes the user's next action. Reconciles are enqueued with the delivery of an event and
-never dropped. A view that would fall further behind than the bound allows gets its oldest event in the same step.
+A step starts a reconcile, responds to one of its calls, delivers the next event of a kind to a view, lists a kind
+again, ends the delay of a request, or takes the user's next action. Reconciles are enqueued with the delivery of an
+event and never dropped. A view that would fall further behind than the bound allows gets its oldest event in the same
+step.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class Model:
     def initial(self) -> World:
         """The initial state: every view has listed its kind, and every object is enqueued."""
         state = self._initial
-        world = World(state, (), 0, sum_of(state, self.layout.keys.digest), sum_of(state, masked_digest), HashTrieMap(), 0)
+        world = World(
+            state, (), 0, sum_of(state, self.layout.keys.digest), sum_of(state, masked_digest), HashTrieMap(), 0
+        )
         idle = tuple(
             Instance(
                 tuple(state.resource_version for _ in program.controller.kinds),
@@ -73,9 +76,7 @@ class Model:
         )
         world = world.with_instances(idle)
         return world.with_instances(
-            tuple(
-                instance.changed(queue=self.delivery.listed(world, index)) for index, instance in enumerate(idle)
-            )
+            tuple(instance.changed(queue=self.delivery.listed(world, index)) for index, instance in enumerate(idle))
         )
 
     def key(self, world: World) -> bytes:
@@ -229,9 +230,7 @@ class Model:
         wrote = f" and writes: {'; '.join(writes)}" if writes else ""
         changes = tuple(change for _, part in calls for change in part.changes)
         cost += sum(part.cost for _, part in calls)
-        return Transition(
-            world, f"{text}{wrote}", changes=changes, failure=failure, calls=tuple(calls), cost=cost
-        )
+        return Transition(world, f"{text}{wrote}", changes=changes, failure=failure, calls=tuple(calls), cost=cost)
 
     # Responses
 
@@ -251,7 +250,9 @@ class Model:
         node = flight.node.children.get((at, key))
         if node is None:
             node = self.programs[index].next(flight.node, at, key, response, flight.start)
-        return world.with_instance(index, instance.replaced(number, InFlight(flight.start, node, versions, flight.uuids)))
+        return world.with_instance(
+            index, instance.replaced(number, InFlight(flight.start, node, versions, flight.uuids))
+        )
 
     def _ended(self, world: World, index: int, number: int) -> tuple[World, Failure | None]:
         """Remove an in-flight reconcile that has returned."""
@@ -268,13 +269,13 @@ class Model:
         failure = done.failure
         if failure is not None and failure.is_bug:
             error = f"{failure.text.partition(':')[0]} {failure.line}"
-            known = next((count for request, text, count in instance.bugs if (request, text) == (flight.request, error)), 0)
+            known = next(
+                (count for request, text, count in instance.bugs if (request, text) == (flight.request, error)), 0
+            )
             bugs |= {(flight.request, error, known + 1)}
         running = (*instance.running[:number], *instance.running[number + 1 :])
         return (
-            world.with_instance(
-                index, instance.changed(running=running, delayed=delayed, memory=memory, bugs=bugs)
-            ),
+            world.with_instance(index, instance.changed(running=running, delayed=delayed, memory=memory, bugs=bugs)),
             failure,
         )
 

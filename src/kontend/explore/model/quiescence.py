@@ -1,8 +1,9 @@
 """Quiescence of one state, as far as it shows without a search.
 
 A controller that only looks again from time to time never stops taking steps, and has settled all the same. Where
-nothing is in flight, nothing is undelivered and the user is done, what each instance does does not depend on the others:
-if each retry alone writes nothing, fails in nothing and comes back to the same state, then all of them together do.
+nothing is in flight, nothing is undelivered and the user is done, what each instance does does not depend on the
+others: if each retry alone writes nothing, fails in nothing and comes back to the same state, then all of them
+together do.
 """
 
 from __future__ import annotations

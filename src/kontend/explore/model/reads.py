@@ -59,7 +59,9 @@ class Reads:
             resource = layout.server.resource(world.state, call.kind)
         except UnknownKind as error:
             status = error.status()
-            return CachedRead(("404",), lambda: b"!" + orjson.dumps(status), flight.versions, False, ": not found"), world
+            return CachedRead(
+                ("404",), lambda: b"!" + orjson.dumps(status), flight.versions, False, ": not found"
+            ), world
         if call.kind not in layout.kinds[index]:
             layout.kinds[index].append(call.kind)
             layout.resources[index].append(resource.key)
@@ -70,7 +72,5 @@ class Reads:
             views[at] = world.state.resource_version
             world = world.with_instance(index, instance.changed(views=tuple(views)))
         indexes = layout.programs[index].controller.indexes.get(call.kind, {})
-        reader = CachedReader(
-            world, index, at, resource, indexes, exact=layout.is_exact, stale_before=stale_before
-        )
+        reader = CachedReader(world, index, at, resource, indexes, exact=layout.is_exact, stale_before=stale_before)
         return reader.read(flight, call), world

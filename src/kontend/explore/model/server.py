@@ -1,8 +1,8 @@
 """The API server as the model uses it: called once for each request on each set of objects.
 
-The outcome of a call depends on the objects, on which of the versions that the run has met are still current, and on the
-identities that are handed out; not on the numbers of the versions. So outcomes are kept and applied again in every other
-state in which these agree.
+The outcome of a call depends on the objects, on which of the versions that the run has met are still current, and on
+the identities that are handed out; not on the numbers of the versions. So outcomes are kept and applied again in every
+other state in which these agree.
 """
 
 from __future__ import annotations

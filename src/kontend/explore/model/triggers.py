@@ -10,11 +10,11 @@ from kontend.cluster.storage import read_back
 from kontend.explore.model.cached_reads import viewed
 from kontend.explore.model.world import World
 from kontend.explore.problems import BadScenario
-from kontend.runtime.source_location import raised_at
 from kontend.kube.meta.names import Key
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.controller import Controller, requests_for
 from kontend.runtime.predicates import Event
+from kontend.runtime.source_location import raised_at
 
 
 class Triggers:
@@ -72,5 +72,7 @@ class Triggers:
             for name, indexer in indexes.get(kind, {}).items():
                 view.add_index(name, indexer)
             objects = viewed(world, index, at, resource.key)
-            view.replace([read_back(resource, version) for version in objects.values()], world.instances[index].view(at))
+            view.replace(
+                [read_back(resource, version) for version in objects.values()], world.instances[index].view(at)
+            )
         return cache

@@ -1,7 +1,7 @@
 """Generated uuids: when a token gets its value, and which values are taken.
 
-A run sees a token for each uuid that it generates. The value is chosen when the run first hands the token on, so it does
-not matter which of two runs generated its uuid first. Values are counted for each controller and request; a value
+A run sees a token for each uuid that it generates. The value is chosen when the run first hands the token on, so it
+does not matter which of two runs generated its uuid first. Values are counted for each controller and request; a value
 that was stored is never chosen again. Where user code uses parts of uuids, runs see real values from the start.
 """
 

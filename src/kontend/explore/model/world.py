@@ -1,7 +1,7 @@
 """States of the model: the cluster, the controller instances, and the user's remaining actions.
 
-The class is called :class:`World` because the cluster's own :class:`~kontend.cluster.state.State` is one part of it. Worlds
-are immutable values. :mod:`kontend.explore.model.key` says when two of them are the same state.
+The class is called :class:`World` because the cluster's own :class:`~kontend.cluster.state.State` is one part of it.
+Worlds are immutable values. :mod:`kontend.explore.model.key` says when two of them are the same state.
 """
 
 from __future__ import annotations
@@ -178,9 +178,7 @@ class World:
 
     def with_instances(self, instances: tuple[Instance, ...]) -> World:
         """This state with other instances."""
-        return World(
-            self.state, instances, self.acted, self.objects, self.masked, self.issued, self.issued_sum
-        )
+        return World(self.state, instances, self.acted, self.objects, self.masked, self.issued, self.issued_sum)
 
     def with_action_taken(self) -> World:
         """This state after the user's next action."""
@@ -191,7 +189,7 @@ class World:
     @property
     def is_resting(self) -> bool:
         """No reconcile is in flight."""
-        for instance in self.instances:  # a loop, because this runs for every step
+        for instance in self.instances:  # noqa: SIM110 - a generator costs twice as much, and this runs for every step
             if instance.running:
                 return False
         return True

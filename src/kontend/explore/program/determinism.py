@@ -131,5 +131,8 @@ class Determinism:
 
     def _error(self, request: Key, described: str, causes: list[str]) -> Nondeterminism:
         what = "identical responses led to different requests" if described else "it depends on more than its responses"
-        lines = [f"{self._controller.name} {Key(*request)}: nondeterministic: {what}", *([described] if described else [])]
+        lines = [
+            f"{self._controller.name} {Key(*request)}: nondeterministic: {what}",
+            *([described] if described else []),
+        ]
         return Nondeterminism("\n  ".join([*lines, *causes]))

@@ -1,8 +1,8 @@
 """A deterministic asyncio event loop for one run of a reconcile.
 
-A reconcile may use ``asyncio.sleep``, ``wait_for``, ``timeout``, ``gather`` and ``TaskGroup``. Callbacks run in the order
-in which they were scheduled. Time is virtual: it advances to the next timer only when no API call is pending, so a
-timeout never fires while the server could still respond. Everything that would leave the process, such as threads,
+A reconcile may use ``asyncio.sleep``, ``wait_for``, ``timeout``, ``gather`` and ``TaskGroup``. Callbacks run in the
+order in which they were scheduled. Time is virtual: it advances to the next timer only when no API call is pending, so
+a timeout never fires while the server could still respond. Everything that would leave the process, such as threads,
 sockets and subprocesses, is refused with the line that asked for it.
 """
 
@@ -92,9 +92,7 @@ class ReconcileLoop(asyncio.AbstractEventLoop):
         """A future of this loop."""
         return asyncio.Future(loop=self)
 
-    def create_task(
-        self, coro: Coroutine[Any, Any, _T] | Generator[Any, None, _T], **options: Any
-    ) -> asyncio.Task[_T]:
+    def create_task(self, coro: Coroutine[Any, Any, _T] | Generator[Any, None, _T], **options: Any) -> asyncio.Task[_T]:
         """A task of this loop; it starts after the callbacks that are ready."""
         task: asyncio.Task[_T] = asyncio.Task(coro, loop=self, **options)
         self._tasks.append(task)

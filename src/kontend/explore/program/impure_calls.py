@@ -143,7 +143,9 @@ class ImpureCalls:
         direct = True
         while caller is not None and caller is not self._floor:
             if self._code.has(caller.f_code.co_filename):
-                self._made[_ImpureCall(source, SourceLocation(caller.f_code.co_filename, caller.f_lineno), direct)] = None
+                self._made[_ImpureCall(source, SourceLocation(caller.f_code.co_filename, caller.f_lineno), direct)] = (
+                    None
+                )
                 return
             direct = False
             caller = caller.f_back

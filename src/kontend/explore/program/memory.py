@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from kontend.runtime.source_location import defined_at
 from kontend.runtime.controller import BadController, Controller
+from kontend.runtime.source_location import defined_at
 
 
 def read_memory(controller: Controller) -> bytes:

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from kontend.runtime.source_location import UNKNOWN, SourceLocation
 from kontend.runtime.client.call import Call
+from kontend.runtime.source_location import UNKNOWN, SourceLocation
 
 _ABSENT: Final = object()
 #: How much is shown of a value that differs.

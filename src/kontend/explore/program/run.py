@@ -22,13 +22,13 @@ from kontend.explore.program.memory import read_memory, restore_memory
 from kontend.explore.program.progress import Done, Failure, Progress
 from kontend.explore.program.symbols import mirror_uuid, uuid_token
 from kontend.explore.program.user_code import OURS
-from kontend.runtime.source_location import UNKNOWN, SourceLocation, raised_at
 from kontend.kube.errors import ApiError, from_status
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.call import Call
 from kontend.runtime.controller import BadController, Controller, Request, Result
 from kontend.runtime.guards import Guards
+from kontend.runtime.source_location import UNKNOWN, SourceLocation, raised_at
 from kontend.runtime.unawaited import collect_unawaited
 
 #: Exceptions that are mistakes in the code, not a way to ask for a retry.
@@ -141,7 +141,9 @@ class Run:
                 "await calls of its api, asyncio.sleep, wait_for, timeout, gather and TaskGroup"
             )
         if self._task.cancelled():
-            raise Unsupported(f"{self._controller.name}: asyncio.CancelledError left the reconcile; catch it or let it be")
+            raise Unsupported(
+                f"{self._controller.name}: asyncio.CancelledError left the reconcile; catch it or let it be"
+            )
         error = self._task.exception()
         if error is not None:
             return Progress((), Done(True, _failure(error), read_memory(self._controller)), self.uuids)

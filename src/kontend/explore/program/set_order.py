@@ -1,8 +1,8 @@
 """Iteration over sets in user code: its order differs from one process to the next.
 
-Runs within one process cannot show this, so the code is read. Only what is plain from the text is reported: a loop, or a
-conversion to something ordered, over a set display, a set comprehension, ``set(...)`` or ``frozenset(...)``, an operation
-on these, or a variable that only ever holds one of them.
+Runs within one process cannot show this, so the code is read. Only what is plain from the text is reported: a loop, or
+a conversion to something ordered, over a set display, a set comprehension, ``set(...)`` or ``frozenset(...)``, an
+operation on these, or a variable that only ever holds one of them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from types import FunctionType
 from typing import Any, Final
 
 from kontend.explore.program.user_code import UserCode
-from kontend.runtime.source_location import SourceLocation
 from kontend.runtime.controller import Controller
+from kontend.runtime.source_location import SourceLocation
 
 #: Functions whose result does not depend on the order of their argument.
 _ORDERLESS: Final = frozenset(
@@ -72,9 +72,7 @@ class _Order:
             if isinstance(node, ast.Assign):
                 for target in node.targets:
                     self._assign(target, node.value)
-            elif isinstance(node, ast.AnnAssign) and node.value is not None:
-                self._assign(node.target, node.value)
-            elif isinstance(node, ast.NamedExpr):
+            elif (isinstance(node, ast.AnnAssign) and node.value is not None) or isinstance(node, ast.NamedExpr):
                 self._assign(node.target, node.value)
             elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
                 self._assign(node.target, None)
@@ -109,9 +107,8 @@ class _Order:
                 name = _name(node.func)
                 if name in _ORDERING and id(node) not in orderless:
                     yield from (argument for argument in node.args if self._is_set(argument))
-                elif name == "pop" and isinstance(node.func, ast.Attribute) and not node.args:
-                    if self._is_set(node.func.value):
-                        yield node.func.value
+                elif isinstance(node.func, ast.Attribute) and name == "pop" and self._is_set(node.func.value):
+                    yield node.func.value
             elif isinstance(node, (ast.List, ast.Tuple)) and isinstance(node.ctx, ast.Load):
                 starred = (part.value for part in node.elts if isinstance(part, ast.Starred))
                 yield from (value for value in starred if self._is_set(value))

@@ -25,10 +25,10 @@ from kontend.explore.program.symbols import (
     mirrored_progress,
     uuids_in,
 )
-from kontend.runtime.source_location import SourceLocation
 from kontend.runtime.client.call import Call
 from kontend.runtime.controller import Controller
 from kontend.runtime.guards import Guards
+from kontend.runtime.source_location import SourceLocation
 
 
 class Exchange(NamedTuple):

@@ -189,7 +189,7 @@ class _Fingerprint:
     def _is_users(self, value: Any) -> bool:
         """Whether the class of an object is the user's own."""
         kind = type(value)
-        if isinstance(value, (type, ModuleType)) or callable(value) and not hasattr(value, "__dict__"):
+        if isinstance(value, (type, ModuleType)) or (callable(value) and not hasattr(value, "__dict__")):
             return False
         module = sys.modules.get(kind.__module__)
         file = getattr(module, "__file__", None)

@@ -39,7 +39,7 @@ def _depth(tree: Tree, path: Path) -> int:
 
 
 def _stands_for(name: str, step: str | Element) -> bool:
-    """Returns True when a path element of managed fields (``f:spec``, ``k:{"type":"Ready"}``, ``v:"x"``) is a step of a path."""
+    """Returns True when an element of managed fields (``f:spec``, ``k:{"type":"Ready"}``) is a step of a path."""
     if isinstance(step, str):
         return name == f"f:{step}"
     if step.key:

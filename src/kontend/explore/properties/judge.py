@@ -52,9 +52,7 @@ class Judge:
                 call = bind_call(call, flight.uuids)
             resource = self.model.layout.server.resource(world.state, call.kind).key
             writer = self.model.names[instance]
-            for name, sentence in violations_of_writes(
-                world.state, writer, flight, call, resource, transition.changes
-            ):
+            for name, sentence in violations_of_writes(world.state, writer, flight, call, resource, transition.changes):
                 yield Finding(name, sentence, line)
         for each in self._invariants:
             worlds = (world, transition.world) if each.arity == 2 else (transition.world,)

@@ -1,8 +1,9 @@
 """Overwritten fields: three versions of an object, compared field by field.
 
-The versions are the one that the writer had *read*, the one that it replaced (*old*), and the one that it left (*new*). A
-field is overwritten when ``old`` differs from both: another client changed it since the read, and the writer changed it
-again. A field that only one of them changed is not lost, also when it is next to the other's in the same map.
+The versions are the one that the writer had *read*, the one that it replaced (*old*), and the one that it left
+(*new*). A field is overwritten when ``old`` differs from both: another client changed it since the read, and the
+writer changed it again. A field that only one of them changed is not lost, also when it is next to the other's in the
+same map.
 
 A list is compared element by element where its elements have names: by the first merge key that tells them all apart,
 or by their own value where they are scalars (finalizers, say). The order of such a list does not count. Any other

@@ -129,8 +129,8 @@ def _overwrites(before: State, writer: str, base: Version, change: Change, old: 
             yield (
                 BuiltIn.LOST_UPDATE,
                 f"{writer} overwrote {path_text(each.path)} of {_named(change, old)}, which "
-                f"{author or 'another client'} had changed since {writer} read the object; the server accepted the write "
-                "without a conflict",
+                f"{author or 'another client'} had changed since {writer} read the object; the server accepted the "
+                "write without a conflict",
             )
 
 
@@ -169,10 +169,10 @@ def _observed(
     """A generation that the write claims as observed, and that was never read.
 
     A claim that was there before, or in a version that was read, is not this writer's. A reconcile that never read the
-    object has observed no generation of it, so any claim is wrong: the number is a guess, or belongs to another object,
-    or was remembered from an earlier run. Kinds that count no generations are left alone, and so are claims of 0, which
-    say that nothing was observed. Creates are not judged: the server drops the status of most kinds, and what is left is
-    a copy of something that had it.
+    object has observed no generation of it, so any claim is wrong: the number is a guess, or belongs to another
+    object, or was remembered from an earlier run. Kinds that count no generations are left alone, and so are claims of
+    0, which say that nothing was observed. Creates are not judged: the server drops the status of most kinds, and what
+    is left is a copy of something that had it.
     """
     claims = _new_claims(old.body, new.body)
     current = _generation(old)

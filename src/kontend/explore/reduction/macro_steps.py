@@ -5,10 +5,10 @@ can be put off until just before the reconcile's next request to the server, pas
 comes out differently. So they are taken together with that request, in every combination, and states in which an
 instance has stopped half way are not visited.
 
-There is one exception. A write that pushes a view beyond the bound on lag forces a delivery, and putting off a start or a
-read past that would change what it sees. So before such a write, every instance whose view it pushes may have come half
-way. The sequence of writes is never changed, which is why a property holds with these reductions exactly when it holds
-without them.
+There is one exception. A write that pushes a view beyond the bound on lag forces a delivery, and putting off a start
+or a read past that would change what it sees. So before such a write, every instance whose view it pushes may have
+come half way. The sequence of writes is never changed, which is why a property holds with these reductions exactly
+when it holds without them.
 
 An instance with several calls or several reconciles in flight is not reduced: each of its steps is a macro-step.
 """
@@ -236,9 +236,7 @@ class MacroSteps:
         running = origin.world.instances[index].running
         if running:
             call = running[0].node.calls[0]
-            kinds = [
-                at for at, kind in enumerate(model.kinds[index]) if self._mapped[index] or kind == call.kind
-            ]
+            kinds = [at for at, kind in enumerate(model.kinds[index]) if self._mapped[index] or kind == call.kind]
             step = Step("call", index, running[0].request)
             for macro in self._deliveries(origin, index, kinds):
                 if not model.must_wait(macro.world, index, call):

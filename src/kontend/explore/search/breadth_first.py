@@ -18,9 +18,9 @@ from kontend.explore.properties.built_in import Finding
 from kontend.explore.search.expander import Expander, Successor
 from kontend.explore.search.exploration import Exploration
 from kontend.explore.search.limits import Limits
-from kontend.runtime.source_location import SourceLocation
 from kontend.explore.trace.counterexample import counterexample
 from kontend.explore.verdict import Verdict, Violation
+from kontend.runtime.source_location import SourceLocation
 
 #: After how many states progress is reported and time is measured.
 OFTEN: Final = 500

@@ -153,7 +153,9 @@ class Expander:
             if failure is not None:
                 last = macro.steps[-1]
                 request = last.subject if isinstance(last.subject, Key) else Key("", "")
-                findings += tuple((len(macro.steps), each) for each in judge.of_failure(failure, last.instance, request))
+                findings += tuple(
+                    (len(macro.steps), each) for each in judge.of_failure(failure, last.instance, request)
+                )
             after = macro.world
             key = model.key(after)
             worlds.append(after)
@@ -193,6 +195,4 @@ class Expander:
 
 
 def _created(macro: MacroStep) -> tuple[Key, ...]:
-    return tuple(
-        change.key for _, _, transition in macro.writes for change in transition.changes if change.old is None
-    )
+    return tuple(change.key for _, _, transition in macro.writes for change in transition.changes if change.old is None)

@@ -19,9 +19,9 @@ from kontend.explore.properties.built_in import BuiltIn, Finding
 from kontend.explore.search.expander import Successor
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.repetition import Repetition
-from kontend.runtime.source_location import SourceLocation
 from kontend.explore.verdict import Verdict, Violation
 from kontend.kube.meta.names import Key
+from kontend.runtime.source_location import SourceLocation
 
 #: The properties that say that an update was lost.
 _LOSSES: Final = (BuiltIn.LOST_UPDATE, BuiltIn.VANISHED_ELEMENT)
@@ -48,7 +48,9 @@ class Exploration:
         self.graph = Graph()
         self.verdict = Verdict(bounds=str(model.scenario.bounds))
         self._properties = model.scenario.properties
-        self._positions = {each.name: at for at, each in enumerate([each for each in self._properties if each.arity == 1])}
+        self._positions = {
+            each.name: at for at, each in enumerate([each for each in self._properties if each.arity == 1])
+        }
         self._violations: dict[str, Found] = {}
         self._losses: dict[SourceLocation, Found] = {}
         #: Final states by canonical form: the cheapest state, and its cluster.
@@ -91,9 +93,7 @@ class Exploration:
             spent = cost + successor.cost
             known = graph.ids.get(successor.key)
             if known is None:
-                known = graph.add(
-                    successor.key, number, successor.steps, spent, successor.objects, successor.holds
-                )
+                known = graph.add(successor.key, number, successor.steps, spent, successor.objects, successor.holds)
                 original = self._repetition.of(known, successor.resting) if successor.resting else None
                 if original is not None:
                     graph.expand(known, [original], [False])
@@ -148,11 +148,13 @@ class Exploration:
 
     # Judging
 
-    def finish(self, stopped: str, *, baseline: frozenset[bytes] | None, knows_baseline: bool, explain: Explain) -> Verdict:
+    def finish(
+        self, stopped: str, *, baseline: frozenset[bytes] | None, knows_baseline: bool, explain: Explain
+    ) -> Verdict:
         """Judge what only shows at the end.
 
-        ``baseline`` are the final states of unperturbed runs where they were searched apart; ``knows_baseline`` says that
-        all unperturbed states are in the graph.
+        ``baseline`` are the final states of unperturbed runs where they were searched apart; ``knows_baseline`` says
+        that all unperturbed states are in the graph.
         """
         verdict, graph = self.verdict, self.graph
         verdict.stopped = stopped
@@ -171,8 +173,8 @@ class Exploration:
         self._judge_untested()
         if verdict.repeated:
             verdict.notes.append(
-                f"{verdict.repeated:,} states repeat an earlier one up to generations and made-up names, for the fourth "
-                "time on their way, and were not followed further"
+                f"{verdict.repeated:,} states repeat an earlier one for the fourth time, up to generations and made-up "
+                "names, and were not followed further"
             )
         verdict.final_states = [state for _, state in self._final.values()]
         verdict.baseline_states = len(self._final.keys() & good)
@@ -240,9 +242,7 @@ class Exploration:
             members = set(component)
             if any(graph.is_unexpanded(number) or number in self._stuck for number in component):
                 continue
-            internal = [
-                wrote for number in component for target, wrote in graph.edges(number) if target in members
-            ]
+            internal = [wrote for number in component for target, wrote in graph.edges(number) if target in members]
             if not internal:
                 continue
             number = min(component, key=lambda each: (graph.costs[each], graph.depths[each]))

@@ -1,9 +1,9 @@
 """Repetition: runs that never end because a counter grows.
 
-A fight over a spec raises the generation with every write, and an object that is created and deleted again and again has
-another uid each time, so no state ever comes back. A state in which no reconcile is in flight is therefore compared with
-the states on the way to it, without generations and made-up names. When it repeats for the fourth time, it is taken for
-the last one that it repeats, and not followed further. Everything up to then is explored exactly.
+A fight over a spec raises the generation with every write, and an object that is created and deleted again and again
+has another uid each time, so no state ever comes back. A state in which no reconcile is in flight is therefore
+compared with the states on the way to it, without generations and made-up names. When it repeats for the fourth time,
+it is taken for the last one that it repeats, and not followed further. Everything up to then is explored exactly.
 """
 
 from __future__ import annotations

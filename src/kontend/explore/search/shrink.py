@@ -1,8 +1,8 @@
 """Shrinks counterexamples: first the perturbations, then all steps that are not needed.
 
-A candidate is a schedule with something left out or put off. It is followed as far as its steps are enabled, and taken if
-it violates the same property with fewer perturbations, or with as many and fewer steps, until nothing helps. The result
-is simple, not always the simplest.
+A candidate is a schedule with something left out or put off. It is followed as far as its steps are enabled, and taken
+if it violates the same property with fewer perturbations, or with as many and fewer steps, until nothing helps. The
+result is simple, not always the simplest.
 
 A violation that shows only in a final state gets the chance to: the rest of such a candidate runs unperturbed. One that
 no walk can show, because it concerns everything that can happen from a state on, is kept by reaching that state.

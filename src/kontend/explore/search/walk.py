@@ -22,9 +22,7 @@ _UNPERTURBED: Final = ("deliver", "call", "start", "act", "retry", "relist")
 class Walk:
     """Takes steps and judges each of them."""
 
-    def __init__(
-        self, model: Model, *, judge: Judge | None = None, baseline: frozenset[bytes] | None = None
-    ) -> None:
+    def __init__(self, model: Model, *, judge: Judge | None = None, baseline: frozenset[bytes] | None = None) -> None:
         """Start in the initial state. Without the final states of the ``baseline`` none is compared with them."""
         self.model = model
         self.judge = judge or Judge(model)

@@ -1,9 +1,9 @@
 """Walks: some runs through a scenario, chosen at random, where there are too many states to search them all.
 
-A walk takes one step after the other until everything has settled. Steps are judged as in an exhaustive search, and the
-final state is compared with the baseline, which is searched first. Counterexamples are shrunk. Walks can show that
-something is violated, never that nothing is. They cannot show that something never settles either, for a walk that comes
-back to a state could have left it by another step.
+A walk takes one step after the other until everything has settled. Steps are judged as in an exhaustive search, and
+the final state is compared with the baseline, which is searched first. Counterexamples are shrunk. Walks can show that
+something is violated, never that nothing is. They cannot show that something never settles either, for a walk that
+comes back to a state could have left it by another step.
 
 One seed gives the same walks, and so the same verdict, everywhere.
 """
@@ -80,7 +80,7 @@ class Walks:
             return verdict
         try:
             for violation in baseline.verdict.violations:
-                # Unperturbed runs can violate something, too. What does not show along one, such as a cycle, is left out.
+                # Unperturbed runs can violate something, too. A cycle does not show along one, and is left out.
                 walk = self._walk()
                 walk.follow(violation.schedule)
                 self._note(walk)

@@ -1,8 +1,8 @@
 """Expands states in several processes, for the same search in less time.
 
-A state stays in the process that found it; only its successors' keys and findings travel. The search records them in the
-order in which one process would have found them, so that numbers, traces and verdict are the same. The first states are
-expanded here, until there are enough of them to share; then the processes are forked, each with its part.
+A state stays in the process that found it; only its successors' keys and findings travel. The search records them in
+the order in which one process would have found them, so that numbers, traces and verdict are the same. The first
+states are expanded here, until there are enough of them to share; then the processes are forked, each with its part.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import zipfile
 from pathlib import Path
 from typing import Any, Final
@@ -10,11 +9,8 @@ from typing import Any, Final
 import orjson
 import xxhash
 
-from kontend.explore.model.model import replay
 from kontend.explore.problems import BadScenario
-from kontend.explore.restarts import restarted
 from kontend.explore.scenario import STEP_BOUNDS, Bounds
-from kontend.explore.scenario_files import scenarios_in
 from kontend.explore.trace.schedule import dump_schedule, load_schedule
 from kontend.explore.verdict import Violation
 
@@ -61,21 +57,3 @@ def open_trace(path: Path) -> dict[str, Any]:
     if missing or unknown:
         raise BadScenario(f"{path}: not a counterexample of kontend: {', '.join(sorted(missing or unknown))}?")
     return document
-
-
-def replay_file(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Replay a counterexample: the content of the file, and the trace that it gives now."""
-    document = open_trace(path)
-    scenarios = scenarios_in(document["source"])
-    scenario = scenarios.get(document["scenario"])
-    if scenario is None:
-        raise BadScenario(f"{document['source']}: there is no scenario {document['scenario']} any more")
-    if "bounds" in document:
-        try:
-            bounds = dataclasses.replace(scenario.bounds, **document["bounds"])
-        except BadScenario as error:  # not the scenario's line: the file says so
-            raise BadScenario(f"{path}: {error.message}") from error
-        scenario = dataclasses.replace(scenario, bounds=bounds)
-    schedule = load_schedule(document["schedule"])
-    transitions = restarted(scenario, lambda model: replay(model, schedule))
-    return document, [transition.text for transition in transitions]

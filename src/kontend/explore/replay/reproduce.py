@@ -1,8 +1,8 @@
 """Follows a recorded counterexample again in a test.
 
-``@reproduce(token)`` makes :func:`~kontend.explore.exploring.check` follow one schedule instead of searching, for as long
-as the decorated function runs. The test fails with the trace while the bug is there. Once a step is not enabled any more
-or the property holds along the schedule, that is an ``AssertionError`` that says so: remove the line.
+``@reproduce(token)`` makes :func:`~kontend.explore.exploring.check` follow one schedule instead of searching, for as
+long as the decorated function runs. The test fails with the trace while the bug is there. Once a step is not enabled
+any more or the property holds along the schedule, that is an ``AssertionError`` that says so: remove the line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step
 from kontend.explore.model.world import World
 from kontend.explore.problems import not_among
-from kontend.explore.properties.built_in import BuiltIn
+from kontend.explore.properties.built_in import BuiltIn, diverged
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario import Scenario
 from kontend.explore.search.baseline import Baseline
@@ -105,9 +105,7 @@ def _followed(model: Model, recorded: Recorded) -> Verdict:
         walk.take(step)
         states.add(model.key(walk.world))
     walk.end()
-    violations = {
-        name: (sentence, recorded.schedule[:length]) for name, (sentence, length) in walk.violations.items()
-    }
+    violations = {name: (sentence, recorded.schedule[:length]) for name, (sentence, length) in walk.violations.items()}
     if recorded.property not in violations:
         sentence = _concerning_the_rest(model, recorded, baseline, sorted(violations))
         violations[recorded.property] = (sentence, recorded.schedule)
@@ -149,10 +147,16 @@ def _concerning_the_rest(
     if recorded.property in {*_NEVER_END, *settling, BuiltIn.DIVERGED}:
         search = BreadthFirst(_Later(model, recorded.schedule))
         verdict = search.run()
-        if recorded.property == BuiltIn.DIVERGED and baseline and not verdict.stopped:
+        final = search.exploration.final_states()
+        if (
+            recorded.property == BuiltIn.DIVERGED
+            and not verdict.stopped
+            and baseline
+            and final
+            and not final & baseline
+        ):
             # The schedule ends among states that are quiescent only together, such as retries that take turns.
-            if search.exploration.final_states() and not search.exploration.final_states() & baseline:
-                return "everything settles in a final state that differs from every unperturbed run"
+            return diverged().sentence
         for violation in verdict.violations:
             # One that needs more steps is another counterexample.
             if violation.property == recorded.property and not violation.schedule:

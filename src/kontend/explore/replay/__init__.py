@@ -1,0 +1,1 @@
+"""Follows recorded counterexamples again: in tests, by their trace, and from files."""
