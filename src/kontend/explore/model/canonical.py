@@ -18,21 +18,45 @@ import orjson
 import xxhash
 
 from kontend.cluster.state import State, Version
-from kontend.explore.program.identities import IDENTITIES, VERSIONS
+from kontend.explore.model.world import World
+from kontend.explore.program.identities import IDENTITIES, VERSIONS, issued_identities
 from kontend.kube.apply import managed_fields
 from kontend.kube.meta.names import Key
 
 _CACHED: Final = 100_000
 
 
-def canonical_cluster(state: State) -> bytes:
-    """128 bits for a cluster up to renaming, without generations and managed fields."""
+def canonical_cluster(state: State, identities: Iterable[str] = ()) -> bytes:
+    """128 bits for a cluster up to renaming, without generations and managed fields.
+
+    ``identities`` were handed out on the way: parts of them, which code may have cut off, are made up, too.
+    """
     lines = [
         f"{resource} {Key(*key)} ".encode() + relative_body(version.body)
         for resource in state.kinds
         for key, version in state.objects(resource).items()
     ]
-    return xxhash.xxh3_128_digest(canonical_form(lines, generated_names(state)))
+    names = generated_names(state)
+    names |= _parts(b"\n".join(lines), identities)
+    return xxhash.xxh3_128_digest(canonical_form(lines, names))
+
+
+def final_form(world: World) -> bytes:
+    """The canonical form of the cluster of a state."""
+    return canonical_cluster(world.state, issued_identities(world.issued.items()))
+
+
+def _parts(text: bytes, identities: Iterable[str]) -> set[bytes]:
+    """The parts of identities that stand in a text: the longest start and the longest end of each."""
+    parts = set()
+    rest = IDENTITIES.sub(b"", text)
+    for identity in identities:
+        plain = identity.replace("-", "")
+        for sizes in ([plain[:size] for size in range(32, 4, -1)], [plain[-size:] for size in range(32, 4, -1)]):
+            part = next((part.encode() for part in sizes if part.encode() in rest), None)
+            if part is not None:
+                parts.add(part)
+    return parts
 
 
 def generated_names(state: State) -> set[bytes]:

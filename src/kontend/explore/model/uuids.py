@@ -14,7 +14,7 @@ from kontend.cluster.state import Change
 from kontend.explore.model.key import issued_after
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.world import InFlight, World
-from kontend.explore.program.identities import generated_uuid
+from kontend.explore.program.identities import UUIDS, generated_uuid
 from kontend.explore.program.symbols import Assumption
 from kontend.kube.meta.names import Key
 
@@ -113,4 +113,4 @@ class Uuids:
         return f"{self._layout.programs[index].controller.name} {request}"
 
     def _label(self, index: int, request: Key) -> str:
-        return f"uuid\0{self._text(index, request)}"
+        return f"{UUIDS}{self._text(index, request)}"

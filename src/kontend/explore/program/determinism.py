@@ -1,9 +1,9 @@
 """Checks that user code is deterministic: identical responses must lead to identical requests.
 
 Every verdict of the explorer rests on this. Each path runs a second time with all tokens renamed
-(:mod:`kontend.explore.program.symbols`) and with the caches of functools cleared. A sample of the paths is also watched,
-so that a difference comes with its cause; clocks, random numbers and undeclared state are errors even while both runs
-still agree.
+(:mod:`kontend.explore.program.symbols`) and with the caches of functools cleared. A sample of the paths is also
+watched, so that a difference comes with its cause; clocks, random numbers and undeclared state are errors even while
+both runs still agree.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ steps, and none is ever handed out twice: code may cut, hash or compare them as 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -33,3 +34,21 @@ def generated_uuid(label: str, number: int) -> str:
     """The uuid that is generated as number ``number`` for a controller and a request."""
     digest = xxhash.xxh3_128_hexdigest(f"{label}\0{number}".encode())
     return f"{digest[:8]}-0000-4000-b000-{digest[8:20]}"
+
+
+#: Labels of uuids start so; other labels name a kind and an object.
+UUIDS: Final = "uuid\0"
+#: One request to the server uses at most so many serials for what it makes.
+_USED: Final = 4
+
+
+def issued_identities(issued: Iterable[tuple[str, int]]) -> Iterator[str]:
+    """The uids and uuids that were handed out, given how many for each label."""
+    for label, count in issued:
+        for number in range(count):
+            if label.startswith(UUIDS):
+                yield generated_uuid(label.removeprefix(UUIDS), number)
+            else:
+                resource, _, name = label.partition("\0")
+                first = first_serial(resource, name, number)
+                yield from (f"{serial:08x}-0000-4000-8000-{serial:012x}" for serial in range(first + 1, first + _USED))

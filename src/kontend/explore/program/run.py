@@ -142,7 +142,7 @@ class Run:
             )
         if self._task.cancelled():
             raise Unsupported(
-                f"{self._controller.name}: asyncio.CancelledError left the reconcile; catch it or let it be"
+                f"{self._controller.name}: asyncio.CancelledError left the reconcile; catch it"
             )
         error = self._task.exception()
         if error is not None:

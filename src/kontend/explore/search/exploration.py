@@ -11,9 +11,10 @@ from typing import Final, NamedTuple
 
 from kontend.cluster.state import State
 from kontend.explore.actions import never_possible
-from kontend.explore.model.canonical import canonical_cluster
+from kontend.explore.model.canonical import final_form
 from kontend.explore.model.model import Model, replay
 from kontend.explore.model.step import Step
+from kontend.explore.model.world import World
 from kontend.explore.properties import built_in
 from kontend.explore.properties.built_in import BuiltIn, Finding
 from kontend.explore.search.expander import Successor
@@ -216,10 +217,10 @@ class Exploration:
         objects = self.graph.objects[number]
         form = self._canonical.get(objects)
         if form is None:
-            state = self._cluster_of(number)
-            form = self._canonical[objects] = canonical_cluster(state)
+            world = self._world(number)
+            form = self._canonical[objects] = final_form(world)
             if form not in self._final:
-                self._final[form] = (number, state)
+                self._final[form] = (number, world.state)
         known = self._final[form]
         if self.graph.costs[number] < self.graph.costs[known[0]]:
             self._final[form] = (number, known[1])
@@ -276,6 +277,6 @@ class Exploration:
             elif each.arity == 2 and not self._wrote:
                 verdict.untested.append(each.name)
 
-    def _cluster_of(self, number: int) -> State:
+    def _world(self, number: int) -> World:
         transitions = replay(self.model, self.graph.schedule(number))
-        return transitions[-1].world.state if transitions else self.model.initial().state
+        return transitions[-1].world if transitions else self.model.initial()

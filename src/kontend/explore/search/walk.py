@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from kontend.explore.model.canonical import canonical_cluster
+from kontend.explore.model.canonical import final_form
 from kontend.explore.model.model import Model
 from kontend.explore.model.quiescence import is_quiescent
 from kontend.explore.model.step import Step, Transition
@@ -94,7 +94,7 @@ class Walk:
         for each in self.model.scenario.properties:
             if each.mode == "eventually" and not holds[self.judge.positions[each.name]]:
                 self._note([built_in.not_eventually(each.name)])
-        if self._baseline is not None and self.cost and canonical_cluster(self.world.state) not in self._baseline:
+        if self._baseline is not None and self.cost and final_form(self.world) not in self._baseline:
             self._note([built_in.diverged()])
 
     def _note(self, findings: Iterable[Finding]) -> None:

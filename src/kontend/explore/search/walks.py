@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kontend.cluster.state import State
-from kontend.explore.model.canonical import canonical_cluster
+from kontend.explore.model.canonical import final_form
 from kontend.explore.model.model import Model
 from kontend.explore.model.quiescence import is_quiescent
 from kontend.explore.model.step import Step
@@ -131,7 +131,7 @@ class Walks:
             steps = model.steps(walk.world)
             if is_quiescent(model, walk.world, steps):
                 walk.end()
-                self._final.setdefault(canonical_cluster(walk.world.state), walk.world.state)
+                self._final.setdefault(final_form(walk.world), walk.world.state)
                 return ""
             if not steps or len(walk.schedule) == longest:
                 verdict.cut += 1
