@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import orjson
 import xxhash
@@ -20,6 +19,7 @@ import xxhash
 from kontend.cluster.state import State, Version
 from kontend.explore.model.world import World
 from kontend.explore.program.identities import IDENTITIES, VERSIONS, issued_identities
+from kontend.explore.program.masking import masked, relative_body
 from kontend.kube.apply import managed_fields
 from kontend.kube.meta.names import Key
 
@@ -71,29 +71,6 @@ def generated_names(state: State) -> set[bytes]:
     return names
 
 
-@lru_cache(maxsize=10_000)
-def relative_body(body: bytes) -> bytes:
-    """An object without its generation, and with observed generations as their distance to it."""
-    obj = orjson.loads(body)
-    generation = (obj.get("metadata") or {}).pop("generation", None)
-    if not isinstance(generation, int):
-        return body
-    return orjson.dumps(_relative(obj, generation), option=orjson.OPT_SORT_KEYS)
-
-
-def _relative(value: Any, generation: int) -> Any:
-    if isinstance(value, dict):
-        return {
-            name: generation - item
-            if name == "observedGeneration" and isinstance(item, int)
-            else _relative(item, generation)
-            for name, item in value.items()
-        }
-    if isinstance(value, list):
-        return [_relative(item, generation) for item in value]
-    return value
-
-
 # Masked digests
 
 
@@ -104,7 +81,7 @@ def masked_digest(version: Version) -> bytes:
     """128 bits for an object without its generation and with all identities masked."""
     digest = _MASKED.get(version.digest)
     if digest is None:
-        body = IDENTITIES.sub(b"#", relative_body(version.body))
+        body = masked(relative_body(version.body))
         digest = xxhash.xxh3_128_digest(body + managed_fields.encode_json(version.managed))
         if len(_MASKED) > _CACHED:
             _MASKED.clear()

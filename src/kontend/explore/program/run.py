@@ -141,9 +141,7 @@ class Run:
                 "await calls of its api, asyncio.sleep, wait_for, timeout, gather and TaskGroup"
             )
         if self._task.cancelled():
-            raise Unsupported(
-                f"{self._controller.name}: asyncio.CancelledError left the reconcile; catch it"
-            )
+            raise Unsupported(f"{self._controller.name}: asyncio.CancelledError left the reconcile; catch it")
         error = self._task.exception()
         if error is not None:
             return Progress((), Done(True, _failure(error), read_memory(self._controller)), self.uuids)

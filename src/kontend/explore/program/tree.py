@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import xxhash
 
 from kontend.explore.program.determinism import Determinism, Strayed
+from kontend.explore.program.masking import masked, relative_response
 from kontend.explore.program.memory import read_memory
 from kontend.explore.program.progress import Done, Progress
 from kontend.explore.program.run import Run, Start
@@ -51,7 +52,20 @@ class RecordedRun(NamedTuple):
 class Node:
     """A point in a reconcile: the calls it waits for, or its end."""
 
-    __slots__ = ("at", "calls", "children", "done", "generated", "id", "lines", "parent", "response", "text", "uuids")
+    __slots__ = (
+        "at",
+        "calls",
+        "children",
+        "done",
+        "generated",
+        "id",
+        "lines",
+        "masked",
+        "parent",
+        "response",
+        "text",
+        "uuids",
+    )
 
     def __init__(
         self, id: bytes, parent: Node | None, at: int, response: bytes, progress: Progress, uuids: int
@@ -73,6 +87,9 @@ class Node:
         #: How many uuids the run has generated.
         self.generated = progress.uuids
         self.children: dict[Any, Node] = {}
+        #: Equal for nodes that differ only in counters and made-up names.
+        before = parent.masked if parent is not None else 0
+        self.masked: int = xxhash.xxh3_64_intdigest(b"%d %d " % (before, at) + masked(relative_response(response)))
 
 
 class Program:
@@ -170,6 +187,11 @@ class Program:
             )
             for start, node in sample
         ]
+
+    def responses(self, node: Node) -> bytes:
+        """The responses on the way to a node, without generations."""
+        exchanges = _exchanges_to(node.parent, node.at, node.response)
+        return b" ".join(relative_response(exchange.response) for exchange in exchanges)
 
     def rerun(self, recorded: RecordedRun) -> None:
         """Make a run of another process again. Raises :class:`Nondeterminism` unless it does the same."""

@@ -242,7 +242,9 @@ class MacroSteps:
                 if not model.must_wait(macro.world, index, call):
                     yield macro.then(step, model.next(macro.world, step))
             return
-        for macro in self._deliveries(origin, index, list(range(model.layout.declared(index)))):
+        # Events of other kinds enqueue nothing: they are delivered before the read, or here if nothing comes between.
+        many = len(model.kinds[index]) if self._atomic else model.layout.declared(index)
+        for macro in self._deliveries(origin, index, list(range(many))):
             instance = macro.world.instances[index]
             for request in sorted(instance.queue):
                 step = Step("start", index, request)

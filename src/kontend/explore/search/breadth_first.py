@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step
+from kontend.explore.model.world import World
 from kontend.explore.properties.built_in import Finding
 from kontend.explore.search.expander import Expander, Successor
 from kontend.explore.search.exploration import Exploration
@@ -41,6 +42,9 @@ class StateExpander(Protocol):
 
     def keep(self, number: int, parent: int, at: int) -> None:
         """Give a successor of a state a number."""
+
+    def successor(self, at: int) -> World | None:
+        """A successor of the state that was expanded last, if it is in this process."""
 
     def end_layer(self) -> None:
         """All states of a layer were expanded and their successors numbered."""
@@ -114,7 +118,7 @@ class BreadthFirst:
                 {number for number in layers.pop(layer) if (graph.costs[number], graph.depths[number]) == layer}
             )
             for number, successors in self._expander.expand(numbers):
-                for new in exploration.record(number, successors, self._expander.keep):
+                for new in exploration.record(number, successors, self._expander):
                     at = (graph.costs[new], graph.depths[new])
                     if at not in layers:
                         layers[at] = []

@@ -61,7 +61,7 @@ class DepthFirst:
         expanded = 0
         while stack:
             for number, successors in self._expander.expand([stack.pop()]):
-                stack += exploration.record(number, successors, self._expander.keep, improve=False)
+                stack += exploration.record(number, successors, self._expander, improve=False)
                 expanded += 1
             measure = expanded % OFTEN == 0
             stopped = self._limits.reached(len(graph), exploration.verdict.steps, measure=measure)

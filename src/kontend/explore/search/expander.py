@@ -11,7 +11,7 @@ from kontend.explore.model.canonical import masked_digest
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step
 from kontend.explore.model.world import World
-from kontend.explore.program.identities import IDENTITIES
+from kontend.explore.program.masking import masked
 from kontend.explore.properties.built_in import Finding
 from kontend.explore.properties.judge import Judge
 from kontend.explore.reduction.macro_steps import MacroStep, MacroSteps
@@ -39,8 +39,8 @@ class Successor(NamedTuple):
     passed: tuple[bool, ...]
     #: The keys of the objects that were created.
     created: tuple[Key, ...]
-    #: For a new state in which no reconcile is in flight: equal for states that differ only in made-up names; else 0.
-    resting: int
+    #: For a new state: equal for states that differ only in counters and made-up names.
+    similar: int
     #: The search does not go beyond the state.
     is_stuck: bool
 
@@ -96,6 +96,10 @@ class Expander:
         """Give the successor ``at`` of ``parent``, which was expanded last, a number."""
         del parent
         self._frontier[number] = self._last[at]
+
+    def successor(self, at: int) -> World | None:
+        """A successor of the state that was expanded last."""
+        return self._last[at]
 
     def end_layer(self) -> None:
         """Nothing to exchange."""
@@ -173,25 +177,27 @@ class Expander:
                     macro.wrote,
                     passed,
                     _created(macro) if macro.writes else (),
-                    0 if key in self._seen else self._resting(after),
+                    0 if key in self._seen else self._similar(after),
                     model.is_stuck(after),
                 )
             )
             self._seen.add(key)
         return successors, worlds
 
-    def _resting(self, world: World) -> int:
-        if not world.is_resting:
-            return 0
+    def _similar(self, world: World) -> int:
+        keys = self.model.layout.keys
         parts: list[object] = [world.masked, world.acted]
         for index, instance in enumerate(world.instances):
-            parts += [sorted(instance.queue), sorted(instance.delayed), IDENTITIES.sub(b"#", instance.memory)]
+            parts += [sorted(instance.queue), sorted(instance.delayed), masked(instance.memory)]
             for at, resource in enumerate(self.model.resources[index][: len(instance.views)]):
                 parts += [
                     (at, change.old and masked_digest(change.old), change.new and masked_digest(change.new))
                     for change in world.undelivered(index, at, resource)
                 ]
-        return xxhash.xxh3_64_intdigest(repr(parts).encode()) or 1
+            for flight in instance.running:
+                versions = [keys.which_version(world.state, index, instance, met) for met in flight.versions]
+                parts.append((flight.request, flight.node.masked, versions))
+        return xxhash.xxh3_64_intdigest(repr(parts).encode())
 
 
 def _created(macro: MacroStep) -> tuple[Key, ...]:

@@ -7,7 +7,7 @@ the graph is known: final states, cycles, actions that were never possible.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from kontend.cluster.state import State
 from kontend.explore.actions import never_possible
@@ -28,6 +28,16 @@ from kontend.runtime.source_location import SourceLocation
 _LOSSES: Final = (BuiltIn.LOST_UPDATE, BuiltIn.VANISHED_ELEMENT)
 #: Makes a violation from a property, a sentence and a schedule.
 Explain = Callable[[str, str, Sequence[Step]], Violation]
+
+
+class Numbering(Protocol):
+    """Numbers the successors of the state that was expanded last."""
+
+    def keep(self, number: int, parent: int, at: int) -> None:
+        """Give a successor of a state a number."""
+
+    def successor(self, at: int) -> World | None:
+        """A successor of the state that was expanded last, if it is in this process."""
 
 
 class Found(NamedTuple):
@@ -77,11 +87,11 @@ class Exploration:
             self._found(finding, 0)
 
     def record(
-        self, number: int, successors: list[Successor], keep: Callable[[int, int, int], None], *, improve: bool = True
+        self, number: int, successors: list[Successor], expander: Numbering, *, improve: bool = True
     ) -> list[int]:
         """Record the successors of a state; returns the states that are to be expanded because of it.
 
-        ``keep`` numbers a successor; ``improve`` looks again at states to which a cheaper way is found.
+        ``improve`` looks again at states to which a cheaper way is found.
         """
         graph = self.graph
         cost = graph.costs[number]
@@ -95,7 +105,7 @@ class Exploration:
             known = graph.ids.get(successor.key)
             if known is None:
                 known = graph.add(successor.key, number, successor.steps, spent, successor.objects, successor.holds)
-                original = self._repetition.of(known, successor.resting) if successor.resting else None
+                original = self._repetition.of(known, successor.similar, expander.successor(at))
                 if original is not None:
                     graph.expand(known, [original], [False])
                     self.verdict.repeated += 1
@@ -103,10 +113,10 @@ class Exploration:
                     graph.expand(known, [], [])
                     self._stuck.add(known)
                 else:
-                    keep(known, number, at)
+                    expander.keep(known, number, at)
                     fresh.append(known)
             elif improve and graph.improve(known, number, successor.steps, spent) and graph.is_unexpanded(known):
-                keep(known, number, at)
+                expander.keep(known, number, at)
                 fresh.append(known)
             targets.append(known)
             writes.append(successor.wrote)

@@ -1,7 +1,7 @@
 """Packs successors for the way from one process to another.
 
 There are a few different macro-steps, answers of properties and violations, and very many states. So the few are sent
-once and referred to by a number from then on; of each state only its key, its objects and its resting form travel.
+once and referred to by a number from then on; of each state only its key, its objects and its form travel.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Packer:
 
     def pack(self, batch: list[tuple[int, list[Successor]]]) -> Packed:
         """Some states and their successors."""
-        numbers, counts, shared, resting = array("q"), array("i"), array("i"), array("Q")
+        numbers, counts, shared, similar = array("q"), array("i"), array("i"), array("Q")
         keys, objects = bytearray(), bytearray()
         for number, successors in batch:
             numbers.append(number)
@@ -50,10 +50,10 @@ class Packer:
             for successor in successors:
                 keys += successor.key
                 objects += successor.objects.to_bytes(_WORD, "big")
-                resting.append(successor.resting)
-                shared.append(self._shared.of(tuple(successor._replace(key=b"", objects=0, resting=0))))
+                similar.append(successor.similar)
+                shared.append(self._shared.of(tuple(successor._replace(key=b"", objects=0, similar=0))))
         fresh, self._shared.fresh = self._shared.fresh, []
-        return numbers, counts, shared, resting, bytes(keys), bytes(objects), fresh
+        return numbers, counts, shared, similar, bytes(keys), bytes(objects), fresh
 
 
 class Unpacker:
@@ -64,7 +64,7 @@ class Unpacker:
 
     def unpack(self, packed: Packed) -> Iterator[tuple[int, list[Successor]]]:
         """The states and their successors."""
-        numbers, counts, shared, resting, keys, objects, fresh = packed
+        numbers, counts, shared, similar, keys, objects, fresh = packed
         self._shared += [Successor(*values) for values in fresh]
         at = 0
         for number, count in zip(numbers, counts, strict=True):
@@ -73,7 +73,7 @@ class Unpacker:
                 word = slice(index * _WORD, index * _WORD + _WORD)
                 successors.append(
                     self._shared[shared[index]]._replace(
-                        key=keys[word], objects=int.from_bytes(objects[word], "big"), resting=resting[index]
+                        key=keys[word], objects=int.from_bytes(objects[word], "big"), similar=similar[index]
                     )
                 )
             at += count

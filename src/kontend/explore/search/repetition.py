@@ -1,9 +1,9 @@
 """Repetition: runs that never end because a counter grows.
 
 A fight over a spec raises the generation with every write, and an object that is created and deleted again and again
-has another uid each time, so no state ever comes back. A state in which no reconcile is in flight is therefore
-compared with the states on the way to it, without generations and made-up names. When it repeats for the fourth time,
-it is taken for the last one that it repeats, and not followed further. Everything up to then is explored exactly.
+has another uid each time, so no state ever comes back. A new state is therefore compared with the states on the way to
+it, without generations and made-up names. When it repeats for the fourth time, it is taken for the last one that it
+repeats, and not followed further. Everything up to then is explored exactly.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Final
 
 import xxhash
 
-from kontend.explore.model.canonical import canonical_form, generated_names, relative_body
+from kontend.explore.model.canonical import canonical_form, generated_names
 from kontend.explore.model.model import Model, replay
 from kontend.explore.model.world import World
+from kontend.explore.program.masking import relative_body
 from kontend.explore.search.graph import Graph
 from kontend.kube.apply import managed_fields
 from kontend.kube.meta.names import Key
@@ -29,23 +30,27 @@ class Repetition:
     def __init__(self, model: Model, graph: Graph) -> None:
         self._model = model
         self._graph = graph
-        #: States by what they are without counters and made-up names.
-        self._resting: dict[int, int] = {}
-        self._seen: dict[int, list[int]] = {}
+        #: For each state, what it is without counters and made-up names; and how many states are the same then.
+        self._similar: dict[int, int] = {}
+        self._count: dict[int, int] = {}
         self._forms: dict[int, bytes] = {}
 
-    def of(self, number: int, resting: int) -> int | None:
-        """The latest state on the way that a new state repeats, if it repeats enough of them; else None."""
-        self._resting[number] = resting
-        seen = self._seen.setdefault(resting, [])
-        seen.append(number)
-        if len(seen) <= _REPEATS:
+    def of(self, number: int, similar: int, world: World | None) -> int | None:
+        """The latest state on the way that a new state repeats, if it repeats enough of them; else None.
+
+        ``world`` is the state itself, where it is in this process.
+        """
+        self._similar[number] = similar
+        count = self._count[similar] = self._count.get(similar, 0) + 1
+        if count > 1 and world is not None:
+            self._forms[number] = _canonical(self._model, world)
+        if count <= _REPEATS:
             return None
-        similar = [each for each in self._graph.ancestors(number) if self._resting.get(each) == resting]
-        if len(similar) < _REPEATS:
+        candidates = [each for each in self._graph.ancestors(number) if self._similar.get(each) == similar]
+        if len(candidates) < _REPEATS:
             return None
         form = self._form(number)
-        same = [each for each in similar if self._form(each) == form]
+        same = [each for each in candidates if self._form(each) == form]
         return same[0] if len(same) >= _REPEATS else None
 
     def _form(self, number: int) -> bytes:
@@ -58,8 +63,8 @@ class Repetition:
 
 
 def _canonical(model: Model, world: World) -> bytes:
-    """A state up to generations and made-up names, for one in which no reconcile is in flight."""
-    state = world.state
+    """A state up to generations and made-up names."""
+    state, keys = world.state, model.layout.keys
     lines = [
         f"{resource} {Key(*key)} ".encode() + relative_body(version.body) + managed_fields.encode_json(version.managed)
         for resource in state.kinds
@@ -76,4 +81,8 @@ def _canonical(model: Model, world: World) -> bytes:
                 for place, change in enumerate(world.undelivered(index, at, resource))
             ]
         lines += [f"{index} {write.kind} {write.key} {write.uid}".encode() for write in instance.own]
+        for flight in instance.running:
+            versions = [keys.which_version(state, index, instance, met) for met in flight.versions]
+            text = f"{index} {flight.request} {versions} {flight.uuids} "
+            lines.append(text.encode() + flight.start.memory + model.programs[index].responses(flight.node))
     return xxhash.xxh3_128_digest(canonical_form(lines, generated_names(state)))

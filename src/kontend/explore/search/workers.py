@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
+from kontend.explore.model.world import World
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties.built_in import Finding
 from kontend.explore.search.expander import Expander, Successor
@@ -78,6 +79,10 @@ class Workers:
             self._drop[before].append(number)
         self._owners[number] = owner
         self._keep[owner].append((number, parent, at))
+
+    def successor(self, at: int) -> World | None:
+        """A successor of the state that was expanded last, while this process expands states itself."""
+        return None if self._processes else self._expander.successor(at)
 
     def end_layer(self) -> None:
         """Send the numbers of the successors to their processes."""
