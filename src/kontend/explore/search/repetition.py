@@ -42,11 +42,11 @@ class Repetition:
         """
         self._similar[number] = similar
         count = self._count[similar] = self._count.get(similar, 0) + 1
-        if count > 1 and world is not None:
-            self._forms[number] = _canonical(self._model, world)
-        if count <= _REPEATS:
+        if count == 1:
             return None
         candidates = [each for each in self._graph.ancestors(number) if self._similar.get(each) == similar]
+        if candidates and world is not None:
+            self._forms[number] = _canonical(self._model, world)
         if len(candidates) < _REPEATS:
             return None
         form = self._form(number)
