@@ -161,7 +161,7 @@ class Model:
         before = world.state
         world, forced = self._committed(world, outcome, label)
         changes = world.state.changes_since(before.resource_version)
-        return Transition(world, f"{text}{forced}", changes=changes, cost=cost)
+        return Transition(world, text, forced=forced, changes=changes, cost=cost)
 
     def _started(self, world: World, index: int, request: Key) -> Transition:
         instance = world.instances[index]
@@ -206,7 +206,13 @@ class Model:
             world = self._uuids.stored(world, index, number, flight, changes)
         world, failure = self._ended(world, index, number)
         return Transition(
-            world, f"{text}{outcome.text}{forced}", changes=changes, flight=flight, at=at, failure=failure
+            world,
+            f"{text}{outcome.text}",
+            forced=forced,
+            changes=changes,
+            flight=flight,
+            at=at,
+            failure=failure,
         )
 
     def _whole(self, world: World, index: int, number: int, text: str, cost: int) -> Transition:

@@ -26,13 +26,14 @@ class Step(NamedTuple):
 class Transition:
     """A step that was taken: the state after it, and a description."""
 
-    __slots__ = ("at", "calls", "changes", "cost", "failure", "flight", "refused", "text", "world")
+    __slots__ = ("at", "calls", "changes", "cost", "failure", "flight", "forced", "refused", "text", "world")
 
     def __init__(
         self,
         world: World,
         text: str,
         *,
+        forced: str = "",
         changes: Sequence[Change] = (),
         flight: InFlight | None = None,
         at: int = 0,
@@ -43,6 +44,8 @@ class Transition:
     ) -> None:
         self.world = world
         self.text = text
+        #: Describes the deliveries that the bound on lag has forced.
+        self.forced = forced
         #: The writes, oldest first.
         self.changes = changes
         #: For a call: the reconcile before it, and which of its calls it was.
@@ -56,3 +59,8 @@ class Transition:
         self.calls = calls
         #: The number of perturbations: 0 for what happens in an unperturbed run.
         self.cost = cost
+
+    @property
+    def line(self) -> str:
+        """The step in a trace."""
+        return f"{self.text}{self.forced}"

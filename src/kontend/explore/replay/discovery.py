@@ -31,7 +31,7 @@ def _violated_along(model: Model, trace: Sequence[str]) -> set[str]:
     for number, text in enumerate(trace, 1):
         steps: dict[str, Step] = {}
         for step in model.steps(walk.world):
-            steps.setdefault(model.next(walk.world, step).text, step)
+            steps.setdefault(model.next(walk.world, step).line, step)
         if text not in steps:
             enabled = "".join(f"\n  {each}" for each in steps) or " nothing"
             raise AssertionError(f"step {number}, {text!r}, is not enabled. Enabled here:{enabled}")

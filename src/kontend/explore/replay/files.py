@@ -29,4 +29,4 @@ def replay_file(path: Path) -> tuple[dict[str, Any], list[str]]:
         scenario = dataclasses.replace(scenario, bounds=bounds)
     schedule = load_schedule(document["schedule"])
     transitions = restarted(scenario, lambda model: replay(model, schedule))
-    return document, [transition.text for transition in transitions]
+    return document, [transition.line for transition in transitions]

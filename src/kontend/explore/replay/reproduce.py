@@ -186,4 +186,4 @@ def _described(model: Model, step: Step) -> str:
 
 def _enabled(walk: Walk) -> str:
     model, world = walk.model, walk.world
-    return "".join(f"\n  {model.next(world, step).text}" for step in model.steps(world)) or " nothing"
+    return "".join(f"\n  {model.next(world, step).line}" for step in model.steps(world)) or " nothing"

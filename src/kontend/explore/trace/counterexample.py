@@ -27,7 +27,7 @@ def counterexample(
     return Violation(
         str(name),
         sentence if name in set(BuiltIn) else sentence + _clash(transitions),
-        tuple(transition.text for transition in transitions),
+        tuple(transition.line for transition in transitions),
         tuple(schedule),
         sum(transition.cost for transition in transitions),
         how,
