@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kontend.cluster.state import Change, Version
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.triggers import Triggers
@@ -28,8 +30,8 @@ class Delivery:
                 requests |= self._requests(world, index, kind, Key(*key), None, version)
         return requests
 
-    def delivered(self, world: World, index: int, at: int) -> tuple[World, str]:
-        """The state after the oldest undelivered event of a view, and a description."""
+    def delivered(self, world: World, index: int, at: int) -> tuple[World, Callable[[], str]]:
+        """The state after the oldest undelivered event of a view, and a function that describes it."""
         pending = world.undelivered(index, at, self._layout.resources[index][at])
         change = pending[0]
         position = change.resource_version if len(pending) > 1 else world.state.resource_version
@@ -40,7 +42,7 @@ class Delivery:
         pending = world.undelivered(index, at, self._layout.resources[index][at])
         return len(pending) > 1 and len({change.key for change in pending}) < len(pending)
 
-    def relisted(self, world: World, index: int, at: int) -> tuple[World, str]:
+    def relisted(self, world: World, index: int, at: int) -> tuple[World, Callable[[], str]]:
         """The state after a relist: all that a view has missed, each object once, from what it had to what is there."""
         pending = world.undelivered(index, at, self._layout.resources[index][at])
         events: dict[Key, tuple[Key, Version | None, Version | None]] = {}
@@ -49,16 +51,17 @@ class Delivery:
             events[change.key] = (change.key, old, change.new)
         changed = [event for event in events.values() if event[1] is not None or event[2] is not None]
         after, text = self._seen(world, index, at, world.state.resource_version, changed)
-        return after, f"{self._layout.names[index]} lists {_short(self._layout.kinds[index][at])} again: {text}"
+        kind = _short(self._layout.kinds[index][at])
+        return after, lambda: f"{self._layout.names[index]} lists {kind} again: {text()}"
 
-    def pushed(self, world: World) -> tuple[World, str]:
-        """The state after a write, with all views brought forward that would be too far behind; and a description."""
-        texts: list[str] = []
+    def pushed(self, world: World) -> tuple[World, tuple[Callable[[], str], ...]]:
+        """The state after a write, with all views brought forward that would be too far behind; and descriptions."""
+        texts: list[Callable[[], str]] = []
         for index in range(len(world.instances)):
             world = self.pushed_instance(world, index, texts)
-        return world, "".join(f", and {text}" for text in texts)
+        return world, tuple(texts)
 
-    def pushed_instance(self, world: World, index: int, texts: list[str] | None = None) -> World:
+    def pushed_instance(self, world: World, index: int, texts: list[Callable[[], str]] | None = None) -> World:
         """The same for one instance."""
         resources, state, lag = self._layout.resources[index], world.state, self._lag
         instance = world.instances[index]
@@ -101,7 +104,7 @@ class Delivery:
         at: int,
         position: int,
         events: list[tuple[Key, Version | None, Version | None]],
-    ) -> tuple[World, str]:
+    ) -> tuple[World, Callable[[], str]]:
         instance, kind = world.instances[index], self._layout.kinds[index][at]
         views = (*instance.views[:at], position, *instance.views[at + 1 :])
         moved = self.without_seen(index, instance.changed(views=views))
@@ -111,8 +114,12 @@ class Delivery:
             requests |= self._requests(after, index, kind, key, old, new)
         if not requests <= moved.queue:
             after = world.with_instance(index, moved.changed(queue=moved.queue | requests))
-        seen = " and ".join(f"{_type(old, new)} {_short(kind)} {key}" for key, old, new in events) or "nothing new"
-        return after, f"{self._layout.names[index]} sees {seen}"
+
+        def described() -> str:
+            seen = " and ".join(f"{_type(old, new)} {_short(kind)} {key}" for key, old, new in events) or "nothing new"
+            return f"{self._layout.names[index]} sees {seen}"
+
+        return after, described
 
     def _requests(
         self, world: World, index: int, kind: str, key: Key, old: Version | None, new: Version | None

@@ -83,6 +83,7 @@ class Keys:
         self._groups = groups
         self._kinds = kinds
         self._resources = resources
+        self._declared = [len(declared) for declared in kinds]
         self._exact = exact
         self.digest: Digest = exact_digest if exact else content_digest
 
@@ -135,8 +136,9 @@ class Keys:
                     views.append((self._kinds[index][at], events))
                     continue
             views.append((self._kinds[index][at],))
-        # Views of kinds that are not declared are numbered in the order of their discovery, which must not count.
-        views.sort(key=lambda view: str(view[0]))
+        if len(views) > self._declared[index]:
+            # Views of kinds that are not declared are numbered in the order of their discovery, which must not count.
+            views.sort(key=lambda view: str(view[0]))
         parts.append(views)
         if instance.own:
             parts.append([self._own(state, index, instance, write) for write in instance.own])

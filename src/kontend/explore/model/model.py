@@ -289,7 +289,7 @@ class Model:
 
     def _committed(
         self, world: World, outcome: Outcome, label: str, *, index: int = -1, call: Call | None = None
-    ) -> tuple[World, str]:
+    ) -> tuple[World, tuple[Callable[[], str], ...]]:
         """The state after the writes of a call, with views that would be too far behind brought forward."""
         before = world.state
         after = outcome.applied(before)
@@ -313,7 +313,7 @@ class Model:
             )
         if outcome.own is not None and call is not None and self.scenario.guards.read_your_writes:
             world = self._remembered(world, index, call, *outcome.own)
-        return self.delivery.pushed(world) if outcome.writes else (world, "")
+        return self.delivery.pushed(world) if outcome.writes else (world, ())
 
     def _remembered(self, world: World, index: int, call: Call, key: Key, uid: str) -> World:
         """The state after an instance has noted a write of its own, for the guard on reads."""

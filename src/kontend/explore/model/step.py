@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kontend.cluster.state import Change
@@ -26,14 +26,14 @@ class Step(NamedTuple):
 class Transition:
     """A step that was taken: the state after it, and a description."""
 
-    __slots__ = ("at", "calls", "changes", "cost", "failure", "flight", "forced", "refused", "text", "world")
+    __slots__ = ("_text", "at", "calls", "changes", "cost", "failure", "flight", "forced", "refused", "world")
 
     def __init__(
         self,
         world: World,
-        text: str,
+        text: str | Callable[[], str],
         *,
-        forced: str = "",
+        forced: tuple[Callable[[], str], ...] = (),
         changes: Sequence[Change] = (),
         flight: InFlight | None = None,
         at: int = 0,
@@ -43,8 +43,9 @@ class Transition:
         cost: int = 0,
     ) -> None:
         self.world = world
-        self.text = text
-        #: Describes the deliveries that the bound on lag has forced.
+        # Most descriptions are never read, so those that cost something are made when they are.
+        self._text = text
+        #: Describe the deliveries that the bound on lag has forced.
         self.forced = forced
         #: The writes, oldest first.
         self.changes = changes
@@ -61,6 +62,13 @@ class Transition:
         self.cost = cost
 
     @property
+    def text(self) -> str:
+        """Describes the step."""
+        if not isinstance(self._text, str):
+            self._text = self._text()
+        return self._text
+
+    @property
     def line(self) -> str:
         """The step in a trace."""
-        return f"{self.text}{self.forced}"
+        return self.text + "".join(f", and {described()}" for described in self.forced)

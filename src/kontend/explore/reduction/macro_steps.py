@@ -256,7 +256,10 @@ class MacroSteps:
 
     def _deliveries(self, origin: MacroStep, index: int, kinds: list[int]) -> Iterator[MacroStep]:
         """No delivery, or some of these kinds: each set once, or each order if that can be told; relists too."""
-        resources = self.model.resources[index]
+        resources, world = self.model.resources[index], origin.world
+        if not any(world.undelivered(index, at, resources[at]) for at in kinds):
+            yield origin
+            return
         heap: list[tuple[int, int, int, MacroStep]] = [(origin.cost, len(origin.steps), 0, origin)]
         count = 0
         seen: set[tuple[object, ...]] = set()
@@ -271,7 +274,7 @@ class MacroSteps:
                 if not macro.world.undelivered(index, at, resources[at]):
                     continue
                 actions = ["deliver"]
-                if self.model.delivery.can_relist(macro.world, index, at):
+                if self._lag > 1 and self.model.delivery.can_relist(macro.world, index, at):
                     actions.append("relist")
                 for action in actions:
                     step = Step(action, index, self.model.kinds[index][at])
@@ -322,7 +325,9 @@ class MacroSteps:
         deliveries = self._deliveries(origin, index, list(range(len(self.model.kinds[index]))))
         if self._mapped[index]:
             yield from (macro for macro in deliveries if macro is not origin)
-        elif self._can_relist(world, index):  # a forced delivery takes away what a relist would deliver as one
+        elif self._lag > 1 and self._can_relist(
+            world, index
+        ):  # a forced delivery takes away what a relist would deliver as one
             yield from (macro for macro in deliveries if any(step.action == "relist" for step in macro.steps))
         if not self._reads or index == step.instance or (instance.running and self._asks_server(world, index)):
             return
