@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from kontend.explore.recheck import recheck, recorded_runs
 from kontend.explore.replay.files import replay_file
 from kontend.explore.scenario import LEAST, Scenario
 from kontend.explore.scenario_files import GENERATED, scenarios_in
-from kontend.explore.trace.artefact import save
+from kontend.explore.trace.artefact import open_trace, save
 from kontend.explore.verdict import Verdict
 from kontend.kube.errors import ApiError
 from kontend.runtime.controller import BadController
@@ -143,18 +144,36 @@ def _progress() -> Callable[[int, int], None] | None:
 
 def replay(argv: Sequence[str]) -> int:
     """Run ``kontend replay``: 1 when the counterexample happens again, 2 when it does not."""
-    parser = Parser(
-        prog="kontend replay", description="Replay a counterexample. This runs the Python file that it names."
-    )
+    parser = Parser(prog="kontend replay", description="Replay a counterexample. This runs the file that it names.")
     parser.add_argument("file", metavar="FILE", type=Path, help="a file that kontend explore has written")
+    parser.add_argument("--yes", action="store_true", help="run a Python file outside the current directory")
     options = parser.parse_args(list(argv))
     with usage_errors(*_ERRORS):
-        document, trace = replay_file(options.file)
+        document = open_trace(options.file)
+        _confirm(Path(document["source"]), yes=options.yes)
+        trace = replay_file(options.file, document)
     write("".join(f"  {number} {text}\n" for number, text in enumerate(trace, 1)))
     if trace != document["trace"]:
         raise UsageError("the trace differs from the recorded one: the scenario or its controllers have changed")
     write(f"{document['property']}: {document['sentence']}\n")
     return ExitCode.FINDINGS
+
+
+def _confirm(source: Path, *, yes: bool) -> None:
+    """Show which Python file a counterexample runs, and ask before one from elsewhere is run."""
+    try:
+        digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UsageError(f"{source}: {error.strerror}; the counterexample names this file") from error
+    sys.stderr.write(f"kontend replay: runs {source} (sha256 {digest[:16]})\n")
+    if yes or source.resolve().is_relative_to(Path.cwd().resolve()):
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{source} is outside the current directory; read it, then run it with --yes")
+    sys.stderr.write("It is outside the current directory. Run it? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageError("not replayed")
 
 
 def _document(verdict: Verdict, files: list[str]) -> dict[str, Any]:

@@ -14,8 +14,8 @@ import orjson
 import xxhash
 
 from kontend.cluster.resources import Registry, Resource
-from kontend.cluster.wire.response import ApiResponse
 from kontend.cluster.state import Change, State
+from kontend.cluster.wire.response import ApiResponse
 from kontend.explore.model.world import InFlight, MetVersion
 from kontend.explore.program.symbols import unbind, version_token
 from kontend.kube.meta.names import Key

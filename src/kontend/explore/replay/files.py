@@ -10,13 +10,11 @@ from kontend.explore.model.model import replay
 from kontend.explore.problems import BadScenario
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario_files import scenarios_in
-from kontend.explore.trace.artefact import open_trace
 from kontend.explore.trace.schedule import load_schedule
 
 
-def replay_file(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Replay a counterexample: the content of the file, and the trace that it gives now."""
-    document = open_trace(path)
+def replay_file(path: Path, document: dict[str, Any]) -> list[str]:
+    """The trace that a counterexample gives now; ``document`` is the content of the file."""
     scenarios = scenarios_in(document["source"])
     scenario = scenarios.get(document["scenario"])
     if scenario is None:
@@ -29,4 +27,4 @@ def replay_file(path: Path) -> tuple[dict[str, Any], list[str]]:
         scenario = dataclasses.replace(scenario, bounds=bounds)
     schedule = load_schedule(document["schedule"])
     transitions = restarted(scenario, lambda model: replay(model, schedule))
-    return document, [transition.line for transition in transitions]
+    return [transition.line for transition in transitions]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +14,7 @@ from kontend.explore.problems import BadScenario
 from kontend.explore.scenario import STEP_BOUNDS, Bounds
 from kontend.explore.trace.schedule import dump_schedule, load_schedule
 from kontend.explore.verdict import Violation
+from kontend.safe_files import BadArchive, real_directory, unpack, write_whole
 
 _ENTRY: Final = "trace.json"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
@@ -36,23 +38,24 @@ def save(directory: Path, source: Path, scenario: str, violation: Violation, bou
     data = orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2)
     slug = violation.property.replace(" ", "-")
     path = directory / f"{slug}-{xxhash.xxh3_64_hexdigest(data)[:8]}.zip"
-    directory.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    real_directory(directory)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(zipfile.ZipInfo(_ENTRY, _EPOCH), data)
+    write_whole(path, packed.getvalue())
     return path
 
 
 def open_trace(path: Path) -> dict[str, Any]:
     """The content of a file. Raises :class:`BadScenario` for one that is not a counterexample."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            document: dict[str, Any] = orjson.loads(archive.read(_ENTRY))
-            load_schedule(document["schedule"])
-            missing = {"source", "scenario", "property", "sentence", "trace"} - set(document)
-            unknown = set(document.get("bounds", ())) - set(STEP_BOUNDS)
-    except OSError as error:
-        raise BadScenario(f"{path}: {error.strerror}") from error
-    except (KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
+        document: dict[str, Any] = orjson.loads(unpack(path)[_ENTRY])
+        load_schedule(document["schedule"])
+        missing = {"source", "scenario", "property", "sentence", "trace"} - set(document)
+        unknown = set(document.get("bounds", ())) - set(STEP_BOUNDS)
+    except BadArchive as error:
+        raise BadScenario(str(error)) from error
+    except (KeyError, ValueError, TypeError) as error:
         raise BadScenario(f"{path}: not a counterexample of kontend: {error}") from error
     if missing or unknown:
         raise BadScenario(f"{path}: not a counterexample of kontend: {', '.join(sorted(missing or unknown))}?")
