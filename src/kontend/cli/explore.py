@@ -19,10 +19,10 @@ from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.recheck import recheck, recorded_runs
 from kontend.explore.replay.files import replay_file
-from kontend.explore.scenario import LEAST, Scenario
+from kontend.explore.scenario import LEAST, Bounds, Scenario
 from kontend.explore.scenario_files import GENERATED, scenarios_in
 from kontend.explore.trace.artefact import open_trace, save
-from kontend.explore.verdict import Verdict
+from kontend.explore.verdict import Verdict, Violation
 from kontend.kube.errors import ApiError
 from kontend.runtime.controller import BadController
 
@@ -63,7 +63,7 @@ def run(argv: Sequence[str]) -> int:
             recheck(options.file, runs)
     source = Path(options.file).resolve()
     files = {
-        name: [str(save(options.failures, source, name, each, scenarios[name].bounds)) for each in verdict.violations]
+        name: [_saved(options.failures, source, name, each, scenarios[name].bounds) for each in verdict.violations]
         for name, verdict in verdicts.items()
     }
     if options.output_format == "json":
@@ -75,6 +75,15 @@ def run(argv: Sequence[str]) -> int:
     if any(verdict.violations for verdict in verdicts.values()):
         return ExitCode.FINDINGS
     return ExitCode.OK if all(verdict.ok for verdict in verdicts.values()) else ExitCode.UNDECIDED
+
+
+def _saved(directory: Path, source: Path, scenario: str, violation: Violation, bounds: Bounds) -> str:
+    """Write a counterexample; returns its path, or nothing if it cannot be written. The verdict is printed anyway."""
+    try:
+        return str(save(directory, source, scenario, violation, bounds))
+    except OSError as error:
+        sys.stderr.write(f"kontend explore: the counterexample is not saved: {error}\n")
+        return ""
 
 
 def _parser() -> Parser:
@@ -124,7 +133,8 @@ def _text(name: str, verdict: Verdict, files: list[str], *, generated: bool, fil
     if verdict.violations and generated:
         lines.append(f"The objects were generated, with empty specs; define a Scenario in {file}")
     for path, violation in zip(files, verdict.violations, strict=True):
-        lines.append(f"Replay: kontend replay {path}")
+        if path:
+            lines.append(f"Replay: kontend replay {path}")
         if violation.token:
             lines.append(f'Or in a test: @reproduce("{violation.token}")')
     return "\n".join(lines) + "\n"
