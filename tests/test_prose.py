@@ -22,6 +22,7 @@ REVIEWED = [
     "cli/run.py",
     "cluster",
     "controllers",
+    "explore",
     "kube",
     "runtime",
 ]

@@ -25,7 +25,7 @@ STRATEGIES: Final[tuple[Strategy, ...]] = get_args(Strategy)
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How a scenario is searched."""
+    """Options of a search."""
 
     #: Every state, least perturbed first (``breadth``), each run to its end first (``depth``); or only some random
     #: walks (``random``, ``pct``).

@@ -60,12 +60,12 @@ class CachedReader:
         self._stale_before = world.state.resource_version if stale_before is None else stale_before
         self._deleted = {write.uid for write in world.instances[index].own if write.uid}
 
-    def read(self, flight: InFlight, call: Call) -> CachedRead:
+    def read(self, in_flight: InFlight, call: Call) -> CachedRead:
         """The response to a cached read."""
-        return self._get(flight, call) if call.verb == "get" else self._list(flight, call)
+        return self._get(in_flight, call) if call.verb == "get" else self._list(in_flight, call)
 
-    def _get(self, flight: InFlight, call: Call) -> CachedRead:
-        key, uuids, resource = call.key, flight.uuids, self._resource
+    def _get(self, in_flight: InFlight, call: Call) -> CachedRead:
+        key, uuids, resource = call.key, in_flight.uuids, self._resource
         version = self._world.state.find(resource.key, key)
         stale = False
         for change in self._world.undelivered(self._index, self._at, resource.key):
@@ -78,20 +78,20 @@ class CachedReader:
             return CachedRead(
                 ("404", plural),
                 lambda: unbind(b"!" + orjson.dumps(status), uuids),
-                flight.versions,
+                in_flight.versions,
                 stale,
                 ": not found",
             )
         shown = version
-        versions, token = self._met(flight.versions, key, shown)
+        versions, token = self._met(in_flight.versions, key, shown)
 
         def response() -> bytes:
             return unbind(b"=" + orjson.dumps(self._shown(shown, token)), uuids)
 
         return CachedRead((shown.digest, token, *uuids), response, versions, stale)
 
-    def _list(self, flight: InFlight, call: Call) -> CachedRead:
-        versions, uuids = flight.versions, flight.uuids
+    def _list(self, in_flight: InFlight, call: Call) -> CachedRead:
+        versions, uuids = in_flight.versions, in_flight.uuids
         try:
             selected = self._selected(call)
         except ApiError as error:
@@ -126,7 +126,7 @@ class CachedReader:
         return obj
 
     def _is_deleted(self, version: Version) -> bool:
-        """Whether the instance has deleted this very object."""
+        """The instance has deleted this very object."""
         return bool(self._deleted) and orjson.loads(version.body)["metadata"].get("uid") in self._deleted
 
     def _selected(self, call: Call) -> list[tuple[Key, Version]]:

@@ -144,14 +144,14 @@ class Keys:
             parts.append([self._own(state, index, instance, write) for write in instance.own])
         if instance.bugs:
             parts.append(sorted(instance.bugs))
-        for flight in instance.running:
-            parts.append((flight.node.id, flight.uuids, self._versions(state, index, instance, flight)))
+        for in_flight in instance.running:
+            parts.append((in_flight.node.id, in_flight.uuids, self._versions(state, index, instance, in_flight)))
         return parts
 
-    def _versions(self, state: State, index: int, instance: Instance, flight: InFlight) -> object:
+    def _versions(self, state: State, index: int, instance: Instance, in_flight: InFlight) -> object:
         if self._exact:
-            return [version[2] for version in flight.versions]
-        return [self.which_version(state, index, instance, version) for version in flight.versions]
+            return [version[2] for version in in_flight.versions]
+        return [self.which_version(state, index, instance, version) for version in in_flight.versions]
 
     def _own(self, state: State, index: int, instance: Instance, write: OwnWrite) -> tuple[str, Key, str, int]:
         """An own write as the number of events that are still to come up to it."""
@@ -196,6 +196,6 @@ class Keys:
 
 
 def is_current(state: State, met: MetVersion) -> bool:
-    """Whether a version is the one that is stored now."""
+    """A version is the one that is stored now."""
     version = state.find(met[0], met[1])
     return version is not None and version.resource_version == met[2]

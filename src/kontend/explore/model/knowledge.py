@@ -26,7 +26,7 @@ class Knowledge:
         self._unknown: set[str] = set()
 
     def is_namespaced(self, kind: str) -> bool:
-        """Whether the objects of a kind live in namespaces. Raises ``UnknownKind`` for one that is never served."""
+        """The objects of a kind live in namespaces. Raises ``UnknownKind`` for one that is never served."""
         namespaced = self._namespaced.get(kind)
         if namespaced is not None:
             return namespaced
@@ -39,7 +39,7 @@ class Knowledge:
         return namespaced
 
     def learn(self, registry: Registry) -> None:
-        """Take in the kinds that a registry serves. Raises :class:`NewKind` if code was told that one is not."""
+        """Take in the kinds that a registry serves. Raises :class:`NewKind` if code has asked for one in vain."""
         for resource in registry.resources():
             kind = str(GroupVersionKind(resource.group, resource.version, resource.kind))
             self._namespaced.setdefault(kind, resource.namespaced)

@@ -13,7 +13,7 @@ from kontend.explore.scenario import Scenario
 
 
 class Layout:
-    """Who takes part in a scenario. Lists are by instance."""
+    """The instances that take part in a scenario. Lists are by instance."""
 
     def __init__(self, scenario: Scenario, cluster: Cluster, knowledge: Knowledge) -> None:
         self.scenario = scenario

@@ -94,12 +94,12 @@ class Model:
                     steps.append(Step("deliver", index, kind))
                     if self.delivery.can_relist(world, index, at):
                         steps.append(Step("relist", index, kind))
-            for flight in instance.running:
-                for at, call in enumerate(flight.node.calls):
+            for in_flight in instance.running:
+                for at, call in enumerate(in_flight.node.calls):
                     if not self._reads.must_wait(instance, index, call):
-                        steps.append(Step("call", index, flight.request, at))
+                        steps.append(Step("call", index, in_flight.request, at))
             if len(instance.running) < self.programs[index].controller.max_concurrent:
-                busy = {flight.request for flight in instance.running}
+                busy = {in_flight.request for in_flight in instance.running}
                 steps += [Step("start", index, request) for request in sorted(instance.queue - busy)]
             steps += [Step("retry", index, request) for request in sorted(instance.delayed)]
         if world.acted < len(self.scenario.actions):
@@ -110,8 +110,8 @@ class Model:
         """Take a step."""
         action, index, subject, at = step
         if action == "call" and isinstance(subject, Key):
-            for number, flight in enumerate(world.instances[index].running):
-                if flight.request == subject:
+            for number, in_flight in enumerate(world.instances[index].running):
+                if in_flight.request == subject:
                     return self._called(world, index, number, at)
         elif action == "start" and isinstance(subject, Key):
             return self._started(world, index, subject)
@@ -169,8 +169,8 @@ class Model:
         cost = int(not world.is_resting)
         program = self.programs[index]
         start = Start(request, instance.memory, self._now(world.state), self._uuids.first_of(world, index, request))
-        flight = InFlight(start, program.root(start), (), ())
-        running = (*instance.running, flight)
+        in_flight = InFlight(start, program.root(start), (), ())
+        running = (*instance.running, in_flight)
         world = world.with_instance(index, instance.changed(queue=instance.queue - {request}, running=running))
         text = f"{self.names[index]} starts {request}"
         if self.scenario.bounds.atomic:
@@ -181,36 +181,36 @@ class Model:
     def _called(self, world: World, index: int, number: int, at: int, stale_before: int | None = None) -> Transition:
         """Respond to the call ``at`` of the in-flight reconcile ``number`` of an instance."""
         world = self._uuids.assigned(world, index, number)
-        flight = world.instances[index].running[number]
-        call, text = flight.node.calls[at], flight.node.text[at]
-        if flight.uuids:
-            call = bind_call(call, flight.uuids)
+        in_flight = world.instances[index].running[number]
+        call, text = in_flight.node.calls[at], in_flight.node.text[at]
+        if in_flight.uuids:
+            call = bind_call(call, in_flight.uuids)
             text = str(call)
         text = f"{self.names[index]}: {text}"
         if call.cached and not call.subresource:
-            read, world = self._reads.read(world, index, flight, call, stale_before)
+            read, world = self._reads.read(world, index, in_flight, call, stale_before)
             world = self._responded(world, index, number, at, read.key, read.response, read.versions)
             world, failure = self._ended(world, index, number)
             note = " (stale)" if read.stale else ""
             return Transition(
-                world, f"{text}{read.text}{note}", flight=flight, at=at, failure=failure, cost=int(read.stale)
+                world, f"{text}{read.text}{note}", in_flight=in_flight, at=at, failure=failure, cost=int(read.stale)
             )
-        outcome, label = self.layout.server.call(world, self.programs[index], flight, at, call)
+        outcome, label = self.layout.server.call(world, self.programs[index], in_flight, at, call)
         before = world.state
         after = outcome.applied(before)
-        versions = outcome.versions_after(flight.versions, after)
+        versions = outcome.versions_after(in_flight.versions, after)
         world = self._responded(world, index, number, at, outcome.key, lambda: outcome.response, versions)
         world, forced = self._committed(world, outcome, label, index=index, call=call)
         changes = world.state.changes_since(before.resource_version) if outcome.writes else ()
         if changes:
-            world = self._uuids.stored(world, index, number, flight, changes)
+            world = self._uuids.stored(world, index, number, in_flight, changes)
         world, failure = self._ended(world, index, number)
         return Transition(
             world,
             f"{text}{outcome.text}",
             forced=forced,
             changes=changes,
-            flight=flight,
+            in_flight=in_flight,
             at=at,
             failure=failure,
         )
@@ -222,13 +222,13 @@ class Model:
         started = world.state.resource_version
         before = world.instances[index].running[:number]
         while len(world.instances[index].running) > len(before):
-            flight = world.instances[index].running[number]
-            if flight.node.done is not None:
+            in_flight = world.instances[index].running[number]
+            if in_flight.node.done is not None:
                 world, failure = self._ended(world, index, number)
                 continue
             if len(calls) > _MOST_CALLS:
-                raise BadScenario(f"{self.names[index]}: a reconcile of {flight.request} made {_MOST_CALLS:,} calls")
-            world = self._reads.caught_up(world, index, flight.node.calls[0])
+                raise BadScenario(f"{self.names[index]}: a reconcile of {in_flight.request} made {_MOST_CALLS:,} calls")
+            world = self._reads.caught_up(world, index, in_flight.node.calls[0])
             part = self._called(world, index, number, 0, started)
             calls.append((world, part))
             world, failure = part.world, part.failure
@@ -252,12 +252,12 @@ class Model:
     ) -> World:
         """The state after a reconcile got a response."""
         instance = world.instances[index]
-        flight = instance.running[number]
-        node = flight.node.children.get((at, key))
+        in_flight = instance.running[number]
+        node = in_flight.node.children.get((at, key))
         if node is None:
-            node = self.programs[index].next(flight.node, at, key, response, flight.start)
+            node = self.programs[index].next(in_flight.node, at, key, response, in_flight.start)
         return world.with_instance(
-            index, instance.replaced(number, InFlight(flight.start, node, versions, flight.uuids))
+            index, instance.replaced(number, InFlight(in_flight.start, node, versions, in_flight.uuids))
         )
 
     def _ended(self, world: World, index: int, number: int) -> tuple[World, Failure | None]:
@@ -267,18 +267,18 @@ class Model:
             return world, None
         world = self._uuids.assigned(world, index, number)
         instance = world.instances[index]
-        flight = instance.running[number]
-        world = self._uuids.remembered(world, index, flight)
-        memory = bind(done.memory, (), flight.uuids) if flight.uuids else done.memory
-        delayed = instance.delayed | {flight.request} if done.again else instance.delayed
-        bugs = frozenset(bug for bug in instance.bugs if bug[0] != flight.request)
+        in_flight = instance.running[number]
+        world = self._uuids.remembered(world, index, in_flight)
+        memory = bind(done.memory, (), in_flight.uuids) if in_flight.uuids else done.memory
+        delayed = instance.delayed | {in_flight.request} if done.again else instance.delayed
+        bugs = frozenset(bug for bug in instance.bugs if bug[0] != in_flight.request)
         failure = done.failure
         if failure is not None and failure.is_bug:
             error = f"{failure.text.partition(':')[0]} {failure.line}"
             known = next(
-                (count for request, text, count in instance.bugs if (request, text) == (flight.request, error)), 0
+                (count for request, text, count in instance.bugs if (request, text) == (in_flight.request, error)), 0
             )
-            bugs |= {(flight.request, error, known + 1)}
+            bugs |= {(in_flight.request, error, known + 1)}
         running = (*instance.running[:number], *instance.running[number + 1 :])
         return (
             world.with_instance(index, instance.changed(running=running, delayed=delayed, memory=memory, bugs=bugs)),

@@ -61,7 +61,7 @@ class Outcome:
 
 
 def outcome_of(
-    flight: InFlight,
+    in_flight: InFlight,
     call: Call,
     resource: Resource,
     response: ApiResponse,
@@ -74,13 +74,13 @@ def outcome_of(
     """The outcome that a response stands for; ``exact`` leaves versions as they are."""
     body: Any = response.body
     if response.code >= 400:
-        text = unbind(orjson.dumps(body), flight.uuids) if isinstance(body, dict) else b"{}"
+        text = unbind(orjson.dumps(body), in_flight.uuids) if isinstance(body, dict) else b"{}"
         reason = body.get("reason", "") if isinstance(body, dict) else ""
         return Outcome(("!", text), b"!" + text, (), (), 0, None, None, f": {response.code} {reason}")
     own = _own_write(call, body)
     met: list[tuple[str, Key]] = []
     if body.get("kind") != "Status":
-        versions = flight.versions
+        versions = in_flight.versions
         for item in body.get("items", [body]):
             metadata = item.get("metadata") or {}
             if not metadata.get("resourceVersion"):
@@ -92,7 +92,7 @@ def outcome_of(
                 metadata["resourceVersion"] = version_token(token)
         if "items" in body and not exact:
             body["metadata"]["resourceVersion"] = ""
-    data = unbind(b"=" + orjson.dumps(body, option=orjson.OPT_SORT_KEYS), flight.uuids)
+    data = unbind(b"=" + orjson.dumps(body, option=orjson.OPT_SORT_KEYS), in_flight.uuids)
     registry = after.registry if after.registry is not before.registry else None
     writes = tuple(after.changes_since(before.resource_version))
     return Outcome(xxhash.xxh3_128_digest(data), data, tuple(met), writes, issued, registry, own)

@@ -51,7 +51,7 @@ class Reads:
         return world
 
     def read(
-        self, world: World, index: int, flight: InFlight, call: Call, stale_before: int | None
+        self, world: World, index: int, in_flight: InFlight, call: Call, stale_before: int | None
     ) -> tuple[CachedRead, World]:
         """The outcome of a cached read, and the state in which its view is started."""
         layout = self._layout
@@ -60,7 +60,7 @@ class Reads:
         except UnknownKind as error:
             status = error.status()
             return CachedRead(
-                ("404",), lambda: b"!" + orjson.dumps(status), flight.versions, False, ": not found"
+                ("404",), lambda: b"!" + orjson.dumps(status), in_flight.versions, False, ": not found"
             ), world
         if call.kind not in layout.kinds[index]:
             layout.kinds[index].append(call.kind)
@@ -73,4 +73,4 @@ class Reads:
             world = world.with_instance(index, instance.changed(views=tuple(views)))
         indexes = layout.programs[index].controller.indexes.get(call.kind, {})
         reader = CachedReader(world, index, at, resource, indexes, exact=layout.is_exact, stale_before=stale_before)
-        return reader.read(flight, call), world
+        return reader.read(in_flight, call), world

@@ -52,30 +52,30 @@ class Server:
             resource = self._resources[question] = resource_of(registry, parse_kind(kind))
         return resource
 
-    def call(self, world: World, program: Program, flight: InFlight, at: int, call: Call) -> tuple[Outcome, str]:
+    def call(self, world: World, program: Program, in_flight: InFlight, at: int, call: Call) -> tuple[Outcome, str]:
         """The outcome of a call of an in-flight reconcile, and the label of the identities it hands out."""
         state = world.state
         label, serial = "", 0
         if call.writes:
-            label = self._label(program, flight, at, call)
+            label = self._label(program, in_flight, at, call)
             serial = _serial(world, label)
-        current = tuple([is_current(state, met) for met in flight.versions])
+        current = tuple([is_current(state, met) for met in in_flight.versions])
         question = (
             program.number,
-            flight.node.id,
+            in_flight.node.id,
             at,
             world.objects,
             serial,
             current,
-            flight.uuids,
+            in_flight.uuids,
             state.resource_version if self._exact else 0,
         )
         outcome = self._outcomes.get(question)
         if outcome is None or not self._remember:
-            outcome = self._outcomes[question] = self._computed(state, program, flight, call, serial)
+            outcome = self._outcomes[question] = self._computed(state, program, in_flight, call, serial)
         return outcome, label
 
-    def _computed(self, state: State, program: Program, flight: InFlight, call: Call, serial: int) -> Outcome:
+    def _computed(self, state: State, program: Program, in_flight: InFlight, call: Call, serial: int) -> Outcome:
         try:
             resource = self.resource(state, call.kind)
         except UnknownKind as error:
@@ -85,14 +85,14 @@ class Server:
             METHODS[call.verb],
             path_of(call, resource.plural, namespaced=resource.namespaced),
             {name: (value,) for name, value in call.query},
-            bind(call.body, tuple(version[2] for version in flight.versions), flight.uuids),
+            bind(call.body, tuple(version[2] for version in in_flight.versions), in_flight.uuids),
             content_type=call.content_type,
             user_agent=program.controller.name,
         )
         before = state.replace(serial=serial) if call.writes else state
         after, response = handle(before, request)
         issued = int(call.writes and after.serial != serial)
-        return outcome_of(flight, call, resource, response, before, after, issued=issued, exact=self._exact)
+        return outcome_of(in_flight, call, resource, response, before, after, issued=issued, exact=self._exact)
 
     def act(self, world: World, action: Action) -> tuple[Outcome, str]:
         """The outcome of the user's next action, and the label of the identities it hands out."""
@@ -115,14 +115,14 @@ class Server:
             self._outcomes[question] = outcome
         return outcome, label
 
-    def _label(self, program: Program, flight: InFlight, at: int, call: Call) -> str:
+    def _label(self, program: Program, in_flight: InFlight, at: int, call: Call) -> str:
         """The object that a write is about: identities are counted by it."""
-        question = (program.number, flight.node.id, at, flight.uuids)
+        question = (program.number, in_flight.node.id, at, in_flight.uuids)
         label = self._labels.get(question)
         if label is None:
             name = call.name
             if call.verb == "create" and not call.subresource:
-                body: Any = orjson.loads(bind(call.body, tuple(met[2] for met in flight.versions), flight.uuids))
+                body: Any = orjson.loads(bind(call.body, tuple(met[2] for met in in_flight.versions), in_flight.uuids))
                 metadata = (body.get("metadata") or {}) if isinstance(body, dict) else {}
                 name = metadata.get("name") or f"{metadata.get('generateName') or ''}*"
             label = f"{call.kind}\0{Key(call.namespace, str(name))}"

@@ -26,7 +26,7 @@ class Step(NamedTuple):
 class Transition:
     """A step that was taken: the state after it, and a description."""
 
-    __slots__ = ("_text", "at", "calls", "changes", "cost", "failure", "flight", "forced", "refused", "world")
+    __slots__ = ("_text", "at", "calls", "changes", "cost", "failure", "forced", "in_flight", "refused", "world")
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Transition:
         *,
         forced: tuple[Callable[[], str], ...] = (),
         changes: Sequence[Change] = (),
-        flight: InFlight | None = None,
+        in_flight: InFlight | None = None,
         at: int = 0,
         failure: Failure | None = None,
         refused: str = "",
@@ -50,7 +50,7 @@ class Transition:
         #: The writes, oldest first.
         self.changes = changes
         #: For a call: the reconcile before it, and which of its calls it was.
-        self.flight = flight
+        self.in_flight = in_flight
         self.at = at
         #: The exception with which a reconcile ended in this step.
         self.failure = failure

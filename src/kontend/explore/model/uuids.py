@@ -31,67 +31,67 @@ class Uuids:
         self._numbers: dict[str, int] = {}
 
     def first_of(self, world: World, index: int, request: Key) -> int:
-        """Where a run that sees real values counts them from; -1 for one that sees tokens."""
+        """The number from which a run that sees real values counts them; -1 for one that sees tokens."""
         if not self._shows_values:
             return -1
         taken = [
-            flight.start.uuids_from + _STRIDE
+            in_flight.start.uuids_from + _STRIDE
             for other in self._layout.siblings(index)
-            for flight in world.instances[other].running
-            if flight.request == request
+            for in_flight in world.instances[other].running
+            if in_flight.request == request
         ]
         return max([world.issued.get(self._label(index, request)) or 0, *taken])
 
     def assigned(self, world: World, index: int, number: int) -> World:
         """The state in which a run has values for all uuids that it hands on next."""
         instance = world.instances[index]
-        flight = instance.running[number]
-        missing = flight.node.uuids - len(flight.uuids)
+        in_flight = instance.running[number]
+        missing = in_flight.node.uuids - len(in_flight.uuids)
         if missing <= 0:
             return world
-        label = self._label(index, flight.request)
+        label = self._label(index, in_flight.request)
         taken = {
             uuid
             for other in self._layout.siblings(index)
             for each in world.instances[other].running
-            if each.request == flight.request
+            if each.request == in_flight.request
             for uuid in each.uuids
         }
-        uuids = list(flight.uuids)
+        uuids = list(in_flight.uuids)
         at = world.issued.get(label) or 0
         while missing:
-            uuid = generated_uuid(self._text(index, flight.request), at)
+            uuid = generated_uuid(self._text(index, in_flight.request), at)
             self._numbers[uuid] = at
             at += 1
             if uuid not in taken:
                 uuids.append(uuid)
                 missing -= 1
-        moved = InFlight(flight.start, flight.node, flight.versions, tuple(uuids))
+        moved = InFlight(in_flight.start, in_flight.node, in_flight.versions, tuple(uuids))
         return world.with_instance(index, instance.replaced(number, moved))
 
-    def stored(self, world: World, index: int, number: int, flight: InFlight, changes: Sequence[Change]) -> World:
+    def stored(self, world: World, index: int, number: int, in_flight: InFlight, changes: Sequence[Change]) -> World:
         """The state after some writes of a run: the values that were stored are taken for good."""
         if self._shows_values:
             return self._all_taken(world, index, world.instances[index].running[number])
         written = [
             self._numbers[uuid]
-            for uuid in flight.uuids
+            for uuid in in_flight.uuids
             if any(uuid in change.key.name or (change.new and uuid.encode() in change.new.body) for change in changes)
         ]
-        return self._taken(world, index, flight.request, max(written, default=-1) + 1)
+        return self._taken(world, index, in_flight.request, max(written, default=-1) + 1)
 
-    def remembered(self, world: World, index: int, flight: InFlight) -> World:
+    def remembered(self, world: World, index: int, in_flight: InFlight) -> World:
         """The state after the end of a run: the values in its memory are taken for good."""
         if self._shows_values:
-            return self._all_taken(world, index, flight)
-        memory = flight.node.done.memory if flight.node.done is not None else b""
-        if not flight.uuids or b"7a7a7a7a" not in memory:
+            return self._all_taken(world, index, in_flight)
+        memory = in_flight.node.done.memory if in_flight.node.done is not None else b""
+        if not in_flight.uuids or b"7a7a7a7a" not in memory:
             return world
-        return self._taken(world, index, flight.request, max(self._numbers[uuid] for uuid in flight.uuids) + 1)
+        return self._taken(world, index, in_flight.request, max(self._numbers[uuid] for uuid in in_flight.uuids) + 1)
 
-    def _all_taken(self, world: World, index: int, flight: InFlight) -> World:
-        count = flight.node.generated
-        return self._taken(world, index, flight.request, flight.start.uuids_from + count) if count else world
+    def _all_taken(self, world: World, index: int, in_flight: InFlight) -> World:
+        count = in_flight.node.generated
+        return self._taken(world, index, in_flight.request, in_flight.start.uuids_from + count) if count else world
 
     def _taken(self, world: World, index: int, request: Key, count: int) -> World:
         label = self._label(index, request)

@@ -108,9 +108,9 @@ class Instance:
             self.bugs if bugs is None else bugs,
         )
 
-    def replaced(self, at: int, flight: InFlight) -> Instance:
+    def replaced(self, at: int, in_flight: InFlight) -> Instance:
         """This instance with one of its in-flight reconciles changed."""
-        return self.changed(running=(*self.running[:at], flight, *self.running[at + 1 :]))
+        return self.changed(running=(*self.running[:at], in_flight, *self.running[at + 1 :]))
 
     def view(self, at: int) -> int:
         """The position of a view."""

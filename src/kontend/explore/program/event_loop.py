@@ -125,7 +125,7 @@ class ReconcileLoop(asyncio.AbstractEventLoop):
         """Cancelled timers are skipped when they come due."""
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Errors of tasks that nobody awaits are the user's own affair."""
+        """Errors of tasks that are never awaited are ignored, as asyncio only logs them."""
 
     async def shutdown_asyncgens(self) -> None:
         """Nothing to shut down."""

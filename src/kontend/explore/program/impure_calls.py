@@ -194,7 +194,7 @@ def _of_generator(generator: object, name: str) -> _Source | None:
 
 
 def _arguments(frame: FrameType) -> int | None:
-    """How many arguments the call has that a frame is making; None where its source cannot be read."""
+    """The number of arguments of the call that a frame is making; None where its source cannot be read."""
     at = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
     first, last, begin, end = at
     if first is None or last is None or begin is None or end is None:

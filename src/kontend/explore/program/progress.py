@@ -38,7 +38,7 @@ class Done:
 
 
 class Progress(NamedTuple):
-    """What user code does after some responses: it waits for calls, or it has ended."""
+    """The behaviour of user code after some responses: it waits for calls, or it has ended."""
 
     #: The calls it waits for, in the order in which it made them.
     calls: tuple[Call, ...]

@@ -83,7 +83,7 @@ def unbind(data: bytes, uuids: tuple[str, ...]) -> bytes:
 
 
 def uuids_in(calls: tuple[Call, ...], done: Done | None) -> int:
-    """How many of its generated uuids a run hands on, in calls or in its memory.
+    """The number of generated uuids that a run hands on, in calls or in its memory.
 
     Raises :class:`Refuted` when it hands on a part of one.
     """
@@ -101,7 +101,7 @@ def uuids_in(calls: tuple[Call, ...], done: Done | None) -> int:
 
 
 def leaked_versions(progress: Progress) -> bool:
-    """Whether a version leaves the run anywhere but as a lock of a write."""
+    """A version leaves the run somewhere else than as a lock of a write."""
     prefix = _VERSION.encode()
     if progress.done is not None and prefix in progress.done.memory:
         return True
@@ -114,7 +114,7 @@ def leaked_versions(progress: Progress) -> bool:
 
 
 def _locks(body: Any) -> int:
-    """How many tokens stand in a body as the version that a write is conditional on."""
+    """The number of tokens in a body that are the version which a write is conditional on."""
     if isinstance(body, list):  # a JSON patch
         return sum(
             isinstance(operation, Mapping)

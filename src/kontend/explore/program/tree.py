@@ -82,7 +82,7 @@ class Node:
         self.done: Done | None = progress.done
         #: For each call, its description.
         self.text = tuple(str(call) for call in progress.calls)
-        #: How many generated uuids somebody else learns of, by these calls or from the memory.
+        #: The number of generated uuids that leave the run, by these calls or in its memory.
         self.uuids = uuids
         #: How many uuids the run has generated.
         self.generated = progress.uuids

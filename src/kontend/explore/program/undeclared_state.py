@@ -187,7 +187,7 @@ class _Fingerprint:
         return isinstance(value, (dict, list, tuple, set, frozenset, deque))
 
     def _is_users(self, value: Any) -> bool:
-        """Whether the class of an object is the user's own."""
+        """The class of an object is the user's own."""
         kind = type(value)
         if isinstance(value, (type, ModuleType)) or (callable(value) and not hasattr(value, "__dict__")):
             return False

@@ -45,14 +45,16 @@ class Judge:
 
     def of_write(self, world: World, transition: Transition, instance: int) -> Iterator[Finding]:
         """Violations by a write that an instance (or the user: -1) made in a state."""
-        flight = transition.flight
-        if flight is not None:
-            call, line = flight.node.calls[transition.at], flight.node.lines[transition.at]
-            if flight.uuids:
-                call = bind_call(call, flight.uuids)
+        in_flight = transition.in_flight
+        if in_flight is not None:
+            call, line = in_flight.node.calls[transition.at], in_flight.node.lines[transition.at]
+            if in_flight.uuids:
+                call = bind_call(call, in_flight.uuids)
             resource = self.model.layout.server.resource(world.state, call.kind).key
             writer = self.model.names[instance]
-            for name, sentence in violations_of_writes(world.state, writer, flight, call, resource, transition.changes):
+            for name, sentence in violations_of_writes(
+                world.state, writer, in_flight, call, resource, transition.changes
+            ):
                 yield Finding(name, sentence, line)
         for each in self._invariants:
             worlds = (world, transition.world) if each.arity == 2 else (transition.world,)

@@ -35,7 +35,7 @@ class Property:
         return self.mode in ("always", "never")
 
     def is_broken_by(self, answer: bool) -> bool:
-        """Whether an answer to its question breaks an invariant."""
+        """An answer to its question breaks the invariant."""
         return answer != (self.mode == "always")
 
     def ask(self, *clusters: Cluster, when: str = "during the search") -> bool:

@@ -38,11 +38,11 @@ _Claim = tuple[Path, int]
 
 
 def violations_of_writes(
-    before: State, writer: str, flight: InFlight, call: Call, resource: str, changes: Sequence[Change]
+    before: State, writer: str, in_flight: InFlight, call: Call, resource: str, changes: Sequence[Change]
 ) -> Iterator[tuple[str, str]]:
     """The properties that the writes of one call violate, each with a sentence.
 
-    ``before`` is the cluster before the call, ``writer`` the instance that made it, ``flight`` its reconcile before the
+    ``before`` is the cluster before the call, ``writer`` the instance that made it, ``in_flight`` its reconcile before the
     response. Objects that the server writes on its own account, such as the budget that an eviction uses up, are not
     the writer's: only those of the ``resource`` and the name that the call is about are judged.
     """
@@ -52,8 +52,8 @@ def violations_of_writes(
             continue
         if old is None:
             continue  # no client can have read an object that did not exist
-        if (change.resource, change.key, old.resource_version) not in flight.versions:
-            read = _read(before, flight, change)
+        if (change.resource, change.key, old.resource_version) not in in_flight.versions:
+            read = _read(before, in_flight, change)
             same = [each for each in read if _uid(each) == _uid(old)]
             if read and not same:
                 yield BuiltIn.WRONG_OBJECT, _wrong_object(before, writer, call, change, old)
@@ -61,7 +61,7 @@ def violations_of_writes(
             if same and not (new is None and _deletes(call)):
                 yield from _overwrites(before, writer, same[0], change, old)
         if new is not None and _OBSERVED in new.body:
-            yield from _observed(before, writer, flight, change, old, new)
+            yield from _observed(before, writer, in_flight, change, old, new)
 
 
 def _net(changes: Sequence[Change]) -> list[Change]:
@@ -73,12 +73,12 @@ def _net(changes: Sequence[Change]) -> list[Change]:
     return list(net.values())
 
 
-def _read(before: State, flight: InFlight, change: Change) -> list[Version]:
+def _read(before: State, in_flight: InFlight, change: Change) -> list[Version]:
     """The versions of the object that the reconcile has read, newest first, as far as history knows them.
 
     Each is what is there now or what a later change replaced, also the one with which the exploration began.
     """
-    wanted = {met[2] for met in flight.versions if met[0] == change.resource and met[1] == change.key}
+    wanted = {met[2] for met in in_flight.versions if met[0] == change.resource and met[1] == change.key}
     read: list[Version] = []
     later = (each.old for each in before.changes_of(change.resource, change.key))
     for version in chain([change.old], later) if wanted else ():
@@ -164,7 +164,7 @@ def _first_overwrites(read: bytes, old: bytes, new: bytes) -> tuple[Overwrite, .
 
 
 def _observed(
-    before: State, writer: str, flight: InFlight, change: Change, old: Version, new: Version
+    before: State, writer: str, in_flight: InFlight, change: Change, old: Version, new: Version
 ) -> Iterator[tuple[str, str]]:
     """A generation that the write claims as observed, and that was never read.
 
@@ -178,10 +178,10 @@ def _observed(
     current = _generation(old)
     if not claims or not current:
         return
-    met = [met[2] for met in flight.versions if met[0] == change.resource and met[1] == change.key]
+    met = [met[2] for met in in_flight.versions if met[0] == change.resource and met[1] == change.key]
     if old.resource_version in met and all(claimed == current for _, claimed in claims):
         return
-    read = [each for each in _read(before, flight, change) if _uid(each) == _uid(old)]
+    read = [each for each in _read(before, in_flight, change) if _uid(each) == _uid(old)]
     if met and not read:
         return  # history does not reach back to what it has read
     generations = sorted({_generation(each) for each in read})

@@ -68,10 +68,10 @@ class LocalSteps:
         like = self._instance
         running: tuple[InFlight, ...] = ()
         if like.running:
-            flight = like.running[0]
+            in_flight = like.running[0]
             known = instance.running[0].versions if instance.running else ()
             met = tuple(keys.version_at(state, index, instance, version) for version in self._versions)
-            running = (InFlight(flight.start, flight.node, (*known, *met), flight.uuids),)
+            running = (InFlight(in_flight.start, in_flight.node, (*known, *met), in_flight.uuids),)
         after = delivery.without_seen(
             index, Instance(views, like.queue, like.delayed, running, like.memory, instance.own, like.bugs)
         )

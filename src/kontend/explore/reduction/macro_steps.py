@@ -160,7 +160,7 @@ class MacroSteps:
         computed = []
         for macro in self._reached(MacroStep(world), index):
             after = macro.world
-            uuids = [flight.uuids for flight in after.instances[index].running]
+            uuids = [in_flight.uuids for in_flight in after.instances[index].running]
             if after.issued_sum != world.issued_sum or any(uuids):
                 return None
             computed.append(
@@ -255,7 +255,7 @@ class MacroSteps:
                 yield due.then(step, model.next(due.world, step))
 
     def _deliveries(self, origin: MacroStep, index: int, kinds: list[int]) -> Iterator[MacroStep]:
-        """No delivery, or some of these kinds: each set once, or each order if that can be told; relists too."""
+        """No delivery, or some of these kinds: each set once, or each order for mapping functions; relists too."""
         resources, world = self.model.resources[index], origin.world
         if not any(world.undelivered(index, at, resources[at]) for at in kinds):
             yield origin
@@ -349,5 +349,5 @@ class MacroSteps:
 
 def _signature(instance: Instance) -> tuple[object, ...]:
     """Tells apart what an instance can reach in one state of the cluster."""
-    flights = tuple((flight.node.id, flight.versions, flight.uuids) for flight in instance.running)
-    return instance.views, instance.queue, instance.delayed, instance.memory, instance.bugs, flights
+    running = tuple((in_flight.node.id, in_flight.versions, in_flight.uuids) for in_flight in instance.running)
+    return instance.views, instance.queue, instance.delayed, instance.memory, instance.bugs, running

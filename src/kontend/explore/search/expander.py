@@ -194,9 +194,9 @@ class Expander:
                     (at, change.old and masked_digest(change.old), change.new and masked_digest(change.new))
                     for change in world.undelivered(index, at, resource)
                 ]
-            for flight in instance.running:
-                versions = [keys.which_version(world.state, index, instance, met) for met in flight.versions]
-                parts.append((flight.request, flight.node.masked, versions))
+            for in_flight in instance.running:
+                versions = [keys.which_version(world.state, index, instance, met) for met in in_flight.versions]
+                parts.append((in_flight.request, in_flight.node.masked, versions))
         return xxhash.xxh3_64_intdigest(repr(parts).encode())
 
 

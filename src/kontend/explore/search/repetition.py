@@ -81,8 +81,8 @@ def _canonical(model: Model, world: World) -> bytes:
                 for place, change in enumerate(world.undelivered(index, at, resource))
             ]
         lines += [f"{index} {write.kind} {write.key} {write.uid}".encode() for write in instance.own]
-        for flight in instance.running:
-            versions = [keys.which_version(state, index, instance, met) for met in flight.versions]
-            text = f"{index} {flight.request} {versions} {flight.uuids} "
-            lines.append(text.encode() + flight.start.memory + model.programs[index].responses(flight.node))
+        for in_flight in instance.running:
+            versions = [keys.which_version(state, index, instance, met) for met in in_flight.versions]
+            text = f"{index} {in_flight.request} {versions} {in_flight.uuids} "
+            lines.append(text.encode() + in_flight.start.memory + model.programs[index].responses(in_flight.node))
     return xxhash.xxh3_128_digest(canonical_form(lines, generated_names(state)))
