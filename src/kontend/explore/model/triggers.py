@@ -17,6 +17,11 @@ from kontend.runtime.predicates import Event
 from kontend.runtime.source_location import raised_at
 
 
+def has_mappers(controller: Controller) -> bool:
+    """A controller has mapping functions. Its ``watches`` may answer for any kind without listing one."""
+    return any(controller.watches.get(kind) is not None for kind in controller.kinds)
+
+
 class Triggers:
     """The predicates and mapping functions of one controller. Each is called once for the same event."""
 
@@ -25,7 +30,7 @@ class Triggers:
         self._resource = resource
         self._exact = exact
         #: Only a mapping function can look at other objects than the one that changed.
-        self.is_mapped = bool(controller.watches)
+        self.is_mapped = has_mappers(controller)
         self._known: dict[tuple[object, ...], frozenset[Key]] = {}
 
     def requests(

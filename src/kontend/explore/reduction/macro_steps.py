@@ -21,6 +21,7 @@ from typing import Final
 
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step, Transition
+from kontend.explore.model.triggers import has_mappers
 from kontend.explore.model.world import Instance, World
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.progress import Failure
@@ -87,7 +88,7 @@ class MacroSteps:
         layout = model.layout
         reductions, bounds = layout.scenario.reductions, layout.scenario.bounds
         #: For each instance, whether its events must be delivered in every order: mapping functions can tell.
-        self._mapped = [bool(program.controller.watches) for program in layout.programs]
+        self._mapped = [has_mappers(program.controller) for program in layout.programs]
         # An atomic reconcile pushes views in its middle, where mapping functions can tell what was delivered before.
         self._is_reduced = reductions.deliveries and not (bounds.atomic and any(self._mapped))
         self._atomic = bounds.atomic
