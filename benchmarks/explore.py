@@ -14,6 +14,7 @@ from typing import Final
 from benchmarks.table import row
 from kontend import Controller
 from kontend.explore import Bounds, Reductions, Scenario, Verdict, check, update
+from kontend.explore.model.model import Model
 from kontend.explore.search.breadth_first import BreadthFirst
 from kontend.explore.search.limits import memory_in_use
 
@@ -72,7 +73,8 @@ def chains() -> None:
 
 def known_answers() -> None:
     """The peer's other scenarios: how many ways there are to settle."""
-    from explore.test_known_answers import CRD, OBJECT, Alpha, Bar, Beta, Foo, ModeBar, ModeFoo, deployment
+    from explore.samples import deployment
+    from explore.test_known_answers import CRD, OBJECT, Alpha, Bar, Beta, Foo, ModeBar, ModeFoo
 
     small: dict[str, tuple[list[Controller], int, str]] = {
         "B1, two that do the same": ([Foo(), Bar()], 1, "1 end, 26 visits"),
@@ -89,9 +91,7 @@ def known_answers() -> None:
 
 
 def _ends(what: str, verdict: Verdict, took: float, ends: int, there: str) -> None:
-    found = (
-        f"{len(verdict.final_states)} end{'s' * (len(verdict.final_states) != 1)}, {verdict.states:,} worlds, {took:.2f} s"
-    )
+    found = f"{len(verdict.final_states)} end{'s' * (len(verdict.final_states) != 1)}, {verdict.states:,} worlds, {took:.2f} s"
     row(what, found, f"there {there}", good=verdict.exhausted and len(verdict.final_states) == ends)
 
 
@@ -127,7 +127,7 @@ def memory() -> None:
     scenario = _race(Widgets(), 3)
     bounds = replace(scenario.bounds, states=_STORED)
     before = memory_in_use()
-    search = BreadthFirst(replace(scenario, bounds=bounds, reductions=replace(_BRUTE_FORCE, outcomes=True)))
+    search = BreadthFirst(Model(replace(scenario, bounds=bounds, reductions=replace(_BRUTE_FORCE, outcomes=True))))
     verdict = search.run()
     each = (memory_in_use() - before) / verdict.states
     row(f"memory of {verdict.states:,} worlds", f"{each:,.0f} B each", "3 KiB", good=each < 3 * 1024)
@@ -147,7 +147,7 @@ def growth() -> None:
         scenario = replace(scenario, objects=[*scenario.objects, *others])
         taken = []
         for _ in range(3):
-            search = BreadthFirst(scenario)
+            search = BreadthFirst(Model(scenario))
             begun = time.process_time()
             verdict = search.run()
             taken.append((time.process_time() - begun) / verdict.steps * 1e6)
@@ -158,7 +158,7 @@ def growth() -> None:
 
 def processes() -> None:
     """What a second process gains, in time on the clock."""
-    from explore.test_known_answers import deployment
+    from explore.samples import deployment
 
     took, worlds = {}, set()
     for jobs in (1, 2):

@@ -45,7 +45,7 @@ def test_a_finding_that_is_reproduced_is_confirmed_with_its_replay(
     (finding,) = json.loads(capsys.readouterr().out)["findings"]
     assert finding["rule"] == "status-patch-without-lock"
     assert main(["replay", finding["confirmed"]]) == 1
-    assert "over a change made since it had read the object" in capsys.readouterr().out
+    assert "overwrote .status" in capsys.readouterr().out
 
 
 def test_a_locked_writer_has_nothing_to_confirm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,10 +55,10 @@ def test_a_locked_writer_has_nothing_to_confirm(tmp_path: Path, monkeypatch: pyt
     assert main(["explore", "operator_locked.py"]) == 0
 
 
-def test_explore_says_what_is_violated_and_how_to_replay_it(operator: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explore_prints_the_violation_and_how_to_replay_it(operator: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", operator.name]) == 1
     printed = capsys.readouterr().out
-    assert "lost update: violated after 6 moves (shortest)" in printed
+    assert "lost update: violated after 6 steps (shortest)" in printed
     assert "Replay: kontend replay failures/lost-update-" in printed
 
 
@@ -70,7 +70,9 @@ def test_explore_says_what_is_violated_and_how_to_replay_it(operator: Path, caps
         (["explore", "operator_blind.py", "--scenario", "x"], "no scenario is called x; there are: controllers"),
     ],
 )
-def test_wrong_use_is_told(operator: Path, capsys: pytest.CaptureFixture[str], argv: list[str], message: str) -> None:
+def test_usage_errors_are_printed(
+    operator: Path, capsys: pytest.CaptureFixture[str], argv: list[str], message: str
+) -> None:
     assert operator.exists()
     assert main(argv) == 2
     assert message in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Small controllers made from lists of steps, and scenarios made from them: what generated tests explore."""
+"""Small controllers made from lists of steps, and random scenarios made from them."""
 
 from __future__ import annotations
 
@@ -29,15 +29,13 @@ CONFIG_MAP: dict[str, Any] = {
     "metadata": {"name": "w", "namespace": "default"},
     "data": {"a": "0"},
 }
-BRUTE_FORCE = Reductions(
-    symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, local=False
-)
+BRUTE_FORCE = Reductions(symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, local=False)
 WIDGET_STEPS = (
-    "read", "read live", "list", "count", "count locked", "mark", "stop if counted", "draw", "create", "delete",
+    "read", "read live", "list", "count", "count locked", "mark", "stop if counted", "generate", "create", "delete",
     "read map", "list maps", "patch map", "try again", "fail once", "remember", "stop if remembered",
 )  # fmt: skip
 MAP_STEPS = (
-    "read", "read live", "count", "count locked", "draw", "make secret", "read secret", "label secret", "tell widget",
+    "read", "read live", "count", "count locked", "generate", "make secret", "read secret", "label secret", "write widget",
     "try again", "fail",
 )  # fmt: skip
 
@@ -55,7 +53,7 @@ async def patched(
 
 
 class WidgetProgram(Controller):
-    """Does to a widget, and to a config map of the same name, what a list of steps says; counts to two at most."""
+    """Runs a list of steps on a widget and on a config map of the same name; counts to two at most."""
 
     kind = KIND
     name = "widgets"
@@ -64,7 +62,7 @@ class WidgetProgram(Controller):
     steps: Sequence[str] = ()
 
     async def reconcile(self, request: Request, api: Api) -> Result | None:
-        """Step after step."""
+        """Run the steps in order."""
         try:
             obj = await api.get(KIND, request)
         except NotFound:
@@ -99,7 +97,7 @@ class WidgetProgram(Controller):
             return await patched(api, obj, "status", {"n": status.get("n", 0) + 1}, lock=step == "count locked")
         if step == "mark":
             return await patched(api, obj, "status", {"marked": True})
-        if step == "draw" and not status.get("id"):
+        if step == "generate" and not status.get("id"):
             return await patched(api, obj, "status", {"id": api.uuid()})
         if step == "read map":
             found = await api.get(MAP, "default/w")
@@ -124,14 +122,14 @@ class WidgetProgram(Controller):
 
 
 class MapProgram(Controller):
-    """Does to a config map, and to a secret that nobody else touches, what a list of steps says."""
+    """Runs a list of steps on a config map, and on a secret that no other controller writes."""
 
     kind = MAP
     name = "maps"
     steps: Sequence[str] = ()
 
     async def reconcile(self, request: Request, api: Api) -> Result | None:
-        """Step after step."""
+        """Run the steps in order."""
         with contextlib.suppress(NotFound, AlreadyExists, Conflict):
             obj = await api.get(MAP, request)
             for step in self.steps:
@@ -152,7 +150,7 @@ class MapProgram(Controller):
             return await api.live.get(MAP, request)
         if step in ("count", "count locked") and count < 2:
             return await patched(api, obj, "data", {"n": str(count + 1)}, lock=step == "count locked")
-        if step == "draw" and not data.get("id"):
+        if step == "generate" and not data.get("id"):
             return await patched(api, obj, "data", {"id": api.uuid()})
         if step == "make secret":
             metadata = {"name": "s", "namespace": "default"}
@@ -161,8 +159,8 @@ class MapProgram(Controller):
             secret = await api.live.get(SECRET, "default/s")
             if step == "label secret":
                 await patched(api, secret, "data", {"n": "MQ==" if count else "MA=="})
-        elif step == "tell widget":
-            await patched(api, await api.live.get(KIND, "default/w"), "status", {"told": str(count)})
+        elif step == "write widget":
+            await patched(api, await api.live.get(KIND, "default/w"), "status", {"map": str(count)})
         return obj
 
 
@@ -185,18 +183,18 @@ def _count(cluster: Cluster) -> int | None:
 
 
 def counted(cluster: Cluster) -> bool:
-    """The widget is counted, or gone."""
+    """The widget is counted, or does not exist."""
     return _count(cluster) != 0
 
 
 def grows(before: Cluster, after: Cluster) -> bool:
-    """Nobody counts backwards."""
+    """The count never decreases."""
     one, two = _count(before), _count(after)
     return one is None or two is None or two >= one
 
 
 def patched_map(cluster: Cluster) -> bool:
-    """The map was patched."""
+    """The config map was patched."""
     try:
         return bool(cluster.get(MAP, "w").get("data", {}).get("a") == "2")
     except NotFound:
@@ -204,7 +202,7 @@ def patched_map(cluster: Cluster) -> bool:
 
 
 def labelled_secret(cluster: Cluster) -> bool:
-    """The secret says that the map was counted."""
+    """The secret is labelled after the config map was counted."""
     try:
         return bool((cluster.get(SECRET, "s").get("data") or {}).get("n") == "MQ==")
     except NotFound:
@@ -255,7 +253,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         bounds=Bounds(
             lag=draw(st.integers(0, 2)),
             concurrent=1 if len(controllers) > 1 else draw(st.integers(1, 2)),
-            states=3_000,
+            states=2_000,
         ),
         guards=draw(st.sampled_from([UNGUARDED, UNGUARDED, Guards(fencing=False)])),
     )

@@ -1,4 +1,4 @@
-"""Scenarios whose answers are known: the number of ways in which two controllers can settle."""
+"""Scenarios with known answers: the final states that several controllers can reach."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 import pytest
 
 from definitions import definition
+from explore.samples import DEPLOYMENT, deployment
 from kontend import Api, Cluster, Controller, Request
-from kontend.controllers.nodes.node_agent import Nodes, PodLifecycle
-from kontend.controllers.nodes.scheduler import Scheduler
 from kontend.controllers.workloads.deployment import Deployments
 from kontend.controllers.workloads.replica_set import ReplicaSets
 from kontend.explore import Bounds, Reductions, Scenario, Verdict, check
@@ -29,7 +28,7 @@ def _state(obj: dict[str, Any]) -> str:
 
 
 class Steps(Controller):
-    """Moves the state on, by a table for each mode."""
+    """Advances the state by a table for each mode."""
 
     kind = FOO
     table: ClassVar[dict[str, dict[str, str]]] = {"A": {"": "A-1", "A-1": "A-Final"}}
@@ -44,11 +43,11 @@ class Steps(Controller):
 
 
 class Foo(Steps):
-    """The first of two that do the same."""
+    """One of two identical controllers."""
 
 
 class Bar(Steps):
-    """The second."""
+    """The other one."""
 
 
 class ModeFoo(Steps):
@@ -62,7 +61,7 @@ class ModeFoo(Steps):
 
 
 class ModeBar(Controller):
-    """Flips the mode once, if it comes early enough, and else helps to finish."""
+    """Flips the mode once, if it runs early enough; otherwise advances the state to the final one."""
 
     kind = FOO
     name = "bar"
@@ -82,27 +81,27 @@ class ModeBar(Controller):
             await api.status.update(obj)
 
 
-def _ends(verdict: Verdict) -> set[str]:
+def _final(verdict: Verdict) -> set[str]:
     return {_state(Cluster(state=state).get(FOO, "foo")) for state in verdict.final_states}
 
 
 @pytest.mark.parametrize("lag", [0, 1])
-def test_two_controllers_that_do_the_same_settle_in_one_way(lag: int) -> None:
+def test_two_identical_controllers_reach_one_final_state(lag: int) -> None:
     verdict = check(Scenario([Foo(), Bar()], crds=[CRD], objects=[OBJECT], bounds=Bounds(lag=lag)))
     assert verdict.ok
-    assert _ends(verdict) == {"A-Final"}
+    assert _final(verdict) == {"A-Final"}
 
 
 @pytest.mark.parametrize("lag", [0, 1])
-def test_a_race_for_the_mode_can_settle_in_two_ways(lag: int) -> None:
+def test_a_race_for_the_mode_reaches_two_final_states(lag: int) -> None:
     verdict = check(Scenario([ModeFoo(), ModeBar()], crds=[CRD], objects=[OBJECT], bounds=Bounds(lag=lag)))
     assert verdict.exhausted
-    assert _ends(verdict) == {"A-Final", "B-Final"}
+    assert _final(verdict) == {"A-Final", "B-Final"}
     assert len(verdict.final_states) == 2
 
 
 class Chain(Controller):
-    """Moves a counter on, step by step."""
+    """Increments a counter up to a limit."""
 
     kind = FOO
 
@@ -119,11 +118,11 @@ class Chain(Controller):
 
 
 @pytest.mark.parametrize(
-    ("controllers", "steps", "worlds"),
+    ("controllers", "steps", "states"),
     [(2, 2, 6), (2, 8, 12), (3, 3, 11), (4, 3, 19), (4, 4, 20), (5, 2, 34), (5, 3, 35)],
 )
-def test_whole_reconciles_of_many_controllers_visit_each_world_once(controllers: int, steps: int, worlds: int) -> None:
-    """The counter and the set of those who will look at it again: so many pairs there are."""
+def test_atomic_reconciles_of_many_instances_visit_each_state_once(controllers: int, steps: int, states: int) -> None:
+    """A state is the counter and the set of instances that are enqueued."""
     scenario = Scenario(
         [Chain(steps)],
         crds=[CRD],
@@ -133,16 +132,16 @@ def test_whole_reconciles_of_many_controllers_visit_each_world_once(controllers:
     )
     verdict = check(scenario)
     assert verdict.ok
-    assert (_ends(verdict), verdict.states) == ({str(steps)}, worlds)
+    assert (_final(verdict), verdict.states) == ({str(steps)}, states)
 
 
 class Toggle(Controller):
-    """Wants to be the owner: if nobody is, or if it should be."""
+    """Becomes the owner if there is none, or if the spec asks for it."""
 
     kind = FOO
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        """Take it, or leave it."""
+        """Take the ownership where it is due."""
         obj = await api.get(self.kind, request)
         owner = _state(obj)
         if owner != self.name and (not owner or obj["spec"]["mode"] == self.name):
@@ -151,66 +150,35 @@ class Toggle(Controller):
 
 
 class Alpha(Toggle):
-    """The one that is wanted."""
+    """The owner that the spec asks for."""
 
     name = "A"
 
 
 class Beta(Toggle):
-    """The other one."""
+    """The other candidate."""
 
     name = "B"
 
 
 @pytest.mark.parametrize("lag", [0, 1])
-def test_whoever_comes_first_the_wanted_owner_stays(lag: int) -> None:
+def test_the_owner_in_the_spec_wins_in_every_order(lag: int) -> None:
     verdict = check(Scenario([Alpha(), Beta()], crds=[CRD], objects=[OBJECT], bounds=Bounds(lag=lag)))
     assert verdict.ok
-    assert _ends(verdict) == {"A"}
-
-
-DEPLOYMENT: dict[str, Any] = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "web", "namespace": "default"},
-    "spec": {
-        "replicas": 1,
-        "selector": {"matchLabels": {"app": "web"}},
-        "template": {
-            "metadata": {"labels": {"app": "web"}},
-            "spec": {"containers": [{"name": "c", "image": "i"}]},
-        },
-    },
-}
-NODE: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {"name": "node-1"},
-    "status": {
-        "conditions": [{"type": "Ready", "status": "True"}],
-        "allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"},
-    },
-}
-
-
-def deployment(bounds: Bounds) -> Scenario:
-    """A Deployment and a node, with the controllers of Kubernetes that bring it to run."""
-    controllers = [Deployments(), ReplicaSets(), Nodes(), Scheduler(), PodLifecycle()]
-    return Scenario(controllers, objects=[DEPLOYMENT, NODE], bounds=bounds)
+    assert _final(verdict) == {"A"}
 
 
 @pytest.mark.parametrize("atomic", [True, False])
-def test_a_plain_deployment_settles_in_one_way(atomic: bool) -> None:
-    """One pod, running and ready, in every order of reconciles, and in every order of their calls."""
+def test_a_deployment_reaches_one_final_state(atomic: bool) -> None:
+    """One pod is running and ready, in every order of reconciles and of their calls."""
     verdict = check(deployment(Bounds(lag=0, atomic=atomic)))
     assert verdict.ok
-    (end,) = verdict.final_states
-    assert Cluster(state=end).get("Deployment.apps/v1", "web")["status"]["readyReplicas"] == 1
+    (final,) = verdict.final_states
+    assert Cluster(state=final).get("Deployment.apps/v1", "web")["status"]["readyReplicas"] == 1
 
 
 def test_stale_caches_do_not_make_a_second_replica_set() -> None:
-    """Call by call, and with caches that lag."""
     verdict = check(Scenario([Deployments(), ReplicaSets()], objects=[DEPLOYMENT], bounds=Bounds(lag=1)))
     assert verdict.ok
-    (end,) = verdict.final_states
-    assert len(Cluster(state=end).list("ReplicaSet.apps/v1")) == 1
+    (final,) = verdict.final_states
+    assert len(Cluster(state=final).list("ReplicaSet.apps/v1")) == 1

@@ -88,4 +88,6 @@ def test_the_operators_come_out_as_by_brute_force() -> None:
         )
         reduced, full = check(scenario), check(by_brute_force(scenario))
         assert (reduced.ok, full.ok) == (True, True)
-        assert {canonical_cluster(state) for state in reduced.final_states} == {canonical_cluster(state) for state in full.final_states}
+        assert {canonical_cluster(state) for state in reduced.final_states} == {
+            canonical_cluster(state) for state in full.final_states
+        }

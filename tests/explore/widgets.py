@@ -21,7 +21,7 @@ WIDGET: dict[str, Any] = {
     "spec": {},
 }
 CRD = definition("Widget")
-#: No guard helps: what is explored is the controller's own doing.
+#: No guard is on, so that the controller alone decides.
 UNGUARDED = Guards(
     read_your_writes=False,
     delete_preconditions=False,
@@ -55,23 +55,23 @@ class LockedWidgets(Widgets):
 
 
 def planned(cluster: Cluster) -> bool:
-    """There is a plan."""
+    """The widget has a plan."""
     return bool((cluster.get(KIND, "w").get("status") or {}).get("plan"))
 
 
 def one_plan(before: Cluster, after: Cluster) -> bool:
-    """A plan that is there stays."""
-    old, new = ((each.get(KIND, "w").get("status") or {}).get("plan") for each in (before, after))
+    """A stored plan is never replaced by another one."""
+    old, new = ((cluster.get(KIND, "w").get("status") or {}).get("plan") for cluster in (before, after))
     return old is None or old == new
 
 
-def double_plan(controller: Controller, *, lag: int = 1, concurrent: int = 1, worlds: int = 100_000) -> Scenario:
+def double_plan(controller: Controller, *, lag: int = 1, concurrent: int = 1, states: int = 100_000) -> Scenario:
     """One widget, and some instances of a controller."""
     return Scenario(
         controllers=[controller],
         crds=[CRD],
         objects=[WIDGET],
         properties=[eventually(planned), always(one_plan)],
-        bounds=Bounds(lag=lag, concurrent=concurrent, states=worlds),
+        bounds=Bounds(lag=lag, concurrent=concurrent, states=states),
         guards=UNGUARDED,
     )

@@ -24,7 +24,9 @@ time.
 3. The cache of an instance for one kind *sees the next event* of that kind. The requests that the event asks for
    are put into the queue. A mapping function is shown the caches of the instance as they are then.
 4. A *timer* fires: its request goes into the queue. An event or a later success does not cancel a timer.
-5. The *user* takes the next action, if the server accepts it in this state; otherwise the action waits.
+5. The *user* takes the next action, once. If the server refuses it in this state, the action is over all the same.
+6. If its lag allows two events or more, a cache that has not seen the last ones of a kind *lists it again*: it then
+   has the present, and events that compare, for each object, what it had with what is there.
 
 **Caches.** A kind that the controller does not declare, or declares at another version, has a cache from the first
 cached read of it on, which starts with the present. Its events ask for no reconcile. A read of a subresource goes to
@@ -48,15 +50,16 @@ after every request that changes something, by a reconcile or by the user.
 
 **Rest.** States that lead only to each other, and which no step leaves, are where a fair run stays. If no step among
 them writes and no reconcile fails, everything has settled: this is a *final state*. If one writes, the scenario
-never *settles*. If none writes and a reconcile fails, it is *retried for ever*. ``eventually`` demands that in each
+*never settles*. If none writes and a reconcile fails, it is *fails forever*. ``eventually`` demands that in each
 such set of states the property holds in at least one of them; where everything has settled the cluster is the same
 in all.
 
-**Same end.** A step *disturbs* if it is a cached read of a kind of which the cache has not seen everything, a start
-while another reconcile is under way, or an action of the user while a reconcile is under way. A final state to which
-no run leads in which nothing disturbs violates *same end*, unless no such run settles at all. Two final states are
-the same if they differ only in resourceVersions, managed fields, generations (observed ones count as how far they
-are behind), and in the names of uids, uuids, generated names and versions wherever they appear.
+**Divergence.** A step *disturbs* if it is a relist, a cached read of a kind of which the cache has not seen
+everything, a start while another reconcile is under way, or an action of the user while a reconcile is under way. A
+final state to which no run leads in which nothing disturbs violates *diverged*, unless no such run settles at all.
+Two final states are the same if they differ only in resourceVersions, managed fields, generations (observed ones
+count as how far they are behind), and in the names of uids, uuids, generated names and versions wherever they
+appear.
 
 **Properties of one write** by a reconcile (*lost update*, *vanished element*, *another object*, *observed
 generation*) are defined in :mod:`explore.oracle.writes`.

@@ -12,8 +12,7 @@ from explore.oracle.model import Step, World
 from explore.oracle.transitions import Model
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.state import State
-from kontend.explore import Scenario
-from kontend.explore.scenario import Property
+from kontend.explore import Property, Scenario
 
 
 @dataclass(slots=True)
@@ -137,9 +136,9 @@ class BruteForce:
             wrote, failed = (any(getattr(edge, name) for edge in edges) for name in ("wrote", "failed"))
             first = min(component)
             if wrote:
-                self._violated("settles", first, "")
+                self._violated("never settles", first, "")
             elif failed:
-                self._violated("retried for ever", first, "")
+                self._violated("fails forever", first, "")
             else:
                 end = FinalState.of(self._worlds[first].state, self._worlds[first].suffixes)
                 ends.setdefault(end.text, (end, first))
@@ -154,7 +153,7 @@ class BruteForce:
         found.undisturbed_ends = list(calm.values())
         for text, (_, first) in ends.items():
             if calm and text not in calm:
-                self._violated("same end", first, "")
+                self._violated("diverged", first, "")
 
     def _undisturbed(self) -> set[int]:
         """The states that are reached without any disturbance."""
@@ -168,7 +167,7 @@ class BruteForce:
 
 
 def _holds(each: Property, *states: State) -> bool:
-    return bool(each.predicate(*(Cluster(state=state) for state in states)))
+    return bool(each.question(*(Cluster(state=state) for state in states)))
 
 
 def bottom_components(targets: list[list[int]]) -> list[set[int]]:

@@ -10,9 +10,7 @@ from explore.oracle.brute_force import BruteForce, Findings
 from explore.oracle.fair_run import keeps_writing
 from kontend.explore import Reductions, Scenario, Verdict, check
 
-OFF: Final = Reductions(
-    symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, sleep=False, persistent=False
-)
+OFF: Final = Reductions(symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, local=False)
 #: The ways in which the explorer can be asked, by name.
 WAYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "default": {},
@@ -42,11 +40,11 @@ def expected(scenario: Scenario, *, limit: int = 30_000) -> Expected:
     return Expected(findings, endless=not findings.closed and keeps_writing(scenario))
 
 
-def explored(scenario: Scenario, way: str = "default", *, worlds: int = 200_000) -> Verdict:
+def explored(scenario: Scenario, way: str = "default", *, states: int = 200_000) -> Verdict:
     """Ask the explorer, in one of the ways."""
     options = dict(WAYS[way])
     reductions = options.pop("reductions", scenario.reductions)
-    bounds = replace(scenario.bounds, worlds=min(worlds, scenario.bounds.worlds))
+    bounds = replace(scenario.bounds, states=min(states, scenario.bounds.states))
     return check(replace(scenario, reductions=reductions, bounds=bounds), **options)
 
 
@@ -58,25 +56,25 @@ def differences(wanted: Expected, verdict: Verdict) -> list[str]:
         if wanted.endless and verdict.ok:
             found.append("the explorer says that all holds; a fair run never stops writing")
         return found
-    if not verdict.closed:
-        found.append(f"the explorer stopped, because {verdict.stopped}; there are {wanted.findings.states} states")
-        return found
+    if not verdict.exhausted:  # undecided is not wrong, but what it found must be true
+        wrong = sorted(names - wanted.findings.violations)
+        return [f"false alarm: {name} holds; the explorer says: {_sentence(verdict, name)}" for name in wrong]
     for name in sorted(wanted.findings.violations - names):
         found.append(f"missed: {name} is violated, by {wanted.findings.ways.get(name)}")
     for name in sorted(names - wanted.findings.violations):
         found.append(f"false alarm: {name} holds; the explorer says: {_sentence(verdict, name)}")
     ends = wanted.findings.ends
-    lost = [end for end in ends if not any(end.matches(state) for state in verdict.end_states)]
-    invented = [state for state in verdict.end_states if not any(end.matches(state) for end in ends)]
+    lost = [end for end in ends if not any(end.matches(state) for state in verdict.final_states)]
+    invented = [state for state in verdict.final_states if not any(end.matches(state) for end in ends)]
     if lost:
         found.append(f"{len(lost)} of {len(ends)} final states missed, such as {_last_lines(lost[0].objects)}")
     if invented:
-        found.append(f"{len(invented)} of {len(verdict.end_states)} final states do not exist")
+        found.append(f"{len(invented)} of {len(verdict.final_states)} final states do not exist")
     return found
 
 
 def _sentence(verdict: Verdict, name: str) -> str:
-    return next(f"{each.sentence} {list(each.moves)}" for each in verdict.violations if each.property == name)
+    return next(f"{each.sentence} {list(each.trace)}" for each in verdict.violations if each.property == name)
 
 
 def _last_lines(objects: tuple[str, ...]) -> list[str]:

@@ -14,7 +14,7 @@ from explore.oracle.transitions import Model
 from kontend.explore import Scenario
 
 
-def keeps_writing(scenario: Scenario, *, reconciles: int = 150) -> bool:
+def keeps_writing(scenario: Scenario, *, reconciles: int = 45) -> bool:
     """Whether a fair run still writes in the last third of so many reconciles."""
     model = Model(scenario)
     world = model.initial

@@ -17,8 +17,12 @@ import orjson
 from explore.oracle.identifiers import mark_suffixes
 from kontend.cluster.state import State
 
-_UID: Final = re.compile(r"(7e[0-9a-f]{2})(7e[0-9a-f]{2})-0000-4000-8000-0000\1\2")
+_TOKEN: Final = re.compile(
+    r"(?P<uid>((?:7e[0-9a-f]{2}){2})-0000-4000-8000-0000\2)|(?P<part>(?:7e[0-9a-f]{2})+)|(?P<version>7\d{9})"
+    r"|(?P<suffix>‹\d+›)"
+)
 _HOLE: Final = re.compile(r"⟦[^⟧]*⟧")
+_CURRENT: Final = "current version of"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +38,23 @@ class FinalState:
     def of(cls, state: State, suffixes: tuple[str, ...]) -> FinalState:
         """The final form of a state of the oracle."""
         current = {
-            str(version.resource_version): f"⟦version of {resource} {key.namespace} {key.name}⟧"
+            str(version.resource_version): mark_suffixes(f"⟦{_CURRENT} {resource} {key}⟧", suffixes)
             for resource, objects in state.kinds.items()
             for key, version in objects.items()
         }
-        lines = []
-        for line in plain_objects(state):
-            line = re.sub(r"7\d{9}", lambda match: current.get(match.group(), f"⟦old {match.group()}⟧"), line)
-            line = _UID.sub(r"⟦uid \1\2⟧", line)
-            line = re.sub(r"(?<!⟦uid )(?<!⟦uid ....)7e[0-9a-f]{2}", lambda match: f"⟦part {match.group()}⟧", line)
-            lines.append(re.sub(r"‹(\d+)›", r"⟦suffix \1⟧", mark_suffixes(line, suffixes)))
+
+        def hole(match: re.Match[str]) -> str:
+            return current.get(match.group()) or f"⟦{match.lastgroup} {match.group()}⟧"
+
+        lines = [_TOKEN.sub(hole, mark_suffixes(line, suffixes)) for line in plain_objects(state)]
         lines.sort(key=lambda line: (_HOLE.sub("⟦⟧", line), line))
         names: dict[str, str] = {}
-        text = _HOLE.sub(lambda match: names.setdefault(match.group(), f"⟦{len(names)}⟧"), "\n".join(lines))
-        return cls(tuple(lines), text)
+
+        def name(match: re.Match[str]) -> str:
+            found = match.group()
+            return found if _CURRENT in found else names.setdefault(found, f"⟦{len(names)}⟧")
+
+        return cls(tuple(lines), _HOLE.sub(name, "\n".join(lines)))
 
     def matches(self, state: State) -> bool:
         """Whether a state of the explorer is the same, for some names in place of those of the oracle."""

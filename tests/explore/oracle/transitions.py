@@ -20,8 +20,9 @@ from kontend.cluster.startup.seed import resource_of, seed, seed_order
 from kontend.cluster.state import Change, State
 from kontend.cluster.storage import read_back
 from kontend.explore import Scenario
+from kontend.explore.preflight import resolved_controllers
 from kontend.kube.errors import ApiError, BadRequest, from_status
-from kontend.kube.meta.names import Key, parse_kind
+from kontend.kube.meta.names import Key, key_of, parse_kind
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.call import METHODS, Call, path_of
 from kontend.runtime.controller import requests_for
@@ -42,7 +43,7 @@ class Model:
         for obj in sorted((*scenario.crds, *scenario.objects), key=seed_order):
             state = seed(numbered(state, issued), obj, manager=USER)
             issued += used(state, issued)
-        self.controllers = scenario.running(Cluster(state=state, manager=USER))
+        self.controllers = resolved_controllers(scenario, Cluster(state=state, manager=USER))
         instances = tuple(
             self._first(state, index)
             for index in range(len(self.controllers))
@@ -91,8 +92,7 @@ class Model:
         controller = self.controllers[instance.controller]
         if event.kind not in controller.kinds:
             return []
-        looks = bool(controller.watches) or event.kind not in (controller.kind, *controller.owns)
-        cache = self._cache(state, instance) if looks else Cache()
+        cache = self._cache(state, instance) if controller.watches.get(event.kind) is not None else Cache()
         namespaced = self._resource(state, controller.kind).namespaced
         return [Key(*each) for each in requests_for(controller, event, cache, namespaced=namespaced)]
 
@@ -106,6 +106,19 @@ class Model:
         positions = dict(instance.positions) | {kind: change.resource_version}
         instance = replace(instance, positions=tuple(positions.items()))
         requests = self._requests(state, instance, Event(kind, old, new))
+        return replace(instance, queue=instance.queue | set(requests))
+
+    def _relisted(self, state: State, instance: Instance, kind: str, position: int) -> Instance:
+        """An instance whose cache has listed a kind again: all events since then as one for each object."""
+        old, new = (
+            {key_of(obj): obj for obj in self._objects(state, kind, version)}
+            for version in (position, state.resource_version)
+        )
+        positions = dict(instance.positions) | {kind: state.resource_version}
+        instance = replace(instance, positions=tuple(positions.items()))
+        events = [Event(kind, old.get(key), obj) for key, obj in new.items() if obj != old.get(key)]
+        events += [Event(kind, obj, None) for key, obj in old.items() if key not in new]
+        requests = [request for event in events for request in self._requests(state, instance, event)]
         return replace(instance, queue=instance.queue | set(requests))
 
     def _within_lag(self, world: World) -> World:
@@ -147,19 +160,22 @@ class Model:
                     told = self._delivered(world.state, instance, kind, change)
                     text = f"{name}: cache sees {change.type} {kind} {change.key}"
                     yield Step(text, _with(world, index, told))
+                if len(self.pending(world.state, kind, position)) > 1:
+                    told = self._relisted(world.state, instance, kind, position)
+                    yield Step(f"{name}: cache lists {kind} again", _with(world, index, told), disturbs=True)
         if world.acted < len(self.scenario.actions):
-            yield from self._act(world, busy)
+            yield self._act(world, busy)
 
-    def _act(self, world: World, busy: bool) -> Iterator[Step]:
+    def _act(self, world: World, busy: bool) -> Step:
         action = self.scenario.actions[world.acted]
         cluster = Cluster(state=numbered(world.state, world.issued), manager=USER)
         try:
             action.perform(cluster)
         except ApiError:
-            return  # not possible now; perhaps later
+            return Step(f"user {action.text}: refused", replace(world, acted=world.acted + 1), disturbs=busy)
         after = self._committed(replace(world, acted=world.acted + 1), cluster.state)
         writes = ((world.state, after.state),) if _changed(world.state, after.state) else ()
-        yield Step(f"user {action.text}", after, wrote=bool(writes), disturbs=busy, writes=writes)
+        return Step(f"user {action.text}", after, wrote=bool(writes), disturbs=busy, writes=writes)
 
     def _committed(self, world: World, state: State) -> World:
         """The world after the server answered a request in a state that was numbered."""

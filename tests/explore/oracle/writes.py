@@ -4,7 +4,7 @@ The reconcile has *read* the versions of an object that it was shown since it be
 the answer to a write of its own. Its *base* is the newest of them. ``old`` is what the write replaced, ``new`` what it
 stored.
 
-- *another object*: it has read objects of that name, and ``old`` is none of them (by uid).
+- *wrong object*: it has read objects of that name, and ``old`` is none of them (by uid).
 - *vanished element*: an element of a list that is in ``old``, and neither in the base nor in ``new``.
 - *lost update*: a field that differs between base and ``old`` and again between ``old`` and ``new``.
 - *observed generation*: ``observedGeneration``, in the status or in one of its conditions, was set to a number that is
@@ -75,7 +75,7 @@ def _wrong(
 ) -> set[str]:
     same = [each for each in reads if each["metadata"]["uid"] == old["metadata"]["uid"]]
     if reads and not same:
-        return {"another object"}
+        return {"wrong object"}
     deletes = call.verb in ("delete", "deletecollection") or call.subresource == "eviction"
     if deletes:
         return set()

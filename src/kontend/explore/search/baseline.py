@@ -25,7 +25,7 @@ class Baseline:
         bounds = model.scenario.bounds
         states = min(most, bounds.states) if most is not None else bounds.states
         limited = _limited(model, states)
-        self._search = BreadthFirst(limited, expander=Expander(limited, UnperturbedSteps(limited)))
+        self._search = BreadthFirst(limited, expander=Expander(limited, UnperturbedSteps(limited)), unperturbed=True)
         #: The canonical forms of the final states; None where they are not known, or there are none.
         self.final_states: frozenset[bytes] | None = None
         #: The number of steps to the furthest state.

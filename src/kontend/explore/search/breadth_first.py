@@ -67,13 +67,18 @@ class BreadthFirst:
         expander: StateExpander | None = None,
         until_first: bool = False,
         progress: Progress | None = None,
+        unperturbed: bool = False,
     ) -> None:
-        """Search a model; ``until_first`` stops at the first violation."""
+        """Search a model; ``until_first`` stops at the first violation.
+
+        ``unperturbed`` says that the expander lists only unperturbed steps.
+        """
         self.model = model
         self.exploration = Exploration(model)
         self._expander = expander or Expander(model)
         self._until_first = until_first
         self._progress = progress
+        self._unperturbed = unperturbed
         self._limits = Limits(model.scenario.bounds)
         self._knows_baseline = False
 
@@ -135,5 +140,5 @@ class BreadthFirst:
                     self._progress(len(graph), exploration.verdict.steps)
             self._expander.end_layer()
         self._knows_baseline = True
-        exploration.judge_actions(baseline_only=False)
+        exploration.judge_actions(baseline_only=self._unperturbed)
         return ""

@@ -12,19 +12,19 @@ from kontend.explore.trace.counterexample import counterexample
 
 
 def test_a_counterexample_replays_to_the_same_bytes_a_thousand_times(tmp_path: Path) -> None:
-    """The story, the file and the token are made anew each time, now and then by an engine that knows nothing yet."""
+    """The trace, the file and the token are made anew each time, every fiftieth time by a fresh model."""
     scenario = double_plan(Widgets(), lag=1, concurrent=2)
     violations = check(scenario).violations
     assert len(violations) == 2
     source = tmp_path / "race.py"
     for violation in violations:
-        name, sentence = violation.property, violation.sentence.partition(" (move")[0]
+        name, sentence = violation.property, violation.sentence.partition(" (step")[0]
         first = save(tmp_path / "first", source, "race", violation, scenario.bounds).read_bytes()
-        engine = Model(scenario)
+        model = Model(scenario)
         for number in range(500):
-            if number % 10 == 0:
-                engine = Model(scenario)
-            again = counterexample(engine, name, sentence, violation.schedule)
+            if number % 50 == 0:
+                model = Model(scenario)
+            again = counterexample(model, name, sentence, violation.schedule)
             assert again == violation
             assert save(tmp_path / "again", source, "race", again, scenario.bounds).read_bytes() == first
             assert again.token == violation.token

@@ -1,4 +1,4 @@
-"""A counterexample that was found once is followed again in a test."""
+"""``@reproduce`` follows a recorded counterexample in a test."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from explore.test_search import Fails, Toggles
-from explore.test_walks import SIGNED
+from explore.samples import SIGNED, Fails, Toggles
 from explore.widgets import CRD, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
 from kontend.explore import BadToken, Bounds, Scenario, Verdict, check, eventually, reproduce, update
@@ -29,7 +28,7 @@ def _token(scenario: Scenario, name: str, **options: Any) -> str:
 
 
 def _followed(token: str, scenario: Scenario) -> Verdict:
-    """What check says in a test with this token."""
+    """The verdict of check in a test with this token."""
     return reproduce(token)(lambda: check(scenario))()
 
 
@@ -48,11 +47,11 @@ def test_every_violation_has_a_token_that_reproduces_it(search: Any) -> None:
             assert (again.trace, again.sentence, again.how) == (violation.trace, violation.sentence, "given")
 
 
-def test_a_token_says_what_was_put_into_it() -> None:
+def test_a_token_holds_the_property_the_schedule_and_the_bounds() -> None:
     (violation,) = [each for each in check(BLIND).violations if each.property == "one_plan"]
-    story = read_token(PLANS)
-    assert (story.property, story.schedule) == ("one_plan", violation.schedule)
-    assert story.bounds == {"lag": 0, "concurrent": 2, "atomic": False}
+    recorded = read_token(PLANS)
+    assert (recorded.property, recorded.schedule) == ("one_plan", violation.schedule)
+    assert recorded.bounds == {"lag": 0, "concurrent": 2, "atomic": False}
     assert len(PLANS) < 150
     assert PLANS.replace("-", "").replace("_", "").isalnum()
 
@@ -79,30 +78,28 @@ def _packed(document: object) -> str:
         5,
     ],
 )
-def test_what_is_no_token_is_refused_where_it_stands(token: Any) -> None:
-    with pytest.raises(BadToken, match="is no token of a counterexample: "):
+def test_text_that_is_no_token_is_refused(token: Any) -> None:
+    with pytest.raises(BadToken, match="is not a token of a counterexample: "):
         reproduce(token)
 
 
 # In a test
 
 
-def test_check_only_follows_the_story() -> None:
+def test_check_only_follows_the_schedule() -> None:
     verdict = _followed(PLANS, BLIND)
     assert {each.property for each in verdict.violations} == {"one_plan", "lost update"}
-    assert (verdict.ok, verdict.exhausted, verdict.stopped) == (False, False, "it only followed a story")
+    assert (verdict.ok, verdict.exhausted, verdict.stopped) == (False, False, "it only followed a recorded schedule")
     assert (verdict.states, verdict.steps) == (7, 6)
-    assert "one_plan: violated after 6 moves (given)\n" in str(verdict)
+    assert "one_plan: violated after 6 steps (given)\n" in str(verdict)
 
 
 def test_the_bounds_are_those_in_which_it_was_found() -> None:
     verdict = _followed(PLANS, replace(BLIND, bounds=Bounds(lag=2, concurrent=1)))
-    assert verdict.bounds == "lag ≤ 0, concurrent ≤ 2"
+    assert verdict.bounds == "lag ≤ 0, 2 instances"
 
 
-def test_arguments_and_the_name_of_the_test_stay() -> None:
-    """So that pytest sees the fixtures."""
-
+def test_the_arguments_and_the_name_of_the_test_are_kept() -> None:
     @reproduce(PLANS)
     def test_something(one: int, *, two: int) -> int:
         """Its docstring."""
@@ -115,7 +112,7 @@ def test_arguments_and_the_name_of_the_test_stay() -> None:
 
 @pytest.fixture
 def scenario() -> Scenario:
-    """A fixture for the next test."""
+    """The race, as a fixture."""
     return BLIND
 
 
@@ -134,7 +131,7 @@ def test_after_the_test_check_searches_again() -> None:
 def test_a_test_that_never_checks_anything_fails() -> None:
     @reproduce(PLANS)
     def test_nothing() -> None:
-        """It only looks like a test."""
+        """Do nothing."""
 
     with pytest.raises(AssertionError, match="test_nothing never called check, so nothing was reproduced"):
         test_nothing()
@@ -148,12 +145,12 @@ def test_an_async_function_is_refused() -> None:
             check(BLIND)
 
 
-# What has changed meanwhile
+# Changes since the recording
 
 
-def test_a_bug_that_is_gone_is_told() -> None:
+def test_a_bug_that_is_gone_fails() -> None:
     message = (
-        "the bug is gone, or the way to it has changed: all 6 moves are possible, but one_plan holds: "
+        "the bug is gone, or the way to it has changed: all 6 steps are enabled, but one_plan holds: "
         r"nothing is violated\nIf that is right, remove @reproduce\."
     )
     with pytest.raises(AssertionError, match=message):
@@ -161,27 +158,27 @@ def test_a_bug_that_is_gone_is_told() -> None:
 
 
 class Reads(Widgets):
-    """Makes no plans any more."""
+    """Makes no plans."""
 
     name = "widgets"
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        """Only look."""
+        """Read the widget."""
         await api.get(self.kind, request)
 
 
-def test_a_way_that_is_not_there_any_more_is_told() -> None:
+def test_a_step_that_is_not_enabled_any_more_fails() -> None:
     message = (
-        r"the bug is gone, or the way to it has changed: move 5, the next call of widgets#1, is not possible\. "
-        r"Possible here: nothing\nIf that is right, remove @reproduce\."
+        r"the bug is gone, or the way to it has changed: step 5, the next call of widgets#1 for default/w, is not enabled\. "
+        r"Enabled here: nothing\nIf that is right, remove @reproduce\."
     )
     with pytest.raises(AssertionError, match=message):
         _followed(PLANS, double_plan(Reads(), lag=0, concurrent=2))
 
 
-def test_a_story_that_is_cut_short_violates_nothing() -> None:
+def test_a_schedule_that_is_cut_short_violates_nothing() -> None:
     token = _packed(["one_plan", [0, 2, False], _written(PLANS)[:-1]])
-    with pytest.raises(AssertionError, match="all 5 moves are possible, but one_plan holds: nothing is violated"):
+    with pytest.raises(AssertionError, match="all 5 steps are enabled, but one_plan holds: nothing is violated"):
         _followed(token, BLIND)
 
 
@@ -190,27 +187,28 @@ def _written(token: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("move", "words"),
+    ("step", "words"),
     [
-        (["start", 7, ["default", "w"]], "controller 8 starts default/w"),
-        (["retry", 0, ["default", "w"]], "widgets#1 will retry default/w"),
-        (["deliver", 1, 0], "widgets#2 sees the next event of Widget.example.com/v1"),
-        (["deliver", 1, 9], "widgets#2 sees the next event of a kind it had"),
-        (["act", -1, None], "the user's next action"),
-        (["fly", 0, None], "widgets#1 starts None"),
+        (["start", 7, ["default", "w"], 0], "controller 8 starts default/w"),
+        (["retry", 0, ["default", "w"], 0], "widgets#1 retries default/w"),
+        (["call", 0, ["default", "w"], 0], "the next call of widgets#1 for default/w"),
+        (["deliver", 1, "Widget.example.com/v1", 0], "widgets#2 sees the next event of Widget.example.com/v1"),
+        (["relist", 1, "Widget.example.com/v1", 0], "widgets#2 lists Widget.example.com/v1 again"),
+        (["act", -1, None, 0], "the user's next action"),
+        (["fly", 0, None, 0], "widgets#1 starts None"),
     ],
 )
-def test_a_move_that_is_not_possible_is_told_in_words(move: Any, words: str) -> None:
-    with pytest.raises(AssertionError, match=f"move 1, {words}, is not possible. Possible here:\n  widgets#1 starts"):
-        _followed(_packed(["one_plan", [0, 2, False], [move]]), BLIND)
+def test_a_step_that_is_not_enabled_is_described(step: Any, words: str) -> None:
+    with pytest.raises(AssertionError, match=f"step 1, {words}, is not enabled. Enabled here:\n  widgets#1 starts"):
+        _followed(_packed(["one_plan", [0, 2, False], [step]]), BLIND)
 
 
-def test_a_property_that_there_is_not_any_more_is_told() -> None:
-    with pytest.raises(AssertionError, match="no property is called one_plan; there are: lost update"):
+def test_a_property_that_is_gone_is_named() -> None:
+    with pytest.raises(AssertionError, match="no property is called one_plan; there are: exception, lost update"):
         _followed(PLANS, replace(BLIND, properties=[]))
 
 
-# What never ends
+# Violations by everything that can happen after a schedule
 
 
 def _of(controller: Controller, **options: Any) -> Scenario:
@@ -230,7 +228,7 @@ def _never(cluster: Cluster) -> bool:
         (_of(Fails(), actions=[update(WIDGET, spec={"a": 1})]), "fails forever"),
     ],
 )
-def test_what_never_ends_is_searched_for_from_the_end_of_the_story(scenario: Scenario, name: str) -> None:
+def test_livelocks_are_searched_for_after_the_schedule(scenario: Scenario, name: str) -> None:
     (found,) = [each for each in check(scenario).violations if each.property == name]
     verdict = _followed(token_of(found.property, found.schedule, scenario.bounds), scenario)
     assert [(each.property, each.sentence, each.trace) for each in verdict.violations] == [
@@ -239,27 +237,28 @@ def test_what_never_ends_is_searched_for_from_the_end_of_the_story(scenario: Sce
 
 
 class TogglesLater(Toggles):
-    """The same, once the user has asked for it."""
+    """Toggles once the user has set a spec."""
 
     name = "toggles"
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        """Turn the switch if that is wanted."""
+        """Toggle if there is a spec."""
         if (await api.get(self.kind, request))["spec"]:
             await super().reconcile(request, api)
 
 
-def test_what_ends_by_now_is_told() -> None:
-    """It would be another story in which the user acts first."""
+def test_a_livelock_that_needs_more_steps_is_another_counterexample() -> None:
     later = _of(TogglesLater(), actions=[update(WIDGET, spec={"a": 1})])
     assert "never settles" in {each.property for each in check(later).violations}
-    token = _packed(["never settles", [0, 1, False], [["start", 0, ["default", "w"]]]])
-    with pytest.raises(AssertionError, match="1 moves are possible, but settles holds: nothing is violated"):
+    token = _packed(["never settles", [0, 1, False], [["start", 0, ["default", "w"], 0]]])
+    with pytest.raises(AssertionError, match="all 1 steps are enabled, but never settles holds: nothing is violated"):
         _followed(token, later)
 
 
-def test_an_end_that_cannot_be_searched_for_is_told() -> None:
+def test_a_livelock_that_cannot_be_searched_for_is_not_confirmed() -> None:
     scenario = _of(Toggles())
     small = replace(scenario, bounds=Bounds(lag=0, states=1))
-    with pytest.raises(AssertionError, match="was not searched to the end, because the limit of 1 worlds was reached"):
+    with pytest.raises(
+        AssertionError, match="the search of what can happen after them stopped, because the limit of 1 states"
+    ):
         _followed(_token(scenario, "never settles"), small)

@@ -1,4 +1,4 @@
-"""What is wrong with one write is found without being asked for."""
+"""Built-in properties of single writes: wrong object, vanished element, lost update, observed generation."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import copy
 from typing import Any
 
 import pytest
-from kontend.explore.UNKNOWN import Node
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Action, Bounds, Scenario, Verdict, check, create, delete, update
+from kontend.explore.model.model import Model
 from kontend.explore.model.world import InFlight, MetVersion
+from kontend.explore.program.progress import Progress
+from kontend.explore.program.run import Start
+from kontend.explore.program.tree import Node
 from kontend.explore.properties.writes import violations_of_writes
 from kontend.explore.search.breadth_first import BreadthFirst
 from kontend.kube.errors import NotFound
@@ -32,13 +35,13 @@ def _explored(*controllers: Controller, guards: Guards = UNGUARDED, lag: int = 1
 
 
 def _sentences(verdict: Verdict) -> dict[str, str]:
-    """The sentences of the properties that look at one write."""
+    """The sentences of violations by single writes."""
     assert verdict.exhausted
     names = ("wrong object", "vanished element", "lost update", "observed generation")
     return {each.property: each.sentence for each in verdict.violations if each.property in names}
 
 
-# Another object
+# Wrong object
 
 
 class Expirer(Controller):
@@ -61,17 +64,17 @@ EXPIRED = {**WIDGET, "spec": {"expired": True}}
 RECREATED: list[Action] = [delete(WIDGET), create(WIDGET)]
 
 
-def test_a_delete_by_name_that_hits_the_next_object_of_that_name_is_found() -> None:
+def test_a_delete_by_name_that_hits_a_recreated_object_is_a_wrong_object() -> None:
     verdict = _explored(Expirer(), objects=[EXPIRED], actions=RECREATED, lag=2)
     assert _sentences(verdict) == {
-        "wrong object": "expirer deleted Widget default/w, but another one than it had read: that one is gone, "
+        "wrong object": "expirer deleted Widget default/w, but not the object that it had read: that one is gone, "
         "and user has created this one under the same name since"
     }
-    (story,) = [each.trace for each in verdict.violations if each.property == "wrong object"]
-    assert story[-1] == "expirer: delete Widget.example.com/v1 default/w"
+    (trace,) = [each.trace for each in verdict.violations if each.property == "wrong object"]
+    assert trace[-1].startswith("expirer: delete Widget.example.com/v1 default/w")
 
 
-def test_a_delete_with_preconditions_never_hits_another_object() -> None:
+def test_a_delete_with_preconditions_never_hits_a_wrong_object() -> None:
     guards = Guards(fencing=False)
     verdict = _explored(Expirer(), objects=[EXPIRED], actions=RECREATED, lag=2, guards=guards)
     assert _sentences(verdict) == {}
@@ -79,7 +82,7 @@ def test_a_delete_with_preconditions_never_hits_another_object() -> None:
 
 
 class Phases(Controller):
-    """Tells how far a widget is."""
+    """Writes the phase of a widget."""
 
     kind = KIND
     name = "phases"
@@ -103,15 +106,15 @@ class LockedPhases(Phases):
     lock = True
 
 
-def test_a_write_to_the_next_object_of_that_name_is_found_and_is_no_lost_update() -> None:
+def test_a_write_to_a_recreated_object_is_a_wrong_object_and_no_lost_update() -> None:
     verdict = _explored(Phases(), actions=RECREATED, lag=2)
     assert _sentences(verdict) == {
-        "wrong object": "phases wrote .status of Widget default/w, but another one than it had read: "
+        "wrong object": "phases wrote .status of Widget default/w, but not the object that it had read: "
         "that one is gone, and user has created this one under the same name since"
     }
 
 
-def test_a_locked_write_never_hits_another_object() -> None:
+def test_a_locked_write_never_hits_a_wrong_object() -> None:
     assert _sentences(_explored(LockedPhases(), actions=RECREATED, lag=2)) == {}
 
 
@@ -119,7 +122,7 @@ def test_a_locked_write_never_hits_another_object() -> None:
 
 
 class Web(Controller):
-    """Wants to be asked before a widget goes."""
+    """Adds a finalizer without a lock."""
 
     kind = KIND
     name = "web"
@@ -135,7 +138,7 @@ class Web(Controller):
 
 
 class Dns(Web):
-    """So does this one."""
+    """Adds another one."""
 
     name = "dns"
 
@@ -153,31 +156,31 @@ class CarefulWeb(Controller):
 
 
 class CarefulDns(CarefulWeb):
-    """So does this one."""
+    """Adds another one with a lock."""
 
     name = "dns"
 
 
-def test_a_finalizer_that_another_one_takes_away_is_a_vanished_element_and_not_also_a_lost_update() -> None:
+def test_a_finalizer_that_another_controller_removes_is_a_vanished_element_and_no_lost_update() -> None:
     assert _sentences(_explored(Web(), Dns(), lag=0)) == {
         "vanished element": 'dns removed "example.com/web" from .metadata.finalizers of Widget default/w, '
-        "but web had added it since dns had read the object, and nobody was told"
+        "which web had added since dns read the object; the server accepted the write without a conflict"
     }
 
 
-def test_finalizers_that_are_added_with_a_lock_stay() -> None:
+def test_finalizers_that_are_added_with_a_lock_are_kept() -> None:
     assert _explored(CarefulWeb(), CarefulDns()).ok
 
 
 class Ready(Controller):
-    """Keeps a condition in the list of all."""
+    """Adds a condition to the list that it has read."""
 
     kind = KIND
     name = "ready"
     type = "Ready"
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        """Set the condition in the list that was read."""
+        """Append the condition unless it is there."""
         widget = await api.get(self.kind, request)
         base = copy.deepcopy(widget)
         conditions = widget.setdefault("status", {}).setdefault("conditions", [])
@@ -187,46 +190,46 @@ class Ready(Controller):
 
 
 class Synced(Ready):
-    """Keeps another one."""
+    """Adds another condition."""
 
     name = "synced"
     type = "Synced"
 
 
 class CarefulReady(Controller):
-    """Keeps its condition and leaves all others alone."""
+    """Merges its condition by type."""
 
     kind = KIND
     name = "ready"
     type = "Ready"
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        """Merge the condition by its type."""
+        """Merge the condition."""
         await patch_conditions(api, await api.get(self.kind, request), [condition(self.type, True, "AllUp")])
 
 
 class CarefulSynced(CarefulReady):
-    """Keeps another one."""
+    """Merges another condition."""
 
     name = "synced"
     type = "Synced"
 
 
-def test_a_condition_that_another_one_takes_away_is_a_vanished_element() -> None:
+def test_a_condition_that_another_controller_removes_is_a_vanished_element() -> None:
     assert _sentences(_explored(Ready(), Synced(), lag=0)) == {
         "vanished element": "synced removed type=Ready from .status.conditions of Widget default/w, "
-        "but ready had added it since synced had read the object, and nobody was told"
+        "which ready had added since synced read the object; the server accepted the write without a conflict"
     }
 
 
-def test_conditions_that_are_merged_by_type_stay() -> None:
+def test_conditions_that_are_merged_by_type_are_kept() -> None:
     assert _explored(CarefulReady(), CarefulSynced()).ok
 
 
-def test_a_line_of_code_that_makes_an_element_vanish_counts_as_one_that_can_lose_an_update() -> None:
-    search = BreadthFirst(Scenario([Web(), Dns()], crds=[CRD], objects=[WIDGET], guards=UNGUARDED))
+def test_a_line_that_makes_an_element_vanish_counts_as_one_that_can_lose_an_update() -> None:
+    search = BreadthFirst(Model(Scenario([Web(), Dns()], crds=[CRD], objects=[WIDGET], guards=UNGUARDED)))
     search.run()
-    (violation,) = search.lost.values()
+    (violation,) = search.losses.values()
     assert violation.property == "vanished element"
 
 
@@ -234,13 +237,13 @@ def test_a_line_of_code_that_makes_an_element_vanish_counts_as_one_that_can_lose
 
 
 class Wishes(Controller):
-    """Fulfils wishes that come as a label."""
+    """Answers a label with the value done."""
 
     kind = KIND
     name = "wishes"
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        """Say in the label that it is done."""
+        """Set the label to done."""
         widget = await api.get(self.kind, request)
         if widget["metadata"].get("labels", {}).get("example.com/wanted") in ("1", "2"):
             base = copy.deepcopy(widget)
@@ -248,11 +251,11 @@ class Wishes(Controller):
             await api.patch(widget, merge_from(base))
 
 
-def test_a_lost_update_names_the_field_and_who_had_changed_it() -> None:
+def test_a_lost_update_names_the_field_and_the_manager_that_had_changed_it() -> None:
     wishes = [update(WIDGET, metadata={"labels": {"example.com/wanted": wish}}) for wish in ("1", "2")]
     assert _sentences(_explored(Wishes(), actions=wishes)) == {
-        "lost update": 'wishes wrote .metadata.labels["example.com/wanted"] of Widget default/w over a change made '
-        "since it had read the object (by user), and nobody was told"
+        "lost update": 'wishes overwrote .metadata.labels["example.com/wanted"] of Widget default/w, which user had '
+        "changed since wishes read the object; the server accepted the write without a conflict"
     }
 
 
@@ -263,19 +266,19 @@ class First(Controller):
     name = "first"
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        """Say hello."""
+        """Set the field."""
         widget = await api.get(self.kind, request)
         if self.name not in widget.get("status", {}):
             await api.status.patch(widget, merge_patch({"status": {self.name: True}}))
 
 
 class Second(First):
-    """Writes another one."""
+    """Writes another field."""
 
     name = "second"
 
 
-def test_two_that_write_different_fields_of_a_new_status_lose_nothing() -> None:
+def test_writers_of_different_fields_of_a_new_status_lose_nothing() -> None:
     assert _explored(First(), Second()).ok
 
 
@@ -283,7 +286,7 @@ def test_two_that_write_different_fields_of_a_new_status_lose_nothing() -> None:
 
 
 class Reports(Controller):
-    """Rolls out what the server has, and reports in the next run what the cache has, as if that were it."""
+    """Remembers a generation from a live read, and reports it in the next run with what the cache shows."""
 
     kind = KIND
     name = "reports"
@@ -291,7 +294,7 @@ class Reports(Controller):
     rolled_out = 0
 
     async def reconcile(self, request: Request, api: Api) -> Result:
-        """Roll out, or report."""
+        """Remember, or report."""
         if not self.rolled_out:
             self.rolled_out = (await api.live.get(self.kind, request))["metadata"]["generation"]
             return Result(requeue=True)
@@ -306,10 +309,10 @@ class Reports(Controller):
 
 
 class HonestReports(Reports):
-    """Reports what it has read."""
+    """Reports the generation that it has read."""
 
     async def reconcile(self, request: Request, api: Api) -> Result:
-        """Read, and report that."""
+        """Read, and report."""
         widget = await api.get(self.kind, request)
         await self._report(widget, api, widget["metadata"]["generation"])
         return Result()
@@ -318,7 +321,7 @@ class HonestReports(Reports):
 RESIZED = [update(WIDGET, spec={"size": 2})]
 
 
-def test_a_generation_that_was_remembered_but_not_read_is_found() -> None:
+def test_a_generation_that_was_remembered_but_not_read_is_reported() -> None:
     verdict = _explored(Reports(), actions=RESIZED, lag=2)
     assert _sentences(verdict)["observed generation"] == (
         "reports set .status.observedGeneration of Widget default/w to 2, but it had read only generation 1 of it; "
@@ -326,7 +329,7 @@ def test_a_generation_that_was_remembered_but_not_read_is_found() -> None:
     )
 
 
-def test_a_generation_that_was_read_may_be_reported() -> None:
+def test_a_generation_that_was_read_may_be_claimed() -> None:
     assert "observed generation" not in _sentences(_explored(HonestReports(), actions=RESIZED, lag=2))
 
 
@@ -345,7 +348,7 @@ DEPLOYMENT: dict[str, Any] = {
 
 
 class Parent(Controller):
-    """Tells in a condition that its deployment is there."""
+    """Sets a condition with the observed generation of its deployment."""
 
     kind = KIND
     owns = ("Deployment.apps/v1",)
@@ -365,7 +368,7 @@ class Parent(Controller):
 
 
 class HonestParent(Parent):
-    """Reports the generation of the object that has the condition."""
+    """Sets the generation of the object that has the condition."""
 
     whose = "parent"
 
@@ -375,19 +378,19 @@ def _scaled(controller: Controller) -> Verdict:
     return _explored(controller, objects=[WIDGET, DEPLOYMENT], actions=actions)
 
 
-def test_the_generation_of_a_child_in_a_condition_of_its_parent_is_found() -> None:
+def test_the_generation_of_a_child_in_a_condition_of_its_parent_is_reported() -> None:
     assert _sentences(_scaled(Parent())) == {
         "observed generation": "parent set .status.conditions[type=Ready].observedGeneration of Widget default/w to 2, "
         "but it had read only generation 1 of it"
     }
 
 
-def test_the_generation_of_the_parent_may_be_reported() -> None:
+def test_the_generation_of_the_parent_may_be_claimed() -> None:
     assert _scaled(HonestParent()).ok
 
 
 class Blind(Controller):
-    """Reports without a look."""
+    """Claims a generation without a read."""
 
     kind = KIND
     name = "blind"
@@ -399,13 +402,13 @@ class Blind(Controller):
         await api.status.patch(widget, merge_patch({"status": {"observedGeneration": 1}}))
 
 
-def test_whoever_never_read_the_object_has_observed_no_generation_of_it() -> None:
+def test_a_claim_without_a_read_of_the_object_is_reported() -> None:
     assert _sentences(_explored(Blind())) == {
         "observed generation": "blind set .status.observedGeneration of Widget default/w to 1, but it had never read it"
     }
 
 
-# Corners
+# Single writes
 
 
 class Writes:
@@ -426,23 +429,23 @@ class Writes:
         return self
 
     def patch(self, *, manager: str = "user", **fields: Any) -> Writes:
-        """Somebody patches the object, or its status."""
+        """A client patches the object, or its status."""
         subresource = "status" if "status" in fields else ""
         self.cluster.patch(self.kind, self.key.name, fields, manager=manager, subresource=subresource)
         return self
 
     def delete(self, propagation: str | None = None) -> Writes:
-        """Somebody deletes the object."""
+        """A client deletes the object."""
         self.cluster.delete(self.kind, self.key.name, propagation=propagation)
         return self
 
     def create(self, obj: dict[str, Any] = WIDGET) -> Writes:
-        """Somebody creates the object."""
+        """A client creates the object."""
         self.cluster.create(obj, manager="user")
         return self
 
-    def told(self, verb: str = "patch", *, times: int = 1, **given: Any) -> dict[str, str]:
-        """The reconcile writes, and this is what is wrong with it."""
+    def violations(self, verb: str = "patch", *, times: int = 1, **given: Any) -> dict[str, str]:
+        """The violations by a write of the reconcile, with their sentences."""
         before = self.cluster.state
         for _ in range(times):
             if verb == "patch":
@@ -451,151 +454,152 @@ class Writes:
                 getattr(self, verb)(**given)
             given = {"spec": {"again": True}}
         call = Call(verb, self.kind, *self.key)
-        flight = InFlight(self.key, Node(b"", None, b"", call, None, 0, ("", 0)), b"{}", self.met, ())
+        node = Node(b"", None, 0, b"", Progress((call,), None, 0), 0)
+        flight = InFlight(Start(self.key, b"{}", ""), node, self.met, ())
         changes = self.cluster.state.changes_since(before.resource_version)
         assert len(changes) == times
-        return dict(violations_of_writes(before, "c", flight, changes))
+        return dict(violations_of_writes(before, "c", flight, call, self.resource, changes))
 
 
 FINALIZED = {**WIDGET, "metadata": {**WIDGET["metadata"], "finalizers": ["example.com/a"]}}
 
 
-def test_nothing_else_is_told_of_a_write_to_another_object() -> None:
+def test_nothing_else_is_reported_of_a_write_to_a_wrong_object() -> None:
     writes = Writes().patch(spec={"size": 1}).read().delete().create({**WIDGET, "spec": {"size": 2}})
-    assert list(writes.told(status={"observedGeneration": 2})) == ["wrong object"]
+    assert list(writes.violations(status={"observedGeneration": 2})) == ["wrong object"]
 
 
-def test_the_creator_of_another_object_is_not_who_changed_it_after_that() -> None:
-    told = Writes().read().delete().create().patch(manager="bob", spec={"size": 1}).told("delete")
-    assert "user has created this one" in told["wrong object"]
+def test_the_creator_of_the_wrong_object_is_named_and_not_a_later_writer() -> None:
+    found = Writes().read().delete().create().patch(manager="bob", spec={"size": 1}).violations("delete")
+    assert "user has created this one" in found["wrong object"]
 
 
-def test_a_blind_delete_of_what_was_never_read_is_not_another_object() -> None:
-    assert Writes().delete().create().told("delete") == {}
+def test_a_delete_of_an_object_that_was_never_read_is_no_wrong_object() -> None:
+    assert Writes().delete().create().violations("delete") == {}
 
 
-def test_a_write_to_the_new_object_by_one_who_has_read_it_is_not_another_object() -> None:
-    assert Writes().read().delete().create().read().told("delete") == {}
-    assert Writes().read().delete().create().read().patch(spec={"size": 1}).told(spec={"colour": 1}) == {}
+def test_a_write_to_the_new_object_after_reading_it_is_no_wrong_object() -> None:
+    assert Writes().read().delete().create().read().violations("delete") == {}
+    assert Writes().read().delete().create().read().patch(spec={"size": 1}).violations(spec={"colour": 1}) == {}
 
 
-def test_a_create_after_a_delete_hits_nothing() -> None:
-    assert Writes().read().delete().told("create") == {}
+def test_a_create_after_a_delete_violates_nothing() -> None:
+    assert Writes().read().delete().violations("create") == {}
 
 
-def test_marking_another_object_as_deleted_is_deleting_it() -> None:
-    told = Writes().read().delete().create(FINALIZED).told("delete")
-    assert told["wrong object"].startswith("c deleted Widget default/w, but another one than it had read")
+def test_marking_a_wrong_object_as_deleted_is_deleting_it() -> None:
+    found = Writes().read().delete().create(FINALIZED).violations("delete")
+    assert found["wrong object"].startswith("c deleted Widget default/w, but not the object that it had read")
 
 
-def test_a_delete_of_what_has_changed_since_is_no_lost_update() -> None:
-    assert Writes().read().patch(spec={"size": 1}).told("delete") == {}
+def test_a_delete_of_an_object_that_has_changed_since_is_no_lost_update() -> None:
+    assert Writes().read().patch(spec={"size": 1}).violations("delete") == {}
 
 
-def test_a_delete_may_replace_how_another_delete_was_to_propagate() -> None:
+def test_a_delete_may_change_the_propagation_of_another_delete() -> None:
     writes = Writes().read().delete("Foreground")
-    assert writes.told("delete", propagation="Background") == {}
+    assert writes.violations("delete", propagation="Background") == {}
     assert writes.cluster.state.find(writes.resource, writes.key) is None
 
 
 def test_the_newest_version_that_was_read_is_the_base() -> None:
     writes = Writes().read().patch(spec={"size": 1}).read().patch(spec={"colour": 1})
-    assert writes.told(spec={"size": 2}) == {}
+    assert writes.violations(spec={"size": 2}) == {}
 
 
-def test_taking_back_what_was_read_since_is_meant() -> None:
+def test_taking_back_a_change_that_was_read_is_no_violation() -> None:
     writes = Writes(FINALIZED).read().patch(metadata={"finalizers": ["example.com/a", "example.com/b"]}).read()
-    assert writes.told(metadata={"finalizers": ["example.com/a"]}) == {}
+    assert writes.violations(metadata={"finalizers": ["example.com/a"]}) == {}
 
 
-def test_the_author_is_whoever_added_the_element_and_not_who_wrote_the_list_after_that() -> None:
+def test_the_author_is_the_manager_that_added_the_element_and_not_a_later_writer_of_the_list() -> None:
     one, two = condition("One", True, "Up"), condition("Two", True, "Up")
     writes = Writes().read().patch(manager="one", status={"conditions": [one]})
     writes.patch(manager="two", status={"conditions": [one, two]})
-    told = writes.told(status={"conditions": [two]})
-    assert "but one had added it since c had read the object" in told["vanished element"]
+    found = writes.violations(status={"conditions": [two]})
+    assert "which one had added since c read the object" in found["vanished element"]
 
 
 def test_one_write_can_make_an_element_vanish_and_lose_an_update_of_another_field() -> None:
     writes = Writes(FINALIZED).read()
     writes.patch(metadata={"finalizers": ["example.com/a", "example.com/b"]}, spec={"size": 1})
-    told = writes.told(metadata={"finalizers": None}, spec={"size": 2})
-    assert sorted(told) == ["lost update", "vanished element"]
-    assert ".spec.size" in told["lost update"]
+    found = writes.violations(metadata={"finalizers": None}, spec={"size": 2})
+    assert sorted(found) == ["lost update", "vanished element"]
+    assert ".spec.size" in found["lost update"]
 
 
-def test_a_field_that_somebody_removed_and_that_is_put_back_is_a_lost_update_of_nobody_known() -> None:
-    told = Writes({**WIDGET, "spec": {"size": 1}}).read().patch(spec={"size": None}).told(spec={"size": 1})
-    assert told == {
-        "lost update": "c wrote .spec.size of Widget default/w over a change made since it had read the object, "
-        "and nobody was told"
+def test_putting_back_a_removed_field_is_a_lost_update_of_an_unknown_author() -> None:
+    found = Writes({**WIDGET, "spec": {"size": 1}}).read().patch(spec={"size": None}).violations(spec={"size": 1})
+    assert found == {
+        "lost update": "c overwrote .spec.size of Widget default/w, which another client had changed since c read the "
+        "object; the server accepted the write without a conflict"
     }
 
 
-def test_a_finalizer_vanishes_also_when_the_object_goes_with_it() -> None:
+def test_a_finalizer_vanishes_also_when_the_object_is_removed_with_it() -> None:
     writes = Writes(FINALIZED).read().patch(metadata={"finalizers": ["example.com/a", "example.com/b"]}).delete()
-    told = writes.told(metadata={"finalizers": None})
+    found = writes.violations(metadata={"finalizers": None})
     assert writes.cluster.state.find(writes.resource, writes.key) is None
-    assert told == {
+    assert found == {
         "vanished element": 'c removed "example.com/b" from .metadata.finalizers of Widget default/w, '
-        "but user had added it since c had read the object, and nobody was told"
+        "which user had added since c read the object; the server accepted the write without a conflict"
     }
 
 
-def test_a_claim_that_was_there_is_not_made_again_by_the_next_write() -> None:
+def test_a_claim_that_was_there_before_is_not_the_next_writers() -> None:
     writes = Writes().patch(status={"observedGeneration": 1}).patch(spec={"size": 1}).read()
-    assert writes.told(status={"phase": "Ready"}) == {}
-    assert Writes().patch(status={"observedGeneration": 1}).told(status={"phase": "Ready"}) == {}
+    assert writes.violations(status={"phase": "Ready"}) == {}
+    assert Writes().patch(status={"observedGeneration": 1}).violations(status={"phase": "Ready"}) == {}
 
 
-def test_a_claim_that_is_written_back_as_it_was_read_is_a_lost_update_and_no_new_claim() -> None:
+def test_a_claim_that_is_written_back_as_read_is_a_lost_update_and_no_new_claim() -> None:
     writes = Writes().patch(status={"observedGeneration": 1}).patch(spec={"size": 1}).read()
     writes.patch(status={"observedGeneration": 2})
-    assert list(writes.told(status={"observedGeneration": 1})) == ["lost update"]
+    assert list(writes.violations(status={"observedGeneration": 1})) == ["lost update"]
 
 
-def test_every_generation_that_was_read_may_be_reported() -> None:
+def test_every_generation_that_was_read_may_be_claimed() -> None:
     writes = Writes().read().patch(spec={"size": 1}).read().patch(spec={"size": 2})
-    assert writes.told(status={"observedGeneration": 1}) == {}
+    assert writes.violations(status={"observedGeneration": 1}) == {}
 
 
-def test_a_generation_of_the_object_before_this_one_does_not_count() -> None:
+def test_a_generation_of_a_former_object_of_the_name_does_not_count() -> None:
     writes = Writes().patch(spec={"size": 1}).read().delete().create().read()
-    told = writes.told(status={"observedGeneration": 2})
-    assert told == {
+    found = writes.violations(status={"observedGeneration": 2})
+    assert found == {
         "observed generation": "c set .status.observedGeneration of Widget default/w to 2, "
         "but it had read only generation 1 of it"
     }
 
 
-def test_a_guess_of_the_next_generation_is_found() -> None:
-    told = Writes().read().patch(spec={"size": 1}).read().told(status={"observedGeneration": 3})
-    assert told["observed generation"].endswith("to 3, but it had read only generation 1 and 2 of it")
+def test_a_guess_of_the_next_generation_is_reported() -> None:
+    found = Writes().read().patch(spec={"size": 1}).read().violations(status={"observedGeneration": 3})
+    assert found["observed generation"].endswith("to 3, but it had read only generation 1 and 2 of it")
 
 
 @pytest.mark.parametrize("claim", [0, None, "2", {"type": "Ready"}])
-def test_what_is_no_generation_is_no_claim(claim: Any) -> None:
-    assert Writes().told(status={"observedGeneration": claim, "conditions": [claim]}) == {}
+def test_a_value_that_is_no_generation_is_no_claim(claim: Any) -> None:
+    assert Writes().violations(status={"observedGeneration": claim, "conditions": [claim]}) == {}
 
 
-def test_what_has_no_generation_can_have_none_observed() -> None:
+def test_kinds_without_generations_are_not_judged() -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
     writes = Writes(service, "Service/v1", "services").read()
-    told = condition("Ready", True, "Up") | {"observedGeneration": 7, "lastTransitionTime": "2026-01-01T00:00:00Z"}
-    assert writes.told(status={"conditions": [told]}) == {}
+    found = condition("Ready", True, "Up") | {"observedGeneration": 7, "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    assert writes.violations(status={"conditions": [found]}) == {}
 
 
-def test_what_was_read_and_is_forgotten_is_not_called_unread() -> None:
+def test_a_read_beyond_the_history_counts_as_a_read() -> None:
     writes = Writes()
     writes.met = ((writes.resource, writes.key, 10_000),)
-    assert writes.told(status={"observedGeneration": 2}) == {}
+    assert writes.violations(status={"observedGeneration": 2}) == {}
 
 
-def test_whoever_wrote_after_a_generation_was_made_has_not_made_it() -> None:
+def test_a_generation_is_made_by_the_write_that_raised_it_and_not_by_a_later_one() -> None:
     writes = Writes().read().patch(spec={"size": 1}).patch(manager="bob", metadata={"labels": {"a": "1"}})
-    assert writes.told(status={"observedGeneration": 2})["observed generation"].endswith("made by user")
+    assert writes.violations(status={"observedGeneration": 2})["observed generation"].endswith("made by user")
 
 
 def test_several_writes_of_one_call_to_one_object_are_one_write() -> None:
-    """The answer comes after all of them, so the first is not somebody else's."""
-    assert Writes().read().patch(spec={"size": 1}).read().told(times=2, spec={"again": False}) == {}
+    """The response comes after all of them, so the first is no write of another client."""
+    assert Writes().read().patch(spec={"size": 1}).read().violations(times=2, spec={"again": False}) == {}

@@ -1,8 +1,7 @@
-"""Reductions change how many worlds are visited, and nothing else."""
+"""Reductions change the number of states, and nothing else."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -18,19 +17,20 @@ from kontend.explore.model.canonical import canonical_cluster
 from kontend.explore.scenario_files import scenarios_in
 from kontend.runtime.controller import Controller
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def _same(reduced: Verdict, full: Verdict) -> None:
-    assert (reduced.exhausted, full.exhausted) == (True, True)
-    assert {canonical_cluster(state) for state in reduced.final_states} == {canonical_cluster(state) for state in full.final_states}
+    assert (reduced.exhausted or reduced.stuck > 0, full.exhausted or full.stuck > 0) == (True, True)
+    assert reduced.stopped == full.stopped
+    assert set(map(canonical_cluster, reduced.final_states)) == set(map(canonical_cluster, full.final_states))
     assert {each.property for each in reduced.violations} == {each.property for each in full.violations}
     assert reduced.baseline_states == full.baseline_states
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(scenario=scenarios())
-def test_the_end_states_and_the_violations_are_those_of_brute_force(scenario: Scenario) -> None:
+def test_final_states_and_violations_are_those_of_brute_force(scenario: Scenario) -> None:
     full = check(by_brute_force(scenario))
     assume(full.exhausted)
     reduced = check(scenario)
@@ -43,8 +43,8 @@ def test_the_end_states_and_the_violations_are_those_of_brute_force(scenario: Sc
 def test_each_reduction_can_be_switched_off(scenario: Scenario) -> None:
     full = check(scenario)
     assume(full.exhausted and full.states < 300)
-    for each in fields(Reductions):
-        without = check(replace(scenario, reductions=replace(Reductions(), **{each.name: False})))
+    for reduction in fields(Reductions):
+        without = check(replace(scenario, reductions=replace(Reductions(), **{reduction.name: False})))
         assume(without.exhausted)
         _same(full, without)
 
@@ -59,36 +59,22 @@ def _examples() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("scenario", list(_examples()))
-def test_the_examples_come_out_as_by_brute_force(scenario: Scenario) -> None:
+def test_the_examples_have_the_verdict_of_brute_force(scenario: Scenario) -> None:
     _same(check(scenario), check(by_brute_force(scenario)))
 
 
 @pytest.mark.parametrize("controller", [Widgets, LockedWidgets])
-def test_three_workers_have_fifty_times_fewer_worlds(controller: type[Controller]) -> None:
-    scenario = double_plan(controller(), lag=2, concurrent=3)
+def test_three_instances_have_fifty_times_fewer_states(controller: type[Controller]) -> None:
+    scenario = double_plan(controller(), lag=0, concurrent=3)
     reduced, full = check(scenario), check(by_brute_force(scenario))
     _same(reduced, full)
     assert full.states > 50 * reduced.states
 
 
-def test_stories_are_as_short_as_by_brute_force() -> None:
+def test_traces_are_as_short_as_by_brute_force() -> None:
     scenario = double_plan(Widgets(), lag=1, concurrent=2)
     scenario = replace(scenario, actions=[update(WIDGET, spec={"size": 3})])
     reduced, full = check(scenario), check(by_brute_force(scenario))
     assert [(each.property, len(each.trace), each.perturbations) for each in reduced.violations] == [
         (each.property, len(each.trace), each.perturbations) for each in full.violations
     ]
-
-
-@settings(max_examples=15, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
-@given(scenario=scenarios())
-def test_several_processes_find_the_same(scenario: Scenario) -> None:
-    if not sys.platform.startswith(("linux", "darwin")):
-        pytest.skip("processes are forked")
-    assert _told(check(scenario)) == _told(check(scenario, jobs=2))
-
-
-def _told(verdict: Verdict) -> object:
-    """All that a verdict says, but for the time it took."""
-    ends = [canonical_cluster(state) for state in verdict.final_states]
-    return replace(verdict, seconds=0.0, final_states=[]), ends

@@ -30,17 +30,19 @@ def test_bounds_of_the_command_line_are_kept_with_the_counterexample(
 
 
 def test_a_search_that_was_cut_short_is_undecided(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explore", EXAMPLE, "--scenario", "locked", "--worlds", "5"]) == 3
-    assert "not decided: the space did not close, because the limit of 5 worlds was reached" in capsys.readouterr().out
+    assert main(["explore", EXAMPLE, "--scenario", "locked", "--states", "5"]) == 3
+    assert (
+        "undecided: the space was not exhausted, because the limit of 5 states was reached" in capsys.readouterr().out
+    )
 
 
-def test_walks_that_find_nothing_leave_it_undecided(capsys: pytest.CaptureFixture[str]) -> None:
+def test_walks_without_a_violation_are_undecided(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--scenario", "locked", "--search", "random", "--seed", "7", "--walks", "50"]
     assert main(["explore", EXAMPLE, *options]) == 3
     assert "nothing found in 50 random walks (seed 7); that proves nothing" in capsys.readouterr().out
 
 
-def test_walks_that_find_something_tell_their_seed_and_how_to_follow_it(
+def test_walks_with_a_violation_print_their_seed_and_how_to_replay_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--scenario", "blind", "--search", "pct", "--walks", "20", "--failures", str(tmp_path)]
@@ -56,7 +58,7 @@ def test_walks_that_find_something_tell_their_seed_and_how_to_follow_it(
         assert read_token(token).property in {each.property for each in verdict.violations}
 
 
-def test_what_no_story_can_show_has_no_token(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_violation_without_a_trace_has_no_token(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.py").write_text(
         "from dataclasses import replace\n"
         "from kontend.explore import sometimes\n"
@@ -80,10 +82,9 @@ def test_time_and_memory_are_bounded(options: list[str], limit: str, capsys: pyt
     assert limit in capsys.readouterr().out
 
 
-def test_whole_reconciles_cannot_race(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without lag there is nothing left to go wrong, which is why call by call is the default."""
+def test_atomic_reconciles_cannot_race(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", EXAMPLE, "--scenario", "blind", "--atomic", "--lag", "0"]) == 0
-    assert "lag ≤ 0, concurrent ≤ 2, atomic" in capsys.readouterr().out
+    assert "(lag ≤ 0, 2 instances, atomic reconciles, no crashes, no API failures)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_whole_reconciles_cannot_race(capsys: pytest.CaptureFixture[str]) -> Non
         (["--scenario", "none"], "no scenario is called none; there are: blind, locked"),
     ],
 )
-def test_wrong_use_is_told(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_usage_errors_are_printed(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", EXAMPLE, *options]) == 2
     assert message in capsys.readouterr().err
 
@@ -105,14 +106,14 @@ def test_wrong_use_is_told(options: list[str], message: str, capsys: pytest.Capt
     [
         "[]",
         "{}",
-        '{"choices": [[1]]}',
-        json.dumps({**dict.fromkeys(("source", "scenario", "property", "sentence"), "x"), "choices": [], "story": []})[
+        '{"schedule": [[1]]}',
+        json.dumps({**dict.fromkeys(("source", "scenario", "property", "sentence"), "x"), "schedule": [], "trace": []})[
             :-1
         ]
         + ', "bounds": {"wings": 2}}',
     ],
 )
-def test_a_file_that_is_not_ours_is_not_replayed(
+def test_a_file_that_is_no_counterexample_is_refused(
     trace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
@@ -131,19 +132,19 @@ def test_a_file_that_cannot_be_imported_is_named(
     assert "mine.py:1: it cannot be imported: " in capsys.readouterr().err
 
 
-def test_what_was_made_up_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_generated_objects_are_mentioned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     operator = str(Path(EXAMPLE).parent / "website_operator.py")
     assert main(["explore", operator, "--failures", str(tmp_path), "--one-process"]) == 1
-    told = capsys.readouterr().out
-    assert "fails forever" in told
-    assert "KeyError: 'image'" in told
-    assert f"The objects were made up, with nothing in them; define a Scenario in {operator}" in told
+    printed = capsys.readouterr().out
+    assert "exception: violated" in printed
+    assert "KeyError: 'image'" in printed
+    assert f"The objects were generated, with empty specs; define a Scenario in {operator}" in printed
 
 
-def test_several_processes_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_processes_print_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--concurrent", "3", "--failures", str(tmp_path), "--one-process", "--output-format", "json"]
-    told = []
+    printed = []
     for jobs in ("1", "2"):
         assert main(["explore", EXAMPLE, *options, "--jobs", jobs]) == 1
-        told.append(capsys.readouterr().out)
-    assert told[0] == told[1]
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]

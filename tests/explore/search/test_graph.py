@@ -1,4 +1,4 @@
-"""The graph of worlds."""
+"""The graph of states: ways, closed components, unexpanded states."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _graph(edges: list[list[int]]) -> Graph:
     for number in range(len(edges)):
         graph.add(b"%d" % number, number - 1, STEP, 0, 0, ())
     for number, targets in enumerate(edges):
-        graph.expand(number, targets)
+        graph.expand(number, targets, [False] * len(targets))
     return graph
 
 
@@ -27,7 +27,7 @@ def _edges(draw: st.DrawFn) -> list[list[int]]:
 
 
 @given(_edges())
-def test_worlds_that_lead_only_to_each_other_are_found(edges: list[list[int]]) -> None:
+def test_closed_components_are_those_without_an_edge_out(edges: list[list[int]]) -> None:
     reached = [{number} for number in range(len(edges))]
     for _ in edges:
         for number, targets in enumerate(edges):
@@ -41,13 +41,13 @@ def test_worlds_that_lead_only_to_each_other_are_found(edges: list[list[int]]) -
     assert {frozenset(component) for component in _graph(edges).closed_components()} == wanted
 
 
-def test_a_path_is_the_moves_of_all_leaps_on_the_way() -> None:
+def test_a_schedule_is_the_steps_of_all_macro_steps_on_the_way() -> None:
     graph = Graph()
     one, two = Step("start", 0), Step("call", 0)
     graph.add(b"a", -1, (), 0, 0, ())
     graph.add(b"b", 0, (one, two), 0, 0, ())
     graph.add(b"c", 1, (two,), 1, 0, ())
-    assert graph.path(2) == [one, two, two]
+    assert graph.schedule(2) == [one, two, two]
     assert list(graph.depths) == [0, 2, 3]
 
 
@@ -61,10 +61,32 @@ def test_the_cheaper_way_is_kept_and_then_the_shorter_one() -> None:
     assert (graph.costs[1], graph.depths[1]) == (0, 5)
 
 
-def test_a_world_that_was_not_looked_at_is_cut() -> None:
+def test_a_state_without_edges_recorded_is_unexpanded() -> None:
     graph = Graph()
     graph.add(b"a", -1, (), 0, 0, ())
     graph.add(b"b", 0, STEP, 0, 0, ())
-    graph.expand(0, [1])
-    assert graph.cut == 1
+    graph.expand(0, [1], [True])
+    assert graph.unexpanded == 1
+    assert (graph.is_unexpanded(0), graph.is_unexpanded(1)) == (False, True)
+    assert list(graph.edges(0)) == [(1, True)]
     assert list(graph.targets(1)) == []
+
+
+def test_unperturbed_components_ignore_perturbed_states() -> None:
+    graph = Graph()
+    graph.add(b"a", -1, (), 0, 0, ())
+    graph.add(b"b", 0, STEP, 0, 0, ())
+    graph.add(b"c", 1, STEP, 1, 0, ())
+    graph.expand(0, [1], [True])
+    graph.expand(1, [0, 2], [True, True])
+    graph.expand(2, [], [])
+    assert graph.closed_components() == [[2]]
+    assert [sorted(component) for component in graph.closed_components(unperturbed=True)] == [[0, 1]]
+
+
+def test_ancestors_are_listed_from_the_nearest() -> None:
+    graph = Graph()
+    graph.add(b"a", -1, (), 0, 0, ())
+    graph.add(b"b", 0, STEP, 0, 0, ())
+    graph.add(b"c", 1, STEP, 0, 0, ())
+    assert list(graph.ancestors(2)) == [1, 0]

@@ -1,4 +1,4 @@
-"""Three versions of an object, and what was changed twice on the way."""
+"""Fields of an object that two clients changed, from three versions."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dict
 OBJECTS = st.dictionaries(NAMES, JSON, max_size=3)
 
 
-def _told(read: Any, old: Any, new: Any) -> list[str]:
+def _paths(read: Any, old: Any, new: Any) -> list[str]:
     return [path_text(each.path) + " vanished" * each.vanished for each in overwritten(read, old, new)]
 
 
 @given(OBJECTS, OBJECTS)
-def test_what_only_one_side_changed_is_nobodys_loss(one: dict[str, Any], two: dict[str, Any]) -> None:
-    assert _told(one, one, two) == []
-    assert _told(one, two, two) == []
+def test_a_change_by_one_side_overwrites_nothing(one: dict[str, Any], two: dict[str, Any]) -> None:
+    assert _paths(one, one, two) == []
+    assert _paths(one, two, two) == []
 
 
 @given(OBJECTS, OBJECTS)
-def test_writing_back_what_was_read_overwrites_something_exactly_if_something_had_changed(
+def test_writing_back_the_version_that_was_read_overwrites_exactly_what_had_changed(
     one: dict[str, Any], two: dict[str, Any]
 ) -> None:
-    assert bool(_told(one, two, one)) == bool(list(changed(one, two)))
+    assert bool(_paths(one, two, one)) == bool(list(changed(one, two)))
 
 
 @given(OBJECTS, OBJECTS, OBJECTS)
-def test_only_what_the_write_changed_can_be_overwritten(
+def test_only_fields_that_the_write_changed_are_overwritten(
     read: dict[str, Any], old: dict[str, Any], new: dict[str, Any]
 ) -> None:
     written = list(changed(old, new))
@@ -48,7 +48,7 @@ SYNCED = {"type": "Synced", "status": "True"}
 
 
 @pytest.mark.parametrize(
-    ("read", "old", "new", "told"),
+    ("read", "old", "new", "paths"),
     [
         # maps: field by field, also when the map itself is new
         ({}, {"s": {"a": 1}}, {"s": {"a": 1, "b": 1}}, []),
@@ -92,11 +92,11 @@ SYNCED = {"type": "Synced", "status": "True"}
         ({"l": []}, {"l": [[1]]}, {"l": [[2]]}, [".l"]),
     ],
 )
-def test_a_field_is_overwritten_when_two_changed_it(read: Any, old: Any, new: Any, told: list[str]) -> None:
-    assert _told(read, old, new) == told
+def test_a_field_is_overwritten_when_two_changed_it(read: Any, old: Any, new: Any, paths: list[str]) -> None:
+    assert _paths(read, old, new) == paths
 
 
-def test_an_overwrite_says_whether_it_put_back_what_had_been_removed() -> None:
+def test_an_overwrite_that_puts_back_a_removed_value_is_marked() -> None:
     (back,) = overwritten({"f": ["a"]}, {"f": []}, {"f": ["a", "b"]})
     (again,) = overwritten({"x": 1}, {"x": 2}, {"x": 3})
     assert (back.removed, again.removed) == (True, False)

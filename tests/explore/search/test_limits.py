@@ -1,4 +1,4 @@
-"""Where a search stops, and what it says then."""
+"""Limits stop a search, and the verdict names the one that was reached."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from explore.widgets import WIDGET, LockedWidgets, double_plan
-from kontend.explore import Bounds, Scenario, check, limits, search, update
+from kontend.explore import Bounds, Scenario, check, update
+from kontend.explore.search import breadth_first, limits
 
 
 def _scenario(**bounds: Any) -> Scenario:
@@ -20,39 +21,39 @@ def _scenario(**bounds: Any) -> Scenario:
 @pytest.mark.parametrize(
     ("bounds", "stopped"),
     [
-        ({"worlds": 40}, "the limit of 40 worlds was reached"),
-        ({"moves": 100}, "the limit of 100 moves was reached"),
+        ({"states": 40}, "the limit of 40 states was reached"),
+        ({"steps": 100}, "the limit of 100 steps was reached"),
         ({"seconds": 1}, "the limit of 1 seconds was reached"),
         ({"memory": 1}, "the limit of 1 MiB of memory was reached"),
     ],
 )
-def test_a_limit_stops_the_search_and_is_told(
+def test_a_limit_stops_the_search_and_is_named(
     bounds: dict[str, int], stopped: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter(range(10_000))
-    monkeypatch.setattr("kontend.explore.limits.time.monotonic", lambda: next(times))
-    monkeypatch.setattr(search, "_OFTEN", 10)
+    monkeypatch.setattr("kontend.explore.search.limits.time.monotonic", lambda: next(times))
+    monkeypatch.setattr(breadth_first, "OFTEN", 10)
     verdict = check(_scenario(**bounds))
     assert (verdict.exhausted, verdict.ok, verdict.stopped) == (False, False, stopped)
     assert verdict.cut > 0
-    assert f"not decided: the space did not close, because {stopped}" in str(verdict)
+    assert f"undecided: the space was not exhausted, because {stopped}" in str(verdict)
 
 
-def test_what_was_found_before_an_interruption_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(worlds: int, _: int) -> None:
-        if worlds > 200:
+def test_findings_before_an_interruption_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(states: int, _: int) -> None:
+        if states > 200:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(search, "_OFTEN", 10)
+    monkeypatch.setattr(breadth_first, "OFTEN", 10)
     verdict = check(_scenario(), progress=interrupt)
     assert verdict.stopped == "it was interrupted"
     assert verdict.states > 200
     assert verdict.final_states
 
 
-def test_the_memory_in_use_is_known() -> None:
+def test_memory_in_use_is_measured() -> None:
     assert limits.memory_in_use() > 10 * 1024 * 1024
 
 
-def test_without_limits_nothing_stops() -> None:
-    assert limits.Limits(Bounds()).reached(1_000_000, 1, look=True) == ""
+def test_without_limits_nothing_stops_a_search() -> None:
+    assert limits.Limits(Bounds()).reached(1_000_000, 1, measure=True) == ""

@@ -1,4 +1,4 @@
-"""Scenarios that cannot be explored are refused before the search: what is wrong, on which line, and the way out."""
+"""Scenarios that cannot be explored are refused before the search, with the line and the way out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from kontend.explore.UNKNOWN import BUILT_IN
 
 from explore.widgets import CRD, KIND, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.cli import main
@@ -22,6 +21,7 @@ from kontend.explore import (
     Bounds,
     Scenario,
     always,
+    assert_discovery,
     check,
     create,
     delete,
@@ -30,14 +30,17 @@ from kontend.explore import (
     sometimes,
     update,
 )
-from kontend.explore.trace.artefact import replay_file, save
+from kontend.explore.preflight import checked_cluster, resolved_controllers
+from kontend.explore.properties.built_in import BuiltIn
+from kontend.explore.replay.files import replay_file
+from kontend.explore.trace.artefact import save
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Mapper, Request
 
 FILE = Path(__file__)
 SERVED = 'no kind "Gadget" is served for version "example.com/v1": add its CustomResourceDefinition: crds=[...]'
-ANSWER = "a property must have an answer for every cluster, also where something is not there"
+ANSWER = "a property must have an answer for every cluster, also where something is missing"
 GADGET = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}}
 POD: dict[str, Any] = {
     "apiVersion": "v1",
@@ -45,18 +48,18 @@ POD: dict[str, Any] = {
     "metadata": {"name": "p", "namespace": "default"},
     "spec": {"containers": [{"name": "main", "image": "example:1"}]},
 }
-#: How the places of this file are shown.
+#: The file of the controllers.
 WIDGETS = "widgets.py"
 
 
 @pytest.fixture(autouse=True)
 def _in_the_directory_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that places in this file are shown without a directory."""
+    """Lines of this file are shown without a directory."""
     monkeypatch.chdir(FILE.parent)
 
 
 def _line(mark: str, file: Path = FILE) -> str:
-    """The place of the only line that ends with a mark."""
+    """The only line that ends with a mark."""
     lines = file.read_text().splitlines()
     (number,) = [number for number, line in enumerate(lines, 1) if line.endswith(mark)]
     return f"{file.name}:{number}"
@@ -77,20 +80,20 @@ def _scenario(**fields: Any) -> Scenario:
 SCENARIO = _line("# a scenario")
 
 
-# Places
+# Lines
 
 
-def test_the_place_takes_no_part_in_equality_and_is_not_shown() -> None:
+def test_the_line_takes_no_part_in_equality_and_is_not_shown() -> None:
     one = Bounds(lag=2)
     two = Bounds(lag=2)
     assert one.line != two.line
     assert one == two
     assert hash(one) == hash(two)
     assert repr(one).startswith("Bounds(lag=2, concurrent=1, atomic=False, states=1000000")
-    assert "place" not in repr(one)
+    assert "line" not in repr(one)
 
 
-def test_a_copy_keeps_its_place() -> None:
+def test_a_copy_keeps_its_line() -> None:
     scenario = _scenario()
     changed = replace(scenario, bounds=replace(scenario.bounds, lag=0))
     assert str(changed.line) == SCENARIO
@@ -140,7 +143,7 @@ def test_an_object_of_an_unknown_kind_is_refused() -> None:
         check(_scenario(objects=[WIDGET, GADGET]))
 
 
-def test_an_object_that_the_server_refuses_is_refused_in_its_words() -> None:
+def test_an_object_that_the_server_refuses_is_refused_with_its_message() -> None:
     nameless = {**POD, "metadata": {}}
     with _refused(
         f"{SCENARIO}: objects[0] (Pod without a name): "
@@ -151,7 +154,7 @@ def test_an_object_that_the_server_refuses_is_refused_in_its_words() -> None:
         check(_scenario(objects=[WIDGET, WIDGET]))
 
 
-def test_something_that_is_no_object_is_refused() -> None:
+def test_a_value_that_is_no_object_is_refused() -> None:
     with _refused(f"{SCENARIO}: crds[1]: expected an object (a dict), found 'widgets.yaml'"):
         check(_scenario(crds=[CRD, "widgets.yaml"]))
 
@@ -160,30 +163,30 @@ def test_something_that_is_no_object_is_refused() -> None:
 
 
 class Astray(Controller):  # a controller astray
-    """Reconciles what is not there."""
+    """Reconciles a kind that does not exist."""
 
     kind = "Gadget.example.com/v1"
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class Parent(Astray):  # a parent
-    """Owns what is not there."""
+    """Owns a kind that does not exist."""
 
     kind = KIND
     owns: ClassVar = ["Pod/v1", "Gadget.example.com/v1"]
 
 
 class Onlooker(Astray):  # an onlooker
-    """Watches what is not there."""
+    """Watches a kind that does not exist."""
 
     kind = KIND
     watches: ClassVar[Mapping[str, Mapper]] = {"Gadget.example.com/v1": lambda _obj, _cache: ()}
 
 
 class Kindless(Astray):  # kindless
-    """Names no kind."""
+    """Has a kind without a version."""
 
     kind = "Gadget"
 
@@ -209,7 +212,7 @@ def test_a_controller_of_an_unknown_kind_is_refused_on_the_line_of_its_class(
         check(_scenario(controllers=[controller]))
 
 
-def test_a_version_that_is_not_served_is_told_which_is() -> None:
+def test_a_version_that_is_not_served_is_refused_with_one_that_is() -> None:
     old = {**WIDGET, "apiVersion": "example.com/v2"}
     with _refused(
         f'{SCENARIO}: objects[0] (Widget default/w): no kind "Widget" is served for version "example.com/v2": '
@@ -220,15 +223,14 @@ def test_a_version_that_is_not_served_is_told_which_is() -> None:
 
 def test_built_in_controllers_can_be_named() -> None:
     scenario = _scenario(controllers=[Widgets(), "deployment", "garbagecollector"])
-    cluster = scenario.check()
-    widgets, deployments, collector = scenario.running(cluster)
+    widgets, deployments, collector = resolved_controllers(scenario, checked_cluster(scenario))
     assert (widgets.name, deployments.name, deployments.kind) == ("widgets", "deployment", "Deployment.apps/v1")
-    # It looks at what the scenario defines as well.
+    # It collects the kinds of the scenario, too.
     assert KIND in collector.kinds
     assert check(scenario).exhausted
 
 
-def test_an_unknown_name_of_a_controller_is_refused_with_those_there_are() -> None:
+def test_an_unknown_name_of_a_controller_is_refused_with_the_known_ones() -> None:
     with _refused(
         f"{SCENARIO}: controllers[1]: no built-in controller is called Deploymnt (did you mean deployment?); "
         "there are: cronjob, daemonset, deployment, endpoint, endpointslice, garbagecollector, job, kubelet, "
@@ -238,7 +240,7 @@ def test_an_unknown_name_of_a_controller_is_refused_with_those_there_are() -> No
         check(_scenario(controllers=[Widgets(), "Deploymnt"]))
 
 
-def test_something_that_is_no_controller_is_refused() -> None:
+def test_a_value_that_is_no_controller_is_refused() -> None:
     with _refused(
         f"{SCENARIO}: controllers[0]: expected a Controller or the name of a built-in one, found {Widgets!r}; "
         "write Widgets(), not Widgets"
@@ -271,28 +273,28 @@ def test_one_controller_twice_is_refused(twice: str | None) -> None:
 
 
 def ready(cluster: Cluster) -> bool:
-    """Looks for what is not there at the start."""
+    """Raises in the initial state."""
     return bool(cluster.get(KIND, "w")["status"]["plan"])  # no status yet
 
 
 def unnamed(cluster: Cluster) -> bool:
-    """Trips over the first plan."""
+    """Raises once there is a plan."""
     status = cluster.get(KIND, "w").get("status")
     return status is None or bool(status["name"])  # no name ever
 
 
 def unnamed_by_a_write(before: Cluster, after: Cluster) -> bool:
-    """Trips over the first write."""
+    """Raises at the first write."""
     return bool(before) and bool(after.get(KIND, "w")["status"]["name"])  # no name written
 
 
 def readable(cluster: Cluster) -> bool:
-    """Fails in a library."""
+    """Raises in a library."""
     return bool(json.loads(cluster.get(KIND, "w").get("text", "")))  # not JSON
 
 
 def found(cluster: Cluster) -> bool:
-    """Fails in kontend."""
+    """Raises in kontend."""
     return bool(cluster.get(KIND, "nobody"))  # nobody
 
 
@@ -308,17 +310,19 @@ def found(cluster: Cluster) -> bool:
         (always(found), "# nobody", 'always(found) raised NotFound: widgets.example.com "nobody" not found'),
     ],
 )
-def test_a_property_that_raises_at_the_start_is_refused_before_the_search(given: Any, mark: str, message: str) -> None:
-    with _refused(f"{_line(mark)}: {message} (asked about the cluster at the start); {ANSWER}"):
-        _scenario(properties=[given]).check()
+def test_a_property_that_raises_in_the_initial_state_is_refused_before_the_search(
+    given: Any, mark: str, message: str
+) -> None:
+    with _refused(f"{_line(mark)}: {message} (asked about the initial cluster); {ANSWER}"):
+        checked_cluster(_scenario(properties=[given]))
 
 
 @pytest.mark.parametrize(("given", "mark"), [(unnamed, "# no name ever"), (unnamed_by_a_write, "# no name written")])
-def test_a_property_that_raises_later_is_told(given: Any, mark: str) -> None:
+def test_a_property_that_raises_later_is_refused_with_its_line(given: Any, mark: str) -> None:
     scenario = _scenario(properties=[always(given)])
-    scenario.check()
+    checked_cluster(scenario)
     name = given.__name__
-    with _refused(f"{_line(mark)}: always({name}) raised KeyError: 'name' (in the middle of the search); {ANSWER}"):
+    with _refused(f"{_line(mark)}: always({name}) raised KeyError: 'name' (during the search); {ANSWER}"):
         check(scenario)
 
 
@@ -334,16 +338,16 @@ def test_two_properties_of_one_name_are_refused_with_both_lines() -> None:
         check(_scenario(properties=properties))
 
 
-def test_a_property_with_the_name_of_one_that_is_always_checked_is_refused() -> None:
-    mine = always(unnamed, name="diverged")  # the same end
+def test_a_property_with_the_name_of_a_built_in_one_is_refused() -> None:
+    mine = always(unnamed, name="diverged")  # a built-in name
     with _refused(
-        f"{_line('# the same end')}: always(same end): same end is always checked, by that name; "
+        f"{_line('# a built-in name')}: always(diverged): diverged is always checked, by that name; "
         "give this property another: name='...'"
     ):
         check(_scenario(properties=[mine]))
 
 
-def test_something_that_is_no_property_is_refused() -> None:
+def test_a_value_that_is_no_property_is_refused() -> None:
     with _refused(
         f"{SCENARIO}: properties[0]: expected always(...), never(...), eventually(...) or sometimes(...), "
         "found the function ready; write always(ready)"
@@ -371,19 +375,17 @@ def test_a_coroutine_is_no_property() -> None:
     async def later(cluster: Cluster) -> bool:
         return bool(cluster)
 
-    with _refused(
-        f"{_line('# a coroutine')}: always(later): expected a function that answers at once; write def, not async def"
-    ):
+    with _refused(f"{_line('# a coroutine')}: always(later): expected a plain function; write def, not async def"):
         always(later)  # a coroutine
 
 
-def test_a_discovery_of_an_unknown_property_is_refused_with_those_there_are() -> None:
+def test_a_discovery_of_an_unknown_property_is_refused_with_the_known_ones() -> None:
     scenario = double_plan(Widgets())
     with _refused(
         f"{_line('# one plam')}: no property is called one_plam (did you mean one_plan?); "
-        f"there are: planned, one_plan, {', '.join(BUILT_IN)}"
+        f"there are: planned, one_plan, {', '.join(BuiltIn)}"
     ):
-        scenario.assert_discovery("one_plam", [])  # one plam
+        assert_discovery(scenario, "one_plam", [])  # one plam
 
 
 # Actions
@@ -391,51 +393,51 @@ def test_a_discovery_of_an_unknown_property_is_refused_with_those_there_are() ->
 
 def test_an_action_on_an_unknown_kind_is_refused_on_its_line() -> None:
     actions = [create(GADGET)]  # creates a gadget
-    with _refused(f"{_line('# creates a gadget')}: the action 'creates Gadget default/g' can never be taken: {SERVED}"):
+    with _refused(f"{_line('# creates a gadget')}: the action 'creates Gadget default/g' is never possible: {SERVED}"):
         check(_scenario(actions=actions))
 
 
-def test_an_action_that_the_server_never_takes_is_refused_on_its_line() -> None:
+def test_an_action_that_the_server_always_refuses_is_refused_on_its_line() -> None:
     bare = create({**POD, "spec": {"containers": []}})  # a pod without containers
     with _refused(
-        f"{_line('# a pod without containers')}: the action 'creates Pod default/p' can never be taken: "
+        f"{_line('# a pod without containers')}: the action 'creates Pod default/p' is never possible: "
         'Pod "p" is invalid: spec.containers: Required value'
     ):
         check(_scenario(actions=[bare]))
 
 
 def test_an_action_is_tried_after_those_before_it() -> None:
-    moved = update(POD, spec={"nodeName": "elsewhere"})  # moves a pod
+    changed = update(POD, spec={"nodeName": "elsewhere"})  # reschedules a pod
     with pytest.raises(BadScenario) as caught:
-        check(_scenario(actions=[create(POD), moved]))
+        check(_scenario(actions=[create(POD), changed]))
     assert str(caught.value).startswith(
-        f"{_line('# moves a pod')}: the action 'changes Pod default/p: spec' can never be taken: "
+        f"{_line('# reschedules a pod')}: the action 'changes Pod default/p: spec' is never possible: "
         'Pod "p" is invalid: spec: Forbidden: pod updates may not change fields other than '
     )
 
 
-def test_what_a_controller_may_mend_is_no_reason_to_refuse() -> None:
+def test_an_action_that_a_controller_may_make_possible_is_accepted() -> None:
     missing = {**WIDGET, "metadata": {"name": "x"}}
-    _scenario(actions=[delete(missing), update(missing, spec={}), create(WIDGET)]).check()
+    checked_cluster(_scenario(actions=[delete(missing), update(missing, spec={}), create(WIDGET)]))
 
 
-def test_trying_the_actions_leaves_no_trace() -> None:
+def test_trying_the_actions_does_not_change_the_cluster() -> None:
     scenario = _scenario(actions=[delete(WIDGET)])
-    assert scenario.check().get(KIND, "w")
+    assert checked_cluster(scenario).get(KIND, "w")
 
 
-def test_an_action_that_was_refused_wherever_it_was_tried_is_told() -> None:
+def test_an_action_that_was_refused_in_every_state_is_a_mistake() -> None:
     gone = delete({**WIDGET, "metadata": {"name": "x"}})  # deletes x
     message = 'widgets.example.com "x" not found'
     with _refused(
-        f"{_line('# deletes x')}: the action 'deletes Widget default/x' can never be taken: {message}; "
+        f"{_line('# deletes x')}: the action 'deletes Widget default/x' is never possible: {message}; "
         "create the object first, or list it in objects="
     ):
         check(_scenario(actions=[gone]))
     again = create(WIDGET)  # creates w
     message = 'widgets.example.com "w" already exists'
     with _refused(
-        f"{_line('# creates w')}: the action 'creates Widget default/w' can never be taken: {message}; "
+        f"{_line('# creates w')}: the action 'creates Widget default/w' is never possible: {message}; "
         "delete the object first, or change it with update(...)"
     ):
         check(_scenario(actions=[again]))
@@ -450,19 +452,19 @@ def test_an_action_that_raises_is_refused() -> None:
         check(_scenario(actions=[action]))
 
 
-def test_something_that_is_no_action_is_refused() -> None:
+def test_a_value_that_is_no_action_is_refused() -> None:
     with _refused(
         f"{SCENARIO}: actions[0]: expected create(...), update(...), patch(...) or delete(...), found 'delete'"
     ):
         check(_scenario(actions=["delete"]))
 
 
-def test_an_action_that_does_not_say_on_what_or_which_is_refused() -> None:
+def test_an_action_without_an_object_or_a_change_is_refused() -> None:
     with _refused(
-        f"{_line('# nobody is deleted')}: delete: an action needs an object with a name: apiVersion, kind and "
+        f"{_line('# deletes nothing')}: delete: an action needs an object with a name: apiVersion, kind and "
         "metadata.name, found {'kind': 'Pod'}"
     ):
-        delete({"kind": "Pod"})  # nobody is deleted
+        delete({"kind": "Pod"})  # deletes nothing
     with _refused(f"{_line('# no change')}: update: say what changes, such as update(obj, spec={{...}})"):
         update(WIDGET)  # no change
     with _refused(f"{_line('# a list')}: patch: expected a merge patch, such as {{'spec': {{...}}}}, found []"):
@@ -494,7 +496,7 @@ mine = Scenario(
         ({"bounds": "lag=-1"}, "mine.py:12: Bounds(lag=-1): expected a whole number, at least 0"),
         (
             {"property": "always(planned)"},
-            "mine.py:5: always(planned) raised KeyError: 'status' (asked about the cluster at the start); " + ANSWER,
+            "mine.py:5: always(planned) raised KeyError: 'status' (asked about the initial cluster); " + ANSWER,
         ),
         (
             {"controller": "None"},
@@ -532,14 +534,14 @@ def test_controllers_without_a_scenario_are_named_by_their_line(
     )
 
 
-@pytest.mark.parametrize(("option", "least"), [("lag", 0), ("concurrent", 1), ("worlds", 1), ("moves", 1)])
+@pytest.mark.parametrize(("option", "least"), [("lag", 0), ("concurrent", 1), ("states", 1), ("steps", 1)])
 @pytest.mark.parametrize("value", ["-1", "many"])
 def test_a_bad_bound_of_the_command_line_is_named_by_its_option(
     option: str, least: int, value: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explore", "mine.py", f"--{option}", value]) == 2
     message = f"argument --{option}: expected a whole number, at least {least}, found {value}"
-    assert capsys.readouterr().err.endswith(f"kontend explore: error: {message}\n")
+    assert capsys.readouterr().err.startswith(f"kontend explore: {message}\n")
 
 
 def test_a_bad_bound_of_a_counterexample_is_named_by_its_file(tmp_path: Path) -> None:
@@ -553,4 +555,4 @@ def test_a_bad_bound_of_a_counterexample_is_named_by_its_file(tmp_path: Path) ->
     with zipfile.ZipFile(trace, "w") as archive:
         archive.writestr("trace.json", json.dumps(document))
     with _refused(f"{trace}: Bounds(lag=-1): expected a whole number, at least 0"):
-        replay_file(trace)
+        replay_file(trace, document)

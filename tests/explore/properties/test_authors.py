@@ -1,4 +1,4 @@
-"""Who wrote a field."""
+"""The author of a field, by managed fields."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_an_element_of_a_list_with_keys_has_its_own_author() -> None:
     assert author_of(version, ("spec", "ports", Element("port", 80), "name")) == "user"
 
 
-def test_what_two_own_has_no_known_author() -> None:
+def test_a_field_with_two_owners_has_no_known_author() -> None:
     cluster = Cluster(crds=[CRD], objects=[WIDGET], manager="user")
     for manager in ("alice", "bob"):
         cluster.apply({**WIDGET, "spec": {"size": 1}}, manager=manager)

@@ -1,4 +1,4 @@
-"""What leaps must not lose: controllers that keep a diary of what they saw in each run, and ends that show it."""
+"""Macro-steps lose no observation: controllers log what each run has read, and final states show the logs."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ CONFIG_MAP: dict[str, Any] = {
 }
 
 
-def _seen(obj: Mapping[str, Any]) -> str:
+def _labels_of(obj: Mapping[str, Any]) -> str:
     """A letter for each label."""
     return "".join(sorted(obj["metadata"].get("labels") or {})) or "-"
 
 
-class Diary(Controller):
-    """Reads, remembers what it saw in each run, and stores it where nobody looks."""
+class Observer(Controller):
+    """Reads, and stores a log of what each run has read, in an object that no other controller reads."""
 
     kind = KIND
     memory = ("runs",)
     runs: list[str] = []  # noqa: RUF012 - the explorer sets it for each run
     reads = 1
-    name = "diary"
+    name = "observer"
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        """One line in the diary; five at most."""
-        line = ""
+        """Add an entry to the log, up to five."""
+        entry = ""
         for _ in range(self.reads):
-            line += _seen(await api.get(self.kind, request))
+            entry += _labels_of(await api.get(self.kind, request))
         if len(self.runs) < 5:
-            self.runs = [*self.runs, line]
+            self.runs = [*self.runs, entry]
         await _stored(api, self.name, " ".join(self.runs))
 
 
@@ -59,24 +59,24 @@ async def _stored(api: Api, name: str, text: str) -> None:
         await api.create(secret)
     found = await api.live.get(SECRET, f"default/{name}")
     base = {**found, "metadata": dict(found["metadata"])}
-    found["metadata"]["annotations"] = {"diary": text}
+    found["metadata"]["annotations"] = {"log": text}
     await api.patch(found, merge_from(base))
 
 
-def _diaries(scenario: Scenario, name: str = "diary") -> set[str]:
-    """What can stand in a diary in the end; the same with all reductions and with none."""
-    told = []
-    for each in (scenario, by_brute_force(scenario)):
-        verdict = check(each)
+def _logs(scenario: Scenario, name: str = "observer") -> set[str]:
+    """The logs in the final states, which are the same with all reductions and with none."""
+    logs = []
+    for variant in (scenario, by_brute_force(scenario)):
+        verdict = check(variant)
         assert verdict.exhausted
-        told.append({_diary(Cluster(state=state), name) for state in verdict.final_states})
-    assert told[0] == told[1]
-    return told[0]
+        logs.append({_log(Cluster(state=state), name) for state in verdict.final_states})
+    assert logs[0] == logs[1]
+    return logs[0]
 
 
-def _diary(cluster: Cluster, name: str) -> str:
+def _log(cluster: Cluster, name: str) -> str:
     try:
-        return str(cluster.get(SECRET, name)["metadata"]["annotations"]["diary"])
+        return str(cluster.get(SECRET, name)["metadata"]["annotations"]["log"])
     except NotFound:
         return ""
 
@@ -98,29 +98,23 @@ def _labels(obj: Mapping[str, Any], *labels: str) -> list[Action]:
     return [update(obj, metadata={"labels": {label: "1"}}) for label in labels]
 
 
-@pytest.mark.parametrize(
-    ("lag", "diaries"),
-    [
-        (0, {"a", "- a", "a a"}),
-        (1, {"a", "- a", "a a"}),
-    ],
-)
-def test_an_event_between_the_start_and_the_first_read_asks_for_another_run(lag: int, diaries: set[str]) -> None:
-    assert _diaries(_scenario([Diary()], actions=_labels(WIDGET, "a"), lag=lag)) == diaries
+@pytest.mark.parametrize("lag", [0, 1])
+def test_an_event_between_the_start_and_the_first_read_enqueues_another_run(lag: int) -> None:
+    assert _logs(_scenario([Observer()], actions=_labels(WIDGET, "a"), lag=lag)) == {"a", "- a", "a a"}
 
 
 @pytest.mark.parametrize("lag", [0, 1, 2])
 def test_an_event_between_two_reads_is_seen_by_the_second(lag: int) -> None:
-    twice = type("Diary", (Diary,), {"reads": 2, "name": "diary"})()
-    diaries = _diaries(_scenario([twice], actions=_labels(WIDGET, "a"), lag=lag))
-    assert {"-a aa", "aa", "-- aa"} <= diaries
+    twice = type("Observer", (Observer,), {"reads": 2, "name": "observer"})()
+    logs = _logs(_scenario([twice], actions=_labels(WIDGET, "a"), lag=lag))
+    assert {"-a aa", "aa", "-- aa"} <= logs
 
 
 @pytest.mark.parametrize("lag", [0, 1])
-def test_two_events_can_come_one_in_each_gap(lag: int) -> None:
-    twice = type("Diary", (Diary,), {"reads": 2, "name": "diary"})()
-    diaries = _diaries(_scenario([twice], actions=_labels(WIDGET, "a", "b"), lag=lag))
-    assert "aab abab" in diaries
+def test_two_events_can_arrive_one_in_each_gap(lag: int) -> None:
+    twice = type("Observer", (Observer,), {"reads": 2, "name": "observer"})()
+    logs = _logs(_scenario([twice], actions=_labels(WIDGET, "a", "b"), lag=lag))
+    assert "aab abab" in logs
 
 
 OTHER: dict[str, Any] = {**WIDGET, "metadata": {"name": "other", "namespace": "default"}}
@@ -132,58 +126,58 @@ def _the_other_if_the_widget_has_a_label(_: Mapping[str, Any], cache: Cache) -> 
 
 
 class Mapped(Controller):
-    """Looks at the other widget because of a config map only if its cache shows a label on the first one then."""
+    """Reconciles the other widget because of a config map if its cache shows a label on the first widget."""
 
     kind = KIND
     watches = {MAP: _the_other_if_the_widget_has_a_label}  # noqa: RUF012 - as users write it
     memory = ("runs",)
     runs: list[str] = []  # noqa: RUF012 - the explorer sets it for each run
     reads = 1
-    name = "diary"
+    name = "observer"
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        """One line in the diary, with the name of the widget, and with the label of the map."""
-        line = request.name[0]
+        """Add an entry with the name of the widget and the label of the map."""
+        entry = request.name[0]
         for _ in range(self.reads if request.name == "w" else 1):
-            line += _seen(await api.get(KIND, request))
-        line += _seen(await api.get(MAP, "default/w"))
+            entry += _labels_of(await api.get(KIND, request))
+        entry += _labels_of(await api.get(MAP, "default/w"))
         if len(self.runs) < 5:
-            self.runs = [*self.runs, line]
+            self.runs = [*self.runs, entry]
         await _stored(api, self.name, " ".join(self.runs))
 
 
 @pytest.mark.parametrize("lag", [1, 2])
-def test_what_a_mapping_function_sees_depends_on_what_was_delivered_first(lag: int) -> None:
+def test_a_mapping_function_sees_the_deliveries_before_its_event(lag: int) -> None:
     actions = [*_labels(WIDGET, "a"), *_labels(CONFIG_MAP, "x")]
-    diaries = _diaries(_scenario([Mapped()], actions=actions, lag=lag, objects=(WIDGET, OTHER, CONFIG_MAP)))
-    # The map's event came after the widget's: the other one is looked at again. Before it: not.
-    assert {"o-- w-- wax o-x", "o-- w-- wax"} <= diaries
+    logs = _logs(_scenario([Mapped()], actions=actions, lag=lag, objects=(WIDGET, OTHER, CONFIG_MAP)))
+    # The other widget is reconciled again only if the map's event came after the widget's.
+    assert {"o-- w-- wax o-x", "o-- w-- wax"} <= logs
 
 
 def test_an_event_that_is_not_read_can_be_delivered_between_two_reads() -> None:
-    twice = type("Mapped", (Mapped,), {"reads": 2, "name": "diary"})()
+    twice = type("Mapped", (Mapped,), {"reads": 2, "name": "observer"})()
     actions = [*_labels(CONFIG_MAP, "x"), *_labels(WIDGET, "a")]
-    diaries = _diaries(_scenario([twice], actions=actions, lag=1, objects=(WIDGET, OTHER, CONFIG_MAP)))
-    assert {"o-- w-ax waax", "o-- w-ax waax o-x"} <= diaries
+    logs = _logs(_scenario([twice], actions=actions, lag=1, objects=(WIDGET, OTHER, CONFIG_MAP)))
+    assert {"o-- w-ax waax", "o-- w-ax waax o-x"} <= logs
 
 
-def test_a_write_that_pushes_a_cache_leaves_time_for_other_deliveries_before_it() -> None:
+def test_other_deliveries_can_precede_a_forced_delivery() -> None:
     actions = [*_labels(CONFIG_MAP, "x"), *_labels(WIDGET, "a", "b")]
-    diaries = _diaries(_scenario([Mapped()], actions=actions, lag=1, objects=(WIDGET, OTHER, CONFIG_MAP)))
-    assert {"o-- w-- wabx", "o-- w-- wabx o-x"} <= diaries
+    logs = _logs(_scenario([Mapped()], actions=actions, lag=1, objects=(WIDGET, OTHER, CONFIG_MAP)))
+    assert {"o-- w-- wabx", "o-- w-- wabx o-x"} <= logs
 
 
 class Marks(Controller):
-    """Marks a widget, because of a config map."""
+    """Labels a widget, because of a config map."""
 
     kind = MAP
     name = "marks"
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        """Mark it once."""
+        """Set the label once."""
         await api.get(MAP, request)
         widget = await api.live.get(KIND, "default/w")
-        if "m" in _seen(widget):
+        if "m" in _labels_of(widget):
             return
         base = {**widget, "metadata": dict(widget["metadata"])}
         widget["metadata"]["labels"] = {**(widget["metadata"].get("labels") or {}), "m": "1"}
@@ -192,67 +186,67 @@ class Marks(Controller):
 
 
 @pytest.mark.parametrize("lag", [0, 1])
-def test_a_controller_that_is_written_to_by_another_is_not_alone(lag: int) -> None:
-    scenario = _scenario([Diary(), Marks()], actions=_labels(WIDGET, "a"), lag=lag, objects=(WIDGET, CONFIG_MAP))
-    assert {"m am", "- am", "am am", "a am"} <= _diaries(scenario)
+def test_writes_of_another_controller_are_observed(lag: int) -> None:
+    scenario = _scenario([Observer(), Marks()], actions=_labels(WIDGET, "a"), lag=lag, objects=(WIDGET, CONFIG_MAP))
+    assert {"m am", "- am", "am am", "a am"} <= _logs(scenario)
 
 
 class Peeks(Controller):
-    """Writes down what it finds in the other one's diary: that is read live, and watched by nobody."""
+    """Logs the log of the observer, by live reads."""
 
     kind = MAP
     name = "peeks"
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        """Look twice."""
+        """Read twice."""
         await api.get(MAP, request)
         found = ""
         for _ in range(2):
             try:
-                secret = await api.live.get(SECRET, "default/diary")
-                found += secret["metadata"].get("annotations", {}).get("diary", "?")
+                secret = await api.live.get(SECRET, "default/observer")
+                found += secret["metadata"].get("annotations", {}).get("log", "?")
             except NotFound:
                 found += "0"
         await _stored(api, self.name, found)
 
 
-def test_what_another_one_reads_from_the_server_is_not_private() -> None:
-    scenario = _scenario([Diary(), Peeks()], actions=[], lag=0, objects=(WIDGET, CONFIG_MAP))
-    assert _diaries(scenario, "peeks") == {"00", "0?", "0-", "??", "?-", "--"}
+def test_live_reads_see_every_intermediate_write() -> None:
+    scenario = _scenario([Observer(), Peeks()], actions=[], lag=0, objects=(WIDGET, CONFIG_MAP))
+    assert _logs(scenario, "peeks") == {"00", "0?", "0-", "??", "?-", "--"}
 
 
 class Polls(Controller):
-    """Looks again and again, and never finds anything to do."""
+    """Polls, and never writes."""
 
     kind = KIND
 
     async def reconcile(self, request: Request, api: Api) -> Result:
-        """Look."""
+        """Read, and run again."""
         await api.get(KIND, request)
         return Result(requeue=True)
 
 
-class MapDiary(Diary):
-    """A diary about config maps."""
+class MapObserver(Observer):
+    """Logs config maps."""
 
     kind = MAP
-    name = "diary"
+    name = "observer"
 
 
-def test_one_who_polls_for_ever_does_not_keep_the_others_waiting() -> None:
+def test_a_controller_that_polls_forever_does_not_hide_the_others() -> None:
     actions = _labels(CONFIG_MAP, "x", "y")
-    diaries = _diaries(_scenario([Polls(), MapDiary()], actions=actions, lag=0, objects=(WIDGET, CONFIG_MAP)))
-    assert {"xy", "- xy", "x xy xy", "xy xy"} <= diaries
+    logs = _logs(_scenario([Polls(), MapObserver()], actions=actions, lag=0, objects=(WIDGET, CONFIG_MAP)))
+    assert {"xy", "- xy", "x xy xy", "xy xy"} <= logs
 
 
 class Announces(Controller):
-    """Says what it saw before it says that it is done; nobody reads either."""
+    """Stores what it has read, and then that it is done."""
 
     kind = KIND
 
     async def reconcile(self, request: Request, api: Api) -> None:
         """Two writes to an object of its own."""
-        saw = _seen(await api.get(KIND, request))
+        saw = _labels_of(await api.get(KIND, request))
         metadata = {"name": "s", "namespace": "default", "annotations": {"saw": saw}}
         with contextlib.suppress(AlreadyExists):
             await api.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
@@ -261,31 +255,31 @@ class Announces(Controller):
 
 
 def _overtaken(cluster: Cluster) -> bool:
-    """Both labels were set before it was done with what it saw before either."""
+    """Both labels were set while the controller, which had read neither, was not done."""
     try:
         secret = cluster.get(SECRET, "s")
     except NotFound:
         return False
     undone = not secret.get("data") and secret["metadata"]["annotations"]["saw"] == "-"
-    return undone and _seen(cluster.get(KIND, "w")) == "ab"
+    return undone and _labels_of(cluster.get(KIND, "w")) == "ab"
 
 
-def test_what_a_property_looks_at_is_not_private() -> None:
+def test_properties_see_every_intermediate_write() -> None:
     scenario = _scenario([Announces()], actions=_labels(WIDGET, "a", "b"), lag=0)
     scenario = replace(scenario, properties=[never(_overtaken)])
-    for each in (scenario, by_brute_force(scenario)):
-        assert "_overtaken" in {violation.property for violation in check(each).violations}
+    for variant in (scenario, by_brute_force(scenario)):
+        assert "_overtaken" in {violation.property for violation in check(variant).violations}
 
 
 class Notices(Controller):
-    """Marks the widget only if a config map changed while it was looking: nobody can know that beforehand."""
+    """Labels the widget only if a config map changed between two reads."""
 
     kind = MAP
     name = "notices"
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        """Look twice."""
-        first, second = [_seen(await api.live.get(MAP, request)) for _ in range(2)]
+        """Read twice."""
+        first, second = [_labels_of(await api.live.get(MAP, request)) for _ in range(2)]
         if first != second:
             widget = await api.live.get(KIND, "default/w")
             base = {**widget, "metadata": dict(widget["metadata"])}
@@ -293,19 +287,19 @@ class Notices(Controller):
             await api.patch(widget, merge_from(base))
 
 
-def test_what_was_believed_of_a_controller_is_taken_back_when_it_does_otherwise() -> None:
-    scenario = _scenario([Diary(), Notices()], actions=_labels(CONFIG_MAP, "x"), lag=0, objects=(WIDGET, CONFIG_MAP))
-    assert {"-", "- m", "m"} <= _diaries(scenario)
+def test_a_controller_that_rarely_writes_is_observed() -> None:
+    scenario = _scenario([Observer(), Notices()], actions=_labels(CONFIG_MAP, "x"), lag=0, objects=(WIDGET, CONFIG_MAP))
+    assert {"-", "- m", "m"} <= _logs(scenario)
 
 
 class Flickers(Controller):
-    """Sets a label and takes it away again."""
+    """Sets a label and removes it again."""
 
     kind = MAP
     name = "flickers"
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        """There and back."""
+        """Set and remove."""
         await api.get(MAP, request)
         for value in (b'"1"', b"null"):
             widget = {**WIDGET, "metadata": dict(WIDGET["metadata"])}
@@ -313,7 +307,7 @@ class Flickers(Controller):
 
 
 class Locks(Controller):
-    """Writes with a lock, and stores whether it was refused."""
+    """Writes with a lock, and logs a refusal."""
 
     kind = KIND
 
@@ -327,10 +321,10 @@ class Locks(Controller):
         try:
             await api.status.patch(widget, merge_from(base, lock=True))
         except Conflict:
-            await _stored(api, "diary", "refused")
+            await _stored(api, "observer", "refused")
 
 
 @pytest.mark.parametrize("lag", [0, 1, 2])
-def test_an_object_that_came_back_to_what_it_was_is_still_another_version(lag: int) -> None:
+def test_an_object_that_has_its_former_content_again_is_another_version(lag: int) -> None:
     scenario = _scenario([Locks(), Flickers()], actions=[], lag=lag, objects=(WIDGET, CONFIG_MAP))
-    assert _diaries(scenario) == {"", "refused"}
+    assert _logs(scenario) == {"", "refused"}

@@ -1,0 +1,15 @@
+"""Scenarios whose answers were wrong once, each reduced to its essence.
+
+``python -m explore.oracle.cases`` (with ``tests`` on the path) asks the oracle and the explorer about each of them and
+prints whether they agree.
+"""
+
+from explore.oracle.cases import (
+    false_about_names,
+    false_about_steps,
+    missed_across_kinds,
+    missed_in_final_states,
+)
+from explore.oracle.cases.common import CASES
+
+__all__ = ["CASES", "false_about_names", "false_about_steps", "missed_across_kinds", "missed_in_final_states"]

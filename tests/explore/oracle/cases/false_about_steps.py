@@ -1,0 +1,268 @@
+"""False alarms about requests and steps: subresources, asyncio, definitions, whole reconciles."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+
+from definitions import definition
+from explore.oracle.cases.common import (
+    CM,
+    CRD,
+    OFF,
+    ON,
+    SCALED,
+    WIDGET,
+    Flickers,
+    W,
+    case,
+    cm,
+    made,
+)
+from kontend.cluster.cluster import Cluster
+from kontend.explore import Bounds, Scenario, always, eventually, never, sometimes, update
+from kontend.kube.errors import ApiError, Conflict, NotFound
+from kontend.kube.meta.names import Key
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import merge_from, merge_patch
+from kontend.runtime.controller import Controller, Request, Result
+
+
+@case
+def put_that_creates() -> Scenario:
+    """Leases can be created by PUT, and each has a uid of its own."""
+
+    class Leases(Controller):
+        kind = W
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            await api.get(W, request)
+            for name in ("one", "two"):
+                metadata = {"name": name, "namespace": "default"}
+                lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": {}}
+                with contextlib.suppress(ApiError):
+                    await api.update(lease)
+
+    def different(cluster: Cluster) -> bool:
+        uids = [each["metadata"]["uid"] for each in cluster.list("Lease.coordination.k8s.io/v1")]
+        return len(uids) == len(set(uids))
+
+    return Scenario([Leases()], crds=[CRD], objects=[WIDGET], properties=[always(different)], guards=OFF)
+
+
+@case
+def cached_read_of_a_subresource() -> Scenario:
+    """The scale of an object is a Scale, also when it is read without ``live``."""
+
+    class Scales(Controller):
+        kind = W
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            scale = await api.get(W, request, subresource="scale")
+            if scale["kind"] != "Scale":
+                await made(api, cm("wrong"))
+            elif scale["spec"]["replicas"] < 3:
+                await api.scale(copy.deepcopy(WIDGET), 3)
+
+    return Scenario(
+        [Scales()],
+        crds=[SCALED],
+        objects=[WIDGET],
+        actions=[update(WIDGET, spec={"size": 2})],
+        properties=[
+            never(lambda cluster: bool(cluster.list(CM)), name="wrong"),
+            eventually(lambda cluster: cluster.get(W, "w")["spec"]["size"] == 3, name="scaled"),
+        ],
+        guards=OFF,
+    )
+
+
+@case
+def isomorphic_final_states() -> Scenario:
+    """Final states that differ only in the uuids within names are the same."""
+
+    class Makes(Controller):
+        kind = W
+        name = "a"
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            w = await api.get(W, request)
+            if self.name in (w.get("status") or {}):
+                return
+            job = cm("job-" + api.uuid(), {"by": self.name})
+            await api.create(job)
+            await api.status.patch(w, merge_patch({"status": {self.name: job["metadata"]["name"]}}))
+
+    class MakesToo(Makes):
+        name = "b"
+
+    return Scenario([Makes(), MakesToo()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0), guards=OFF)
+
+
+@case
+def atomic_with_a_read_after_a_write() -> Scenario:
+    """A reconcile that reads its cache after a write, as one step: no run is undisturbed."""
+
+    class Writes(Controller):
+        kind = W
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            w = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": dict(WIDGET["metadata"])}
+            await api.patch(w, merge_patch({"spec": {"on": True}}))
+            await api.get(W, request)
+
+    return Scenario([Writes()], crds=[CRD], objects=[WIDGET], bounds=Bounds(atomic=True), guards=OFF)
+
+
+@case
+def asyncio_gather() -> Scenario:
+    """Two calls at the same time."""
+
+    class Gathers(Controller):
+        kind = W
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            w, _ = await asyncio.gather(api.live.get(W, request), api.live.list(CM))
+            if not w.get("status"):
+                await asyncio.gather(made(api, cm("a")), made(api, cm("b")))
+                base = copy.deepcopy(w)
+                w["status"] = {"done": True}
+                await api.status.patch(w, merge_from(base))
+
+    def a_first(before: Cluster, after: Cluster) -> bool:
+        del before
+        names = {each["metadata"]["name"] for each in after.list(CM)}
+        return names != {"b"}
+
+    return Scenario(
+        [Gathers()], crds=[CRD], objects=[WIDGET], properties=[always(a_first)], bounds=Bounds(lag=0), guards=OFF
+    )
+
+
+@case
+def asyncio_timeouts() -> Scenario:
+    """Sleeping and waiting in virtual time."""
+
+    class Waits(Controller):
+        kind = W
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            w = await asyncio.wait_for(api.get(W, request), timeout=5)
+            await asyncio.sleep(0.5)
+            try:
+                async with asyncio.timeout(1):
+                    await asyncio.sleep(2)
+            except TimeoutError:
+                if not w.get("status"):
+                    base = copy.deepcopy(w)
+                    w["status"] = {"late": True}
+                    await api.status.patch(w, merge_from(base))
+
+    return Scenario(
+        [Waits()],
+        crds=[CRD],
+        objects=[WIDGET],
+        properties=[eventually(lambda cluster: bool(cluster.get(W, "w").get("status")), name="late")],
+        guards=OFF,
+    )
+
+
+@case
+def definition_and_then_an_object() -> Scenario:
+    """A controller creates a definition and then an object of it."""
+
+    class Defines(Controller):
+        kind = W
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            await api.get(W, request)
+            await made(api, copy.deepcopy(definition("Gadget")))
+            gadget = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}, "spec": {}}
+            await made(api, gadget)
+
+    return Scenario([Defines()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0), guards=OFF)
+
+
+@case
+def sometimes_and_never_within_a_step() -> Scenario:
+    """With whole reconciles as steps, the cluster still passes through the states between their writes."""
+
+    def there(cluster: Cluster) -> bool:
+        return bool(cluster.list(CM))
+
+    return Scenario(
+        [Flickers()],
+        crds=[CRD],
+        objects=[WIDGET],
+        properties=[never(there), sometimes(there, name="is there")],
+        bounds=Bounds(lag=0, atomic=True),
+        guards=OFF,
+    )
+
+
+@case
+def delete_all_of_within_a_step() -> Scenario:
+    """A patch, then a delete of all: this once crashed the explorer."""
+
+    class Clears(Controller):
+        kind = W
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            with contextlib.suppress(NotFound):
+                w = await api.get(W, request)
+                base = copy.deepcopy(w)
+                w["metadata"].setdefault("labels", {})["l"] = "1"
+                await api.patch(w, merge_from(base))
+                await api.delete_all_of(W, namespace="default")
+
+    return Scenario(
+        [Clears()],
+        crds=[CRD],
+        objects=[WIDGET],
+        actions=[update(WIDGET, metadata={"labels": {"a": "1"}})],
+        bounds=Bounds(lag=1, atomic=True),
+        guards=OFF,
+    )
+
+
+@case
+def own_delete_is_hidden() -> Scenario:
+    """With the guard on a reconcile does not see what it deleted, and waits for nothing."""
+
+    class Deletes(Controller):
+        kind = CM
+        memory = ("saw",)
+        saw = False
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            try:
+                await api.delete(await api.get(CM, request))
+                await api.get(CM, request)
+            except (NotFound, Conflict):
+                return
+            self.saw = True
+            await made(api, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "saw"}})
+
+    return Scenario(
+        [Deletes()],
+        objects=[cm("a", {"a": "1"})],
+        actions=[update(cm("a"), data={"a": "2"})],
+        properties=[never(lambda cluster: bool(cluster.list("Secret/v1")), name="saw")],
+        bounds=Bounds(lag=2),
+        guards=ON,
+    )
+
+
+@case
+def result_that_looks_again() -> Scenario:
+    """A timer that comes round without a write is rest."""
+
+    class Looks(Controller):
+        kind = W
+
+        async def reconcile(self, request: Request, api: Api) -> Result:
+            await api.get(W, Key(*request))
+            return Result(requeue_after=5)
+
+    return Scenario([Looks()], crds=[CRD], objects=[WIDGET], guards=OFF)

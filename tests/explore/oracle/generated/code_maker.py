@@ -1,0 +1,381 @@
+"""Draws the programs of generated controllers: a read, and then a few parts that suit the themes of the scenario."""
+
+from __future__ import annotations
+
+import copy
+from random import Random
+from typing import Any, Final
+
+from explore.oracle.generated.programs import BUDGET, CM, LEASE, NAMESPACE, POD, SECRET, W2, G, Json, W
+
+SELF: Final = "self"
+OUT: Final = [CM, "default", "out"]
+MAP: Final = [CM, "default", "a"]
+
+
+class CodeMaker:
+    """Draws instructions. A method ``part_x`` draws one thing that a controller does about ``x``."""
+
+    def __init__(self, random: Random, themes: set[str]) -> None:
+        self.random = random
+        self.themes = themes
+
+    def pick(self, *choices: Any) -> Any:
+        """Draw one of the choices."""
+        return copy.deepcopy(self.random.choice(choices))
+
+    def chance(self, of: float) -> bool:
+        """Draw yes or no."""
+        return self.random.random() < of
+
+    def code(self, kind: str) -> Json:
+        """Read, perhaps look whether anything is to do, and act."""
+        live = self.chance(0.3)
+        code: list[Json] = [["get", "o", SELF, live]]
+        if self.chance(0.85):
+            code.append(["stop_unless_there", "o"])
+        for _ in range(self.pick(1, 2, 2, 3)):
+            code += self.part(kind)
+        if self.chance(0.1):
+            code.append(self.pick(["requeue_after", 5], ["requeue"]) if self.chance(0.6) else ["fail"])
+        return code
+
+    def value(self, kind: str) -> Json:
+        """Something to write."""
+        pool: list[Json] = [["const", "x"], ["const", 1], ["more", "o", self.pick(2, 3), *self.place(kind)]]
+        pool += [["field", "o", *self.place(kind)], ["field", "o", "spec", "size"], ["count", "l"]]
+        if "version in text" in self.themes:
+            pool += [["version", self.pick("o", "o", "a")]] * 4
+        if "uid in text" in self.themes:
+            pool += [["uid", self.pick("o", "a"), self.pick(0, 8, 4, -8)]] * 4
+        if "generations" in self.themes or "no status" in self.themes:
+            pool += [["generation", "o"]] * 4
+        if "uuids" in self.themes:
+            pool += [["uuid"]] * 3
+        if "memory" in self.themes:
+            pool += [["kept"]] * 2
+        if "undeclared" in self.themes or "versions" in self.themes:
+            pool += [["field", "a", *self.pick(("data", "v"), ("spec", "size"))]] * 3
+        return self.pick(*pool)
+
+    def place(self, kind: str) -> Json:
+        """Where an object of a kind can hold something."""
+        if kind in (CM,):
+            return list(self.pick(("data", "v"), ("data", "n"), ("metadata", "annotations", "n")))
+        return list(
+            self.pick(
+                ("spec", "size"),
+                ("spec", "size"),
+                ("metadata", "labels", "l"),
+                ("metadata", "labels", "l"),
+                ("metadata", "annotations", "n"),
+                ("spec", "n"),
+            )
+        )
+
+    def out(self) -> Json:
+        """A place for a new object, sometimes with an identifier in its name."""
+        pool: list[Json] = [OUT, OUT, [CM, "default", ["text", ["const", "out"], ["field", "o", "spec", "size"]]]]
+        for theme, name in (
+            ("version in text", ["version", "o"]),
+            ("uid in text", ["uid", "o", self.pick(0, 8, 4)]),
+            ("uuids", ["uuid"]),
+            ("generations", ["generation", "o"]),
+        ):
+            if theme in self.themes:
+                pool += [[CM, "default", ["text", ["const", "out"], name]]] * 2
+        if "namespaces" in self.themes:
+            pool += [[self.pick(CM, SECRET), "late", "out"]] * 4
+        return self.pick(*pool)
+
+    def guarded(self, *instructions: Json) -> Json:
+        """Instructions that are run while something is not done yet, or always."""
+        if self.chance(0.4):
+            return [
+                [
+                    "unless",
+                    ["field", "o", "metadata", "labels", "l"],
+                    ["const", self.pick("1", "x")],
+                    list(instructions),
+                ]
+            ]
+        return list(instructions)
+
+    def soft(self, instruction: Json) -> Json:
+        return ["soft", instruction] if self.chance(0.75) else instruction
+
+    def part(self, kind: str) -> Json:
+        """One thing that a controller does."""
+        common = ["read", "patch", "create", "status", "patch", "create"]
+        special = {
+            "undeclared": ["undeclared"] * 4,
+            "versions": ["version"] * 4,
+            "namespaces": ["namespace"] * 3,
+            "generated names": ["generate"] * 5,
+            "version in text": ["compare version"] * 3,
+            "uid in text": ["compare uid"] * 3,
+            "memory": ["memory"] * 4,
+            "scale": ["scale"] * 4,
+            "put": ["put"] * 4,
+            "owners": ["owned"] * 4,
+            "eviction": ["evict"] * 5,
+            "asyncio": ["asyncio"] * 5,
+            "recreate": ["delete"] * 3,
+            "delete all": ["delete all"] * 4,
+            "apply": ["apply"] * 4,
+            "finalizers": ["finalizer"] * 4,
+            "errors": ["error"] * 3,
+            "generations": ["generation"] * 3,
+            "conditions": ["condition"] * 4,
+            "no status": ["generation"] * 2,
+            "index": ["list"] * 3,
+            "definitions": ["definition"] * 4,
+        }
+        pool = [*common, *(each for theme in sorted(self.themes) for each in special.get(theme, ()))]
+        made: list[Json] = getattr(self, "part_" + self.pick(*pool).replace(" ", "_"))(kind)
+        return made
+
+    def part_read(self, kind: str) -> Json:
+        return self.pick(
+            [["get", "o", SELF, False]],
+            [["get", "o", SELF, True]],
+            [["list", "l", kind, self.chance(0.3)]],
+            [["list", "l", CM, self.chance(0.3)]],
+        )
+
+    def part_list(self, kind: str) -> Json:
+        if self.chance(0.5):
+            listed = [
+                "indexed",
+                "l",
+                kind,
+                "size",
+                self.pick(["const", "1"], ["const", "2"], ["field", "o", "spec", "size"]),
+            ]
+        else:
+            listed = ["list", "l", kind, self.chance(0.3), self.pick("", "l=1", "l")]
+        return [listed, ["first", "a", "l"], *self.part_create(kind)]
+
+    def part_patch(self, kind: str) -> Json:
+        path, value = self.place(kind), self.value(kind)
+        form = self.pick(
+            ["patch", "o", path, value, False],
+            ["patch", "o", path, value, False],
+            ["patch", "o", path, value, True],
+            ["update", "o", path, value],
+            ["blind", SELF, path, value],
+        )
+        if path[0] == "metadata" and path[1] == "labels" and value[0] not in ("const", "more"):
+            form[-1 if form[0] in ("update", "blind") else 3] = ["const", self.pick("1", "2", "x")]
+        return self.guarded(self.soft(form))
+
+    def part_status(self, kind: str) -> Json:
+        if kind == CM:
+            return self.part_patch(kind)
+        name, value = self.pick("phase", "n", "p"), self.value(kind)
+        return self.pick(
+            [self.soft(["status", "o", name, value, self.pick(None, None, True)])],
+            [self.soft(["mutate_status", "o", name, value])],
+            [self.soft(["update", "o", ["status", name], value])],
+            [self.soft(["blind", SELF, ["status", name], value])],
+        )
+
+    def part_condition(self, kind: str) -> Json:
+        if kind == CM:
+            return self.part_patch(kind)
+        observed = self.pick(["generation", "o"], ["generation", "o"], ["const", 1], ["const", 2])
+        return [self.soft(["condition", "o", self.pick("Ready", "Synced"), observed, self.chance(0.3)])]
+
+    def part_create(self, kind: str) -> Json:
+        fields = [[["data", "v"], self.value(kind)]] if self.chance(0.7) else []
+        where = self.out()
+        if where[0] != CM:
+            fields = []
+        return self.guarded(self.soft(["create", where, fields]))
+
+    def part_owned(self, kind: str) -> Json:
+        if kind == CM:
+            return self.part_create(kind)
+        make = self.soft(["create", self.out(), [], "o"])
+        return self.pick([make], [make], [make, ["delete", "o", self.pick(None, "Foreground", "Orphan")]])
+
+    def part_definition(self, kind: str) -> Json:
+        gadget = [G, "default", "g"]
+        define, make = ["soft", ["define"]], ["soft", ["create", gadget]]
+        read = ["soft", ["get", "a", gadget, self.chance(0.3)]]
+        return self.pick([define, make], [define], [make], [define, read, *self.part_create(kind)], [read, make])
+
+    def part_undeclared(self, kind: str) -> Json:
+        other = MAP if kind != CM else [W, "default", "w"]
+        read = ["get", "a", other, False]
+        return self.pick([read], [read, *self.part_create(kind)], [["list", "l", other[0], False]])
+
+    def part_version(self, kind: str) -> Json:
+        other = W if kind == W2 else W2
+        read = ["get", "a", [other, "default", "w"], self.chance(0.2)]
+        return self.pick([read, *self.part_create(kind)], [read], [["list", "l", other, False]])
+
+    def part_namespace(self, kind: str) -> Json:
+        del kind
+        late = [NAMESPACE, "", "late"]
+        return self.pick(
+            [self.soft(["create", late])],
+            [["soft", ["delete_at", late]]],
+            [self.soft(["create", [self.pick(CM, SECRET), "late", "out"]])],
+            [["get", "a", late, self.chance(0.5)], ["stop_unless_there", "a"]],
+        )
+
+    def part_generate(self, kind: str) -> Json:
+        fields = [[["data", "v"], self.value(kind)]] if self.chance(0.4) else []
+        make = ["generate", CM, self.pick("c-", "c-", "d-"), fields, self.pick("", "", "o")]
+        note = ["patch", "o", ["metadata", "annotations", "n"], ["name", "new"], self.chance(0.3)]
+        if kind != CM:
+            note = self.pick(note, ["status", "o", "n", ["name", "new"], None])
+        tidy = ["soft", ["delete", "new"]]
+        listed: list[Json] = [["list", "l", CM, False], ["stop_if", ["count", "l"], ["const", self.pick(1, 2)]]]
+        return self.pick(
+            [*listed, make],
+            [*listed, make, ["soft", note]],
+            self.guarded(make, self.soft(note)),
+            self.guarded(make, tidy, ["soft", ["patch", "o", ["metadata", "labels", "l"], ["const", "1"], False]]),
+            [["stop_unless", ["kept"], ["const", None]], make, ["keep", ["name", "new"]], tidy],
+        )
+
+    def part_compare_version(self, kind: str) -> Json:
+        note = self.pick(["field", "o", "metadata", "annotations", "n"], ["field", "a", "data", "v"], ["kept"])
+        read = ["get", "a", self.pick(MAP, OUT), self.chance(0.5)]
+        stop = [self.pick("stop_if", "stop_if", "stop_unless"), note, ["version", self.pick("o", "a")]]
+        keep = ["keep", ["version", self.pick("o", "a")]]
+        return self.pick([read, stop], [stop, keep], [read, stop, keep], [read, stop, *self.part_create(kind)])
+
+    def part_compare_uid(self, kind: str) -> Json:
+        cut = self.pick(0, 8, 4)
+        note = self.pick(["field", "o", "metadata", "annotations", "n"], ["field", "a", "data", "v"], ["kept"])
+        read = ["get", "a", self.pick(MAP, OUT), self.chance(0.5)]
+        stop = [self.pick("stop_if", "stop_unless"), note, ["uid", self.pick("o", "a"), cut]]
+        keep = ["keep", ["uid", self.pick("o", "a"), cut]]
+        return self.pick([read, stop], [stop, keep], [read, *self.part_create(kind)], [keep, *self.part_create(kind)])
+
+    def part_memory(self, kind: str) -> Json:
+        stop = ["stop_if", ["kept"], self.pick(["const", 1], ["field", "o", "spec", "size"], ["version", "o"])]
+        value = self.pick(
+            ["const", 1],
+            ["field", "o", "spec", "size"],
+            ["wrapped", "list", ["field", "o", "spec", "size"]],
+            ["wrapped", "dict", ["const", None]],
+            ["version", "o"],
+            ["uid", "o"],
+            ["generation", "o"],
+            ["const", True],
+        )
+        return self.pick([stop, ["keep", value]], [["keep", value]], [stop, ["keep", value], *self.part_patch(kind)])
+
+    def part_scale(self, kind: str) -> Json:
+        where = [W, "default", "w"]
+        del kind
+        return self.pick(
+            [["soft", ["get", "o", where, self.chance(0.5), "scale"]]],
+            [self.soft(["scale", where, self.pick(2, 3)])],
+            [["soft", ["get", "a", where, False, "scale"]], ["soft", ["scale", where, 3]]],
+            [["soft", ["get", "a", where, False, "status"]]],
+        )
+
+    def part_put(self, kind: str) -> Json:
+        name: Json = self.pick("x", "y", ["text", ["const", "l"], ["field", "o", "spec", "size"]])
+        make = ["put", [LEASE, "default", name], [[["metadata", "annotations", "n"], self.value(kind)]]]
+        return self.pick([self.soft(make)], [["get", "a", [LEASE, "default", "x"], self.chance(0.5)], self.soft(make)])
+
+    def part_evict(self, kind: str) -> Json:
+        del kind
+        budget = [BUDGET, "default", "b"]
+        allow = [["get", "a", budget, self.chance(0.5)], self.soft(["status", "a", "disruptionsAllowed", ["const", 1]])]
+        return self.pick([["soft", ["evict", "p"]]], [["soft", ["evict", "p"]]], allow, [["list", "l", POD, False]])
+
+    def part_asyncio(self, kind: str) -> Json:
+        one, two = self.single(kind), self.single(kind)
+        read = self.pick(["get", "a", MAP, True], ["list", "l", CM, False], ["get", "a", SELF, True])
+        return self.pick(
+            [["gather", one, two]],
+            [["gather", read, one]],
+            [["gather", read, ["get", "o", SELF, False]]],
+            [["group", one, two]],
+            [["sleep", self.pick(0, 0.5)], one],
+            [["wait_for", 5, one]],
+            [["within", 1, ["sleep", 2]], one],
+            [["wait_for", 1, ["sleep", self.pick(0.5, 2)]], ["stop_unless_there", "late"], one],
+        )
+
+    def single(self, kind: str) -> Json:
+        """One write that does not end the reconcile."""
+        return ["soft", self.pick(
+            ["create", OUT, [[["data", "v"], self.value(kind)]]],
+            ["create", [CM, "default", "b"]],
+            ["blind", SELF, ["metadata", "labels", "l"], ["const", "1"]],
+            ["patch", "o", self.place(kind), ["const", "1"], False],
+        )]  # fmt: skip
+
+    def part_delete(self, kind: str) -> Json:
+        del kind
+        return self.pick(
+            [self.soft(["delete", "o"])],
+            [["when", ["field", "o", "spec", "size"], ["const", 2], [self.soft(["delete", "o"])]]],
+            [["get", "a", OUT, self.chance(0.5)], self.soft(["delete", "a"])],
+            [["soft", ["delete_at", OUT]]],
+        )
+
+    def part_delete_all(self, kind: str) -> Json:
+        return self.pick(
+            [["delete_all", CM, self.pick("", "l=1")]],
+            [["delete_all", kind, self.pick("", "l=1", "l=1")]],
+            [["delete_all", CM], ["list", "l", CM, False]],
+            [["list", "l", kind, False], ["when", ["count", "l"], ["const", 2], [["delete_all", kind]]]],
+        )
+
+    def part_apply(self, kind: str) -> Json:
+        path, value = self.place(kind), self.value(kind)
+        if path[:2] == ["metadata", "labels"]:
+            value = ["const", "1"]
+        return self.pick(
+            [self.soft(["apply", SELF, [[path, value]], self.chance(0.6)])],
+            [self.soft(["apply", OUT, [[["data", "v"], self.value(kind)]], self.chance(0.6)])],
+            [self.soft(["apply", SELF, [[["status", "p"], value]], True, True])],
+        )
+
+    def part_finalizer(self, kind: str) -> Json:
+        del kind
+        name = self.pick("example.com/a", "example.com/b")
+        return self.pick(
+            [self.soft(["finalizer", "o", name, self.chance(0.5)])],
+            [self.soft(["finalizer", "o", name, self.chance(0.5)]), self.soft(["release", "o", name])],
+            [self.soft(["release", "o", name])],
+            [self.soft(["delete", "o"])],
+        )
+
+    def part_error(self, kind: str) -> Json:
+        done = ["field", "o", *self.place(kind)]
+        return self.pick(
+            [["unless", done, ["const", self.pick(1, "1", "x")], [["fail"]]]],
+            [["unless", done, ["const", self.pick(1, "1", "x")], [self.pick(["requeue"], ["requeue_after", 1])]]],
+            [["create", self.out()], ["requeue"]],
+            [["patch", "o", self.place(kind), ["const", "1"], True], ["requeue_after", 0]],
+        )
+
+    def part_generation(self, kind: str) -> Json:
+        value = ["generation", "o"]
+        if kind == CM:
+            return self.part_patch(kind)
+        if "no status" in self.themes:
+            return [self.soft(["patch", "o", ["status", "observedGeneration"], value, False])]
+        return self.pick(
+            [self.soft(["status", "o", "observedGeneration", value, None])],
+            [["unless", value, ["const", self.pick(1, 2)], [self.soft(["create", OUT, [[["data", "v"], value]]])]]],
+            [
+                [
+                    "when",
+                    ["field", "o", "spec", "size"],
+                    ["const", 2],
+                    [["soft", ["patch", "o", ["spec", "size"], ["const", 1], False]]],
+                ]
+            ],
+            [["get", "a", OUT, self.chance(0.5)], ["stop_if", ["field", "a", "data", "v"], ["text", value]]],
+        )

@@ -1,0 +1,135 @@
+"""Descriptions of scenarios: JSON from which a scenario is made, which can be made smaller and written to a file."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from definitions import definition
+from explore.oracle.generated.programs import CM, Json, Program, W, blank
+from explore.oracle.generated.questions import MAPPERS, PROPERTIES, size_of
+from kontend.controllers.garbage_collector import GarbageCollector
+from kontend.explore import Bounds, Scenario, always, create, delete, eventually, never, patch, sometimes
+from kontend.runtime.controller import Controller
+from kontend.runtime.guards import Guards
+from kontend.runtime.predicates import AnnotationChanged, GenerationChanged, LabelChanged, Predicate
+
+PREDICATES: Final[Mapping[str, Predicate]] = {
+    "generation": GenerationChanged(),
+    "label": LabelChanged(),
+    "generation or label": GenerationChanged() | LabelChanged(),
+    "not annotation": ~AnnotationChanged(),
+}
+
+
+def _crd(form: Sequence[str]) -> dict[str, Any]:
+    crd = definition("Widget")
+    version = crd["spec"]["versions"][0]
+    if "no status" in form:
+        del version["subresources"]
+    if "scale" in form:
+        scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.n"}
+        version.setdefault("subresources", {})["scale"] = scale
+    if "versions" in form:
+        crd["spec"]["versions"].append({**copy.deepcopy(version), "name": "v2", "storage": False})
+    return crd
+
+
+def _object(kind: str, namespace: str, name: str, fields: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    obj = blank(kind, namespace, name)
+    if fields:
+        obj["metadata"].update(copy.deepcopy(dict(fields)))
+    if kind == CM and name == "a":
+        obj["data"] = {"v": "0"}
+    return obj
+
+
+def _guards(name: str) -> Guards:
+    on = name == "on"
+    return Guards(
+        read_your_writes=on or name == "reads",
+        delete_preconditions=on or name == "deletes",
+        locked_status=on or name == "status",
+        monotonic_views=on,
+        fencing=False,
+    )
+
+
+def scenario_of(described: Mapping[str, Any]) -> Scenario:
+    """The scenario that a description stands for."""
+    controllers: list[Controller | str] = []
+    for each in described["controllers"]:
+        attributes = {
+            "name": each["name"],
+            "kind": each["kind"],
+            "owns": tuple(each["owns"]),
+            "watches": {kind: MAPPERS[name] for kind, name in each["watches"].items()},
+            "predicates": {kind: PREDICATES[name] for kind, name in each["predicates"].items()},
+            "indexes": {each["kind"]: {"size": size_of}} if each.get("index") else {},
+            "code": each["code"],
+        }
+        controllers.append(type("Program" + each["name"], (Program,), attributes)())
+    if described["collector"] == "some kinds":
+        controllers.append(GarbageCollector(only=(W, CM)))
+    elif described["collector"]:
+        controllers.append(described["collector"])
+    acts = {"create": create, "delete": delete}
+    actions = []
+    for verb, where, *rest in described["actions"]:
+        obj = _object(*where)
+        actions.append(patch(obj, rest[0]) if verb == "patch" else acts[verb](obj))
+    modes = {"always": always, "never": never, "eventually": eventually, "sometimes": sometimes}
+    return Scenario(
+        controllers,
+        crds=[_crd(described["crd"])],
+        objects=[_object(*each) for each in described["objects"]],
+        actions=actions,
+        properties=[modes[mode](PROPERTIES[name], name=f"{mode} {name}") for mode, name in described["properties"]],
+        bounds=Bounds(
+            lag=described["lag"],
+            concurrent=described["concurrent"],
+            atomic=described["atomic"],
+        ),
+        guards=_guards(described["guards"]),
+    )
+
+
+def weight(described: Mapping[str, Any]) -> float:
+    """A guess at the number of states: lengths of the programs multiplied, for all that can overlap."""
+    found = 1.0 + len(described["actions"])
+    for each in described["controllers"]:
+        calls = 1 if described["atomic"] else 1 + _calls(each["code"])
+        found *= (calls * (1 + described["lag"]) ** 0.7) ** described["concurrent"]
+    return found * (3 if described["collector"] else 1)
+
+
+def _calls(code: Sequence[Json]) -> int:
+    """How many calls a program makes at most."""
+    count = 0
+    for name, *arguments in code:
+        if name in ("when", "unless"):
+            count += _calls(arguments[2])
+        elif name in ("gather", "group"):
+            count += _calls(arguments) + 1
+        elif name in ("soft", "wait_for", "within"):
+            count += _calls(arguments[-1:])
+        elif not name.startswith(("stop", "keep", "first", "sleep", "requeue", "fail")):
+            count += 1
+    return count
+
+
+def possible(objects: list[Json], actions: list[Json]) -> list[Json]:
+    """The actions that the server would accept one after the other."""
+    there = [each[:3] for each in objects]
+    taken = []
+    for action in actions:
+        verb, where = action[:2]
+        if (where in there) == (verb == "create"):
+            continue
+        if verb == "create":
+            there.append(where)
+        elif verb == "delete":
+            there.remove(where)
+        taken.append(action)
+    return taken

@@ -1,0 +1,203 @@
+"""Compares the explorer with the oracle on generated scenarios, for as long as it is given: ``make fuzz``.
+
+    make fuzz SEED=1000 SECONDS=600
+
+Prints the seed and the counts. For each disagreement it writes a file that runs by itself, with the scenario made as
+small as possible.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from pprint import pformat
+from typing import Any, Final
+
+from explore.oracle.comparison import WAYS, differences, expected, explored
+from explore.oracle.generated.descriptions import scenario_of
+from explore.oracle.generated.generator import description
+from explore.oracle.generated.shrinking import shrunk
+from kontend.explore import BadScenario, Nondeterminism
+
+#: States that the oracle visits at most.
+LIMIT: Final = 3_000
+#: Every so many scenarios all ways to explore are compared, not only the default one.
+EVERY: Final = 10
+TESTS: Final = Path(__file__).parents[3]
+
+
+@dataclass(slots=True)
+class Counts:
+    """What came of the scenarios."""
+
+    scenarios: int = 0
+    agreed: int = 0
+    too_large: int = 0
+    refused: int = 0
+    undecided: int = 0
+    disagreed: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.scenarios} scenarios: {self.agreed} agreed, {self.too_large} too large, {self.refused} refused, "
+            f"{self.undecided} undecided, {self.disagreed} disagreements"
+        )
+
+
+class Undecided(Exception):
+    """The explorer stopped at a limit although the oracle visited every state."""
+
+
+def points(described: dict[str, Any], ways: tuple[str, ...], *, limit: int = LIMIT) -> list[str] | None:
+    """How the explorer contradicts the oracle about a description; None where the space is too large."""
+    answer = expected(scenario_of(described), limit=limit)
+    if not answer.decided:
+        return None
+    found = []
+    undecided = ""
+    for way in ways:
+        try:
+            verdict = explored(scenario_of(described), way, states=10 * limit)
+        except (BadScenario, Nondeterminism):
+            raise
+        except Exception as error:
+            found.append(f"{way}: crash: {type(error).__name__}: {error}")
+        else:
+            found += [f"{way}: {point}" for point in differences(answer, verdict)]
+            if answer.findings.closed and not verdict.exhausted:
+                undecided = f"{way}: {verdict.stopped}; there are {answer.findings.states} states"
+    if undecided and not found:
+        raise Undecided(undecided)
+    return found
+
+
+def fuzz(seed: int, seconds: float, to: Path, *, limit: int = LIMIT, say: Callable[[str], None]) -> Counts:
+    """Compare scenario after scenario."""
+    counts = Counts()
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        number = seed + counts.scenarios
+        counts.scenarios += 1
+        ways = tuple(WAYS) if number % EVERY == 0 else ("default",)
+        described = description(number)
+        try:
+            found = points(described, ways, limit=limit)
+        except (BadScenario, Nondeterminism) as refusal:
+            counts.refused += 1
+            counts.reasons[f"refused: {str(refusal).splitlines()[0][:100]}"] += 1
+            continue
+        except Undecided as reason:
+            counts.undecided += 1
+            say(f"seed {number} undecided: {reason} {described['themes']}")
+            continue
+        if found is None:
+            counts.too_large += 1
+        elif not found:
+            counts.agreed += 1
+        else:
+            counts.disagreed += 1
+            path = write(to, number, described, found, limit)
+            say(f"seed {number}: {'; '.join(found)[:300]}\n  {path}")
+    return counts
+
+
+def write(to: Path, number: int, described: dict[str, Any], found: list[str], limit: int) -> Path:
+    """Write the smallest scenario with the same disagreement to a file."""
+    way = found[0].split(":")[0]
+    wanted = found[0].split(":")[1]
+
+    def same(smaller: dict[str, Any]) -> bool:
+        try:
+            now = points(smaller, (way,), limit=limit)
+        except Exception:  # smaller, but no scenario any more
+            return False
+        return any(point.split(":")[1] == wanted for point in now or ())
+
+    small = shrunk(described, same)
+    said = points(small, (way,), limit=limit) or []
+    to.mkdir(parents=True, exist_ok=True)
+    path = to / f"seed_{number}.py"
+    comment = "\n".join(f"# {line}" for point in said for line in point.splitlines())
+    path.write_text(
+        f'"""Generated from seed {number}. Run it with tests on the path: PYTHONPATH=tests python {path.name}"""\n\n'
+        f"{comment}\n\n"
+        "from explore.oracle.generated.fuzz import show\n"
+        "from explore.oracle.generated.descriptions import scenario_of\n\n"
+        f"DESCRIPTION = {pformat(small, width=116, sort_dicts=False)}\n"
+        "scenario = scenario_of(DESCRIPTION)\n\n"
+        'if __name__ == "__main__":\n'
+        f"    show(DESCRIPTION, {way!r})\n"
+    )
+    return path
+
+
+def show(described: dict[str, Any], way: str = "default") -> None:
+    """Print both answers."""
+    answer = expected(scenario_of(described)).findings
+    verdict = explored(scenario_of(described), way)
+    print(f"oracle: {answer.states} states, violated: {sorted(answer.violations)}, {len(answer.ends)} final states")  # noqa: T201
+    for name, steps in answer.ways.items():
+        print(f"  {name}: {steps}")  # noqa: T201
+    print(f"explorer ({way}):\n{verdict}")  # noqa: T201
+    for point in differences(expected(scenario_of(described)), verdict):
+        print(f"- {point}")  # noqa: T201
+
+
+def verdicts(seed: int, many: int, limit: int) -> str:
+    """The verdicts of some scenarios as text, to compare processes with different hash seeds."""
+    lines = []
+    for number in range(seed, seed + many):
+        try:
+            verdict = explored(scenario_of(description(number)), states=limit)
+        except Exception as error:
+            lines.append(f"{number} {type(error).__name__} {error}")
+            continue
+        told = [(each.property, each.sentence, each.trace) for each in verdict.violations]
+        lines.append(json.dumps([number, verdict.exhausted, told, len(verdict.final_states)]))
+    return "\n".join(lines)
+
+
+def hash_seeds_differ(seed: int, many: int, limit: int) -> list[str]:
+    """The lines in which two processes with different hash seeds say something else."""
+    outputs = []
+    for hash_seed in ("1", "2"):
+        command = [sys.executable, "-m", "explore.oracle.generated.fuzz", "--verdicts", str(many), "--seed", str(seed)]
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+        options: dict[str, Any] = {"capture_output": True, "text": True, "check": True, "env": environment}
+        outputs.append(subprocess.run([*command, "--limit", str(limit)], **options).stdout.splitlines())
+    return [f"{one}\n{two}" for one, two in zip(*outputs, strict=True) if one != two]
+
+
+def main() -> int:
+    """Fuzz, and print the counts."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--limit", type=int, default=LIMIT)
+    parser.add_argument("--to", type=Path, default=Path("failures/fuzz"))
+    parser.add_argument("--verdicts", type=int, default=0, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.verdicts:
+        print(verdicts(given.seed, given.verdicts, given.limit))  # noqa: T201
+        return 0
+    print(f"seed {given.seed}, {given.seconds:g} s", flush=True)  # noqa: T201
+    counts = fuzz(given.seed, given.seconds, given.to, limit=given.limit, say=lambda text: print(text, flush=True))  # noqa: T201
+    print(counts)  # noqa: T201
+    for reason, times in counts.reasons.most_common():
+        print(f"  {times} times {reason}")  # noqa: T201
+    differ = hash_seeds_differ(given.seed, min(counts.scenarios, 30), given.limit)
+    print(f"{len(differ)} of {min(counts.scenarios, 30)} verdicts depend on the hash seed")  # noqa: T201
+    return 1 if counts.disagreed or differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
