@@ -1,6 +1,6 @@
-"""How fast the explorer is: moves a second, worlds that need not be visited, and spaces beside what kamera needs.
+"""Speed of the explorer: steps a second, states that reductions leave out, and spaces beside those of kamera.
 
-The numbers of kamera were measured on a machine like the ones we use: node visits, distinct nodes, seconds.
+The numbers of kamera (node visits, distinct nodes, seconds) were measured on a similar machine.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ _STORED: Final = 300_000
 
 
 def _timed(scenario: Scenario) -> tuple[Verdict, float]:
-    begun = time.process_time()
+    started = time.process_time()
     verdict = check(scenario)
-    return verdict, time.process_time() - begun
+    return verdict, time.process_time() - started
 
 
 def _seconds(timed: tuple[Verdict, float]) -> float:
     return timed[1]
 
 
-def _race(controller: Controller, lag: int, *, workers: int = 3) -> Scenario:
-    """The double-plan race, call by call, with a user who changes the object meanwhile."""
+def _race(controller: Controller, lag: int) -> Scenario:
+    """The double-plan race of three instances, call by call, with a user who changes the object."""
     from explore.widgets import WIDGET, double_plan
 
-    scenario = double_plan(controller, lag=lag, concurrent=workers, states=1_000_000)
+    scenario = double_plan(controller, lag=lag, concurrent=3, states=1_000_000)
     return replace(scenario, actions=[update(WIDGET, spec={"size": 3})])
 
 
 def chains() -> None:
-    """Many controllers, one chain of steps: whole reconciles, as the peer explores them."""
+    """Instances that increment one counter: atomic reconciles, as kamera explores them."""
     from explore.test_known_answers import CRD, OBJECT, Chain
 
     for (controllers, steps), (visits, distinct, seconds) in _KAMERA.items():
@@ -66,62 +66,63 @@ def chains() -> None:
                 reductions=Reductions(symmetry=False),
             )
         )
-        what = f"{controllers} controllers, {steps} steps: {verdict.steps} moves, {verdict.states} worlds"
+        what = f"{controllers} instances, {steps} increments: {verdict.steps} steps, {verdict.states} states"
         good = verdict.states == distinct and took < 0.1
-        row(what, f"{took:.3f} s", f"there {visits:,} visits, {seconds} s", good=good)
+        row(what, f"{took:.3f} s", f"kamera: {visits:,} visits, {seconds} s", good=good)
 
 
 def known_answers() -> None:
-    """The peer's other scenarios: how many ways there are to settle."""
+    """The other scenarios of kamera: the number of final states."""
     from explore.samples import deployment
     from explore.test_known_answers import CRD, OBJECT, Alpha, Bar, Beta, Foo, ModeBar, ModeFoo
 
     small: dict[str, tuple[list[Controller], int, str]] = {
-        "B1, two that do the same": ([Foo(), Bar()], 1, "1 end, 26 visits"),
-        "B2, a race for the mode": ([ModeFoo(), ModeBar()], 2, "2 ends, 35 visits"),
-        "B3, whoever comes first": ([Alpha(), Beta()], 1, "1 end, 15 visits"),
+        "B1, two identical controllers": ([Foo(), Bar()], 1, "1 final state, 26 visits"),
+        "B2, a race for the mode": ([ModeFoo(), ModeBar()], 2, "2 final states, 35 visits"),
+        "B3, two candidates for an owner": ([Alpha(), Beta()], 1, "1 final state, 15 visits"),
     }
-    for what, (controllers, ends, there) in small.items():
+    for what, (controllers, final, kamera) in small.items():
         verdict, took = _timed(Scenario(controllers, crds=[CRD], objects=[OBJECT], bounds=Bounds(lag=0)))
-        _ends(what, verdict, took, ends, there)
+        _final(what, verdict, took, final, kamera)
     for atomic in (True, False):
-        how = "whole reconciles" if atomic else "call by call"
+        how = "atomic reconciles" if atomic else "call by call"
         verdict, took = _timed(deployment(Bounds(lag=0, atomic=atomic)))
-        _ends(f"B6, a Deployment, {how}", verdict, took, 1, "4 ends (3 wrong), 130 visits, 0.16 s")
+        _final(f"B6, a Deployment, {how}", verdict, took, 1, "4 final states (3 wrong), 130 visits, 0.16 s")
 
 
-def _ends(what: str, verdict: Verdict, took: float, ends: int, there: str) -> None:
-    found = f"{len(verdict.final_states)} end{'s' * (len(verdict.final_states) != 1)}, {verdict.states:,} worlds, {took:.2f} s"
-    row(what, found, f"there {there}", good=verdict.exhausted and len(verdict.final_states) == ends)
+def _final(what: str, verdict: Verdict, took: float, final: int, kamera: str) -> None:
+    count = len(verdict.final_states)
+    result = f"{count} final state{'s' * (count != 1)}, {verdict.states:,} states, {took:.2f} s"
+    row(what, result, f"kamera: {kamera}", good=verdict.exhausted and count == final)
 
 
-def moves() -> None:
-    """How many moves a second."""
+def speed() -> None:
+    """Steps a second."""
     from explore.widgets import LockedWidgets, Widgets
 
     for controller in (Widgets, LockedWidgets):
         for lag in (2, 3):
             verdict, took = min((_timed(_race(controller(), lag)) for _ in range(3)), key=_seconds)
             rate = verdict.steps / took
-            what = f"{controller.__name__} x 3, lag {lag}: {verdict.states:,} worlds, code ran {verdict.runs} times"
-            row(what, f"{rate:,.0f} moves/s", "20,000", good=rate > 20_000)
+            what = f"{controller.__name__} x 3, lag {lag}: {verdict.states:,} states, code ran {verdict.runs} times"
+            row(what, f"{rate:,.0f} steps/s", "20,000", good=rate > 20_000)
 
 
 def reductions() -> None:
-    """How many worlds three workers have, with all reductions and with none."""
+    """States of three instances with all reductions and with none."""
     from explore.widgets import LockedWidgets, Widgets
 
     for controller in (Widgets, LockedWidgets):
-        scenario = _race(controller(), 1)
+        scenario = _race(controller(), 0)
         reduced, full = check(scenario), check(replace(scenario, reductions=_BRUTE_FORCE))
         ratio = full.states / reduced.states
         same = len(reduced.final_states) == len(full.final_states)
-        what = f"{controller.__name__} x 3, lag 1: {full.states:,} worlds by brute force, {reduced.states:,} reduced"
-        row(what, f"{ratio:.0f} times fewer", "50, the same ends", good=ratio >= 50 and same and full.exhausted)
+        what = f"{controller.__name__} x 3, lag 0: {full.states:,} states by brute force, {reduced.states:,} reduced"
+        row(what, f"{ratio:.0f} times fewer", "50, the same final states", good=ratio >= 50 and same and full.exhausted)
 
 
 def memory() -> None:
-    """What a stored world costs, the worlds still to be looked at included."""
+    """Memory of a stored state, unexpanded states included."""
     from explore.widgets import Widgets
 
     scenario = _race(Widgets(), 3)
@@ -130,11 +131,11 @@ def memory() -> None:
     search = BreadthFirst(Model(replace(scenario, bounds=bounds, reductions=replace(_BRUTE_FORCE, outcomes=True))))
     verdict = search.run()
     each = (memory_in_use() - before) / verdict.states
-    row(f"memory of {verdict.states:,} worlds", f"{each:,.0f} B each", "3 KiB", good=each < 3 * 1024)
+    row(f"memory of {verdict.states:,} states", f"{each:,.0f} B each", "3 KiB", good=each < 3 * 1024)
 
 
 def growth() -> None:
-    """What a move costs when there are more and more objects that nobody touches."""
+    """Time of a step with more and more objects that no controller touches."""
     from explore.widgets import Widgets
 
     costs = {}
@@ -148,32 +149,32 @@ def growth() -> None:
         taken = []
         for _ in range(3):
             search = BreadthFirst(Model(scenario))
-            begun = time.process_time()
+            started = time.process_time()
             verdict = search.run()
-            taken.append((time.process_time() - begun) / verdict.steps * 1e6)
+            taken.append((time.process_time() - started) / verdict.steps * 1e6)
         costs[count] = min(taken)
         good = costs[count] < 1.5 * costs[10]
-        row(f"a move among {count:,} other objects", f"{costs[count]:.0f} us", "growth under a half", good=good)
+        row(f"a step among {count:,} other objects", f"{costs[count]:.0f} us", "growth under a half", good=good)
 
 
 def processes() -> None:
-    """What a second process gains, in time on the clock."""
+    """Gain of a second process, in wall-clock time."""
     from explore.samples import deployment
 
-    took, worlds = {}, set()
+    took, states = {}, set()
     for jobs in (1, 2):
-        begun = time.perf_counter()
-        worlds.add(check(deployment(Bounds(lag=0)), jobs=jobs).states)
-        took[jobs] = time.perf_counter() - begun
+        started = time.perf_counter()
+        states.add(check(deployment(Bounds(lag=0)), jobs=jobs).states)
+        took[jobs] = time.perf_counter() - started
     ratio = took[1] / took[2]
-    row("B6 call by call with two processes", f"{ratio:.1f} times as fast", "the same worlds", good=len(worlds) == 1)
+    row("B6 call by call with two processes", f"{ratio:.1f} times as fast", "the same states", good=len(states) == 1)
 
 
 def main() -> None:
     """Print all."""
     chains()
     known_answers()
-    moves()
+    speed()
     reductions()
     memory()
     growth()

@@ -35,8 +35,8 @@ WIDGET_STEPS = (
     "read map", "list maps", "patch map", "try again", "fail once", "remember", "stop if remembered",
 )  # fmt: skip
 MAP_STEPS = (
-    "read", "read live", "count", "count locked", "generate", "make secret", "read secret", "label secret", "write widget",
-    "try again", "fail",
+    "read", "read live", "count", "count locked", "generate", "make secret", "read secret", "label secret",
+    "write widget", "try again", "fail",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The operators among the examples hold in every order, with caches that lag and two instances at once."""
+"""The example operators are correct in every order of calls, with lagging caches and two instances."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def _one_deployment(cluster: Cluster) -> bool:
 
 
 def _image(cluster: Cluster) -> str:
-    (found,) = cluster.list(DEPLOYMENT)
-    return str(found["spec"]["template"]["spec"]["containers"][0]["image"])
+    (deployment,) = cluster.list(DEPLOYMENT)
+    return str(deployment["spec"]["template"]["spec"]["containers"][0]["image"])
 
 
 @pytest.mark.parametrize(("lag", "concurrent"), [(0, 2), (1, 1)])
@@ -76,7 +76,7 @@ def test_the_plan_of_the_rollout_operator_is_carried_out_once(lag: int) -> None:
     assert str(verdict).startswith("holds in all")
 
 
-def test_the_operators_come_out_as_by_brute_force() -> None:
+def test_the_operators_have_the_verdict_of_brute_force() -> None:
     for name, crd, obj in (("website", SITES, WEBSITE), ("rollout", APPS, APP)):
         scenario = Scenario(
             controllers=controllers_in(load_file(EXAMPLES / f"{name}_operator.py")),

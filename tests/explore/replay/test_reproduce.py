@@ -169,8 +169,8 @@ class Reads(Widgets):
 
 def test_a_step_that_is_not_enabled_any_more_fails() -> None:
     message = (
-        r"the bug is gone, or the way to it has changed: step 5, the next call of widgets#1 for default/w, is not enabled\. "
-        r"Enabled here: nothing\nIf that is right, remove @reproduce\."
+        r"the bug is gone, or the way to it has changed: step 5, the next call of widgets#1 for default/w, is not "
+        r"enabled\. Enabled here: nothing\nIf that is right, remove @reproduce\."
     )
     with pytest.raises(AssertionError, match=message):
         _followed(PLANS, double_plan(Reads(), lag=0, concurrent=2))
