@@ -1,0 +1,160 @@
+"""Code that depends on the order of a set is reported with its line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explore.program.writers import explored, nondeterminism
+from explore.widgets import KIND
+from kontend.explore.program.set_order import iterated_sets
+from kontend.explore.program.user_code import UserCode
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import merge_patch
+from kontend.runtime.controller import Controller, Request
+
+HERE = Path(__file__).name
+NAMES = ("red", "green", "blue")
+
+
+def _loop() -> list[str]:
+    names = []
+    for name in {"red", "green"}:
+        names.append(name)
+    return names
+
+
+def _comprehension() -> list[str]:
+    return [name.upper() for name in set(NAMES)]
+
+
+def _converted() -> list[str]:
+    return list(frozenset(NAMES))
+
+
+def _joined() -> str:
+    return ",".join({name for name in NAMES})
+
+
+def _variable() -> tuple[str, ...]:
+    names = set(NAMES) | {"white"}
+    return tuple(names)
+
+
+def _method() -> list[str]:
+    return list(set(NAMES).union({"white"}))
+
+
+def _starred() -> list[str]:
+    return [*{"red", "green"}]
+
+
+def _popped() -> str:
+    names = {"red", "green"}
+    return names.pop()
+
+
+def _next() -> str:
+    return next(iter({"red", "green"}))
+
+
+def _generator() -> str:
+    return "".join(name[0] for name in {"red", "green"})
+
+
+def _enumerated() -> dict[str, int]:
+    return {name: number for number, name in enumerate({"red", "green"})}
+
+
+def _sorted() -> list[str]:
+    return sorted(set(NAMES))
+
+
+def _counted() -> int:
+    return len({name for name in NAMES}) + sum(len(name) for name in set(NAMES))
+
+
+def _contained() -> bool:
+    return "red" in {"red", "green"} and any(name == "red" for name in set(NAMES))
+
+
+def _smallest() -> str:
+    return min(set(NAMES))
+
+
+def _sorted_comprehension() -> list[str]:
+    return sorted(name.upper() for name in {"red", "green"})
+
+
+def _reassigned() -> list[str]:
+    names: Any = set(NAMES)
+    names = sorted(names)
+    return list(names)
+
+
+def _parameter(names: Any = NAMES) -> list[str]:
+    return list(names)
+
+
+class Calls(Controller):
+    """Writes the result of a function of this module."""
+
+    kind = KIND
+    function: Callable[[], Any]
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Write the result."""
+        widget = await api.get(self.kind, request)
+        if not widget.get("status"):
+            await api.status.patch(widget, merge_patch({"status": {"value": type(self).function()}}))
+
+
+def _calling(function: Callable[..., Any]) -> Controller:
+    """A controller with the function as a method."""
+    return type("Named", (Calls,), {"function": function})()
+
+
+ORDERED = [
+    _loop, _comprehension, _converted, _joined, _variable, _method, _starred, _popped, _next, _generator, _enumerated,
+]  # fmt: skip
+ORDERLESS = [_sorted, _counted, _contained, _smallest, _sorted_comprehension, _reassigned, _parameter]
+
+
+@pytest.mark.parametrize("function", ORDERED)
+def test_a_dependence_on_the_order_of_a_set_is_reported(function: Callable[..., Any]) -> None:
+    controller = _calling(function)
+    lines = iterated_sets(controller, UserCode(controller))
+    first = function.__code__.co_firstlineno
+    assert len(lines) == 1
+    match = re.fullmatch(rf"{HERE}:(\d+) depends on the order of a set, which differs from .*", lines[0])
+    assert match
+    assert first < int(match[1]) <= first + 3
+    assert re.search(rf"{HERE}:{match[1]} depends on the order of a set.*; use sorted\(\.\.\.\)", nondeterminism(controller))
+
+
+@pytest.mark.parametrize("function", ORDERLESS)
+def test_code_that_does_not_depend_on_the_order_is_fine(function: Callable[..., Any]) -> None:
+    assert explored(_calling(function)).ok
+
+
+class Indirect(Controller):
+    """Reaches the set by a function that a function calls."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Call a function."""
+        await api.get(self.kind, request)
+        _helper()
+
+
+def _helper() -> list[str]:
+    return _loop()
+
+
+def test_functions_that_the_controller_calls_are_read_too() -> None:
+    assert "depends on the order of a set" in nondeterminism(Indirect())
