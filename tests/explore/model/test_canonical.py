@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kontend.cluster.cluster import Cluster
-from kontend.explore.model.canonical import canonical_cluster
+from kontend.explore.model.canonical import canonical_cluster, canonical_form
 
 
 def _form(*, generation: int = 1, status: dict[str, Any] | None = None, data: str = "a") -> bytes:
@@ -46,3 +51,81 @@ def test_generated_uuids_count_by_their_structure() -> None:
     assert _form(data=one) == _form(data=two)
     assert _form(data=f"{one} {two}") == _form(data=f"{two} {one}")
     assert _form(data=f"{one} {two}") != _form(data=f"{one} {one}")
+
+
+# Canonical forms of lines
+
+
+def _uid(number: int) -> bytes:
+    return b"%08x-0000-4000-8000-%012x" % (number, number)
+
+
+#: Lines as tuples of texts and numbers of made-up names.
+LINES = st.lists(
+    st.lists(st.sampled_from(["a", "b"]) | st.integers(0, 4), min_size=1, max_size=4).map(tuple), min_size=1, max_size=5
+)
+
+
+def _written(lines: list[tuple[str | int, ...]], names: Sequence[int]) -> list[bytes]:
+    return [b" ".join(_uid(names[part]) if isinstance(part, int) else part.encode() for part in line) for line in lines]
+
+
+@given(LINES, st.permutations(range(10, 20)), st.randoms(use_true_random=False))
+def test_the_form_does_not_depend_on_names_or_on_the_order_of_lines(
+    lines: list[tuple[str | int, ...]], names: list[int], random: Any
+) -> None:
+    form = canonical_form(_written(lines, range(5)))
+    shuffled = list(lines)
+    random.shuffle(shuffled)
+    assert canonical_form(_written(shuffled, names)) == form
+
+
+@settings(max_examples=300)
+@given(LINES, LINES)
+def test_forms_are_equal_exactly_for_lines_that_can_be_renamed_into_each_other(
+    one: list[tuple[str | int, ...]], two: list[tuple[str | int, ...]]
+) -> None:
+    written = sorted(_written(two, range(5)))
+    isomorphic = any(sorted(_written(one, names)) == written for names in permutations(range(5)))
+    assert (canonical_form(_written(one, range(5))) == canonical_form(_written(two, range(5)))) is isomorphic
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        # cycles: six objects in one ring, or in two rings of three
+        ([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)], [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)], False),
+        ([(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)], [(5, 3), (3, 1), (1, 5), (0, 2), (2, 4), (4, 0)], True),
+        ([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)], [(5, 3), (3, 1), (1, 0), (0, 2), (2, 4), (4, 5)], True),
+        ([(0,), (0,), (1,)], [(0,), (1,), (1,)], True),
+        ([(0,), (0,), (1,)], [(0,), (1,), (2,)], False),
+    ],
+)
+def test_symmetric_structures_are_told_apart(one: Any, two: Any, same: bool) -> None:
+    assert (canonical_form(_written(one, range(6))) == canonical_form(_written(two, range(6)))) is same
+
+
+def test_many_interchangeable_names_cost_little() -> None:
+    lines = [b"pod " + _uid(number) for number in range(60)]
+    started = time.process_time()
+    canonical_form(lines)
+    assert time.process_time() - started < 5
+
+
+def test_generated_names_and_stored_versions_are_made_up() -> None:
+    def form(name: str, version: int) -> bytes:
+        metadata = {"name": f"c-{name}", "generateName": "c-", "annotations": {"seen": str(version), "self": f"c-{name}"}}
+        return canonical_cluster(Cluster(objects=[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}]).state)
+
+    assert form("abcde", 7_000_000_000_000_001) == form("vwxyz", 7_000_000_000_000_009)
+
+
+def test_parts_of_identities_are_made_up_where_they_were_handed_out() -> None:
+    def form(uid: bytes, identities: Sequence[bytes]) -> bytes:
+        metadata = {"name": f"of-{uid.decode()[:8]}", "uid": "u"}
+        state = Cluster(objects=[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}]).state
+        return canonical_cluster(state, [identity.decode() for identity in identities])
+
+    one, two = _uid(0x1234567A), _uid(0x7654321B)
+    assert form(one, [one]) == form(two, [two])
+    assert form(one, []) != form(two, [])

@@ -92,9 +92,8 @@ def test_two_controllers_that_fight_over_a_spec_never_settle(lag: int) -> None:
     assert "never settles" in _names(verdict)
 
 
-@pytest.mark.parametrize("lag", [0, 1])
-def test_a_fight_in_which_some_reconcile_is_always_in_flight_is_exhausted(lag: int) -> None:
-    verdict = check(replace(FIGHT, bounds=Bounds(lag=lag)))
+def test_a_fight_in_which_some_reconcile_is_always_in_flight_is_exhausted() -> None:
+    verdict = check(replace(FIGHT, bounds=Bounds(lag=0)))
     assert verdict.exhausted
     assert "never settles" in _names(verdict)
 
