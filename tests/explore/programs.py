@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
-from kontend.explore import Bounds, Reductions, Scenario, always, delete, eventually, never, sometimes, update
+from kontend.explore import Bounds, Reductions, Scenario, always, create, delete, eventually, never, sometimes, update
 from kontend.kube.errors import AlreadyExists, Conflict, NotFound
 from kontend.kube.meta.names import Key
 from kontend.runtime.cache.views import Cache
@@ -20,6 +20,7 @@ from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request, Result
 from kontend.runtime.guards import Guards
+from kontend.runtime.predicates import GenerationChanged
 
 MAP = "ConfigMap/v1"
 SECRET = "Secret/v1"
@@ -220,6 +221,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
                 {"owns": [MAP]},
                 {"watches": {MAP: _always_the_widget}},
                 {"watches": {MAP: _the_widget_if_it_has_a_status}},
+                {"predicates": {KIND: GenerationChanged()}},
+                {"watches": {MAP: _the_widget_if_it_has_a_status}, "predicates": {KIND: GenerationChanged()}},
             ]
         )
     )
@@ -235,6 +238,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
                 [update(WIDGET, metadata={"labels": {"a": "1"}})],
                 [update(WIDGET, spec={"size": 1})],
                 [delete(WIDGET)],
+                [delete(WIDGET), create(WIDGET)],
             ]
         )
     )

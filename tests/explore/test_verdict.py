@@ -73,4 +73,7 @@ def test_a_violation_without_a_trace_has_no_number_of_steps() -> None:
 
 
 def test_the_text_of_a_violation_numbers_its_steps() -> None:
-    assert str(Violation("p", "one\ntwo", ("a", "b"))) == "p: violated after 2 steps (shortest)\n  one\n  two\n  1 a\n  2 b"
+    assert (
+        str(Violation("p", "one\ntwo", ("a", "b")))
+        == "p: violated after 2 steps (shortest)\n  one\n  two\n  1 a\n  2 b"
+    )

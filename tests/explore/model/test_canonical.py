@@ -114,8 +114,14 @@ def test_many_interchangeable_names_cost_little() -> None:
 
 def test_generated_names_and_stored_versions_are_made_up() -> None:
     def form(name: str, version: int) -> bytes:
-        metadata = {"name": f"c-{name}", "generateName": "c-", "annotations": {"seen": str(version), "self": f"c-{name}"}}
-        return canonical_cluster(Cluster(objects=[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}]).state)
+        metadata = {
+            "name": f"c-{name}",
+            "generateName": "c-",
+            "annotations": {"seen": str(version), "self": f"c-{name}"},
+        }
+        return canonical_cluster(
+            Cluster(objects=[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}]).state
+        )
 
     assert form("abcde", 7_000_000_000_000_001) == form("vwxyz", 7_000_000_000_000_009)
 

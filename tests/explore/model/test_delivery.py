@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -38,7 +38,7 @@ class Marks(Controller):
 class MarksGenerations(Marks):
     """The same, but only a change of the generation enqueues a request."""
 
-    predicates: Any = {KIND: GenerationChanged()}  # noqa: RUF012 - as users write it
+    predicates: ClassVar = {KIND: GenerationChanged()}
 
 
 def _labelled(*values: str) -> list[Any]:

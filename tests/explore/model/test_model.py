@@ -100,7 +100,7 @@ def test_a_step_that_does_not_exist_is_refused() -> None:
     model = Model(double_plan(Widgets()))
     with pytest.raises(BadScenario, match="does not exist"):
         model.next(model.initial(), Step("fly", 0))
-    with pytest.raises(BadScenario, match="step 1, .* is not enabled: the scenario or its controllers have changed"):
+    with pytest.raises(BadScenario, match=r"step 1, .* is not enabled: the scenario or its controllers have changed"):
         replay(model, [Step("act")])
 
 

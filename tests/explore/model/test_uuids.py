@@ -88,7 +88,13 @@ def test_parts_of_uids_are_made_up_names_in_final_states() -> None:
     )
     verdict = check(scenario)
     names = {
-        len({item["metadata"]["name"] for item in Cluster(state=state).list(MAP) if item["metadata"]["name"][:3] == "of-"})
+        len(
+            {
+                item["metadata"]["name"]
+                for item in Cluster(state=state).list(MAP)
+                if item["metadata"]["name"][:3] == "of-"
+            }
+        )
         for state in verdict.final_states
     }
     assert names == {1, 2}

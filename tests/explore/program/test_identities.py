@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +23,7 @@ NAMES = st.text("abc/", max_size=4)
 @given(st.lists(st.tuples(NAMES, NAMES, st.integers(0, 5)), unique=True, min_size=2, max_size=30))
 def test_serials_do_not_overlap(subjects: list[tuple[str, str, int]]) -> None:
     serials = sorted(first_serial(*subject) for subject in subjects)
-    assert all(after - before >= 16 for before, after in zip(serials, serials[1:], strict=False))
+    assert all(after - before >= 16 for before, after in pairwise(serials))
 
 
 @given(NAMES, st.integers(0, 1_000))

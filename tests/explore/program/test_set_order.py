@@ -37,7 +37,7 @@ def _converted() -> list[str]:
 
 
 def _joined() -> str:
-    return ",".join({name for name in NAMES})
+    return ",".join({name.upper() for name in NAMES})
 
 
 def _variable() -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def _sorted() -> list[str]:
 
 
 def _counted() -> int:
-    return len({name for name in NAMES}) + sum(len(name) for name in set(NAMES))
+    return len({name.upper() for name in NAMES}) + sum(len(name) for name in set(NAMES))
 
 
 def _contained() -> bool:
@@ -115,7 +115,8 @@ class Calls(Controller):
 
 def _calling(function: Callable[..., Any]) -> Controller:
     """A controller with the function as a method."""
-    return type("Named", (Calls,), {"function": function})()
+    named: Controller = type("Named", (Calls,), {"function": function})()
+    return named
 
 
 ORDERED = [
@@ -133,7 +134,9 @@ def test_a_dependence_on_the_order_of_a_set_is_reported(function: Callable[..., 
     match = re.fullmatch(rf"{HERE}:(\d+) depends on the order of a set, which differs from .*", lines[0])
     assert match
     assert first < int(match[1]) <= first + 3
-    assert re.search(rf"{HERE}:{match[1]} depends on the order of a set.*; use sorted\(\.\.\.\)", nondeterminism(controller))
+    assert re.search(
+        rf"{HERE}:{match[1]} depends on the order of a set.*; use sorted\(\.\.\.\)", nondeterminism(controller)
+    )
 
 
 @pytest.mark.parametrize("function", ORDERLESS)

@@ -114,11 +114,30 @@ class MacroSteps:
         instance = world.instances[index]
         if not self._is_simple(instance, index):
             return self._each(origin, index)
+        macros = list(self._dropping(origin, index))
         if instance.running and self._asks_server(world, index):
-            return self._global(origin, Step("call", index, instance.running[0].request))
-        if self._atomic:
-            return list(self._observations(origin, index))
-        return self._local(origin, index, half_way=False)
+            macros += self._global(origin, Step("call", index, instance.running[0].request))
+        elif self._atomic:
+            macros += self._observations(origin, index)
+        else:
+            macros += self._local(origin, index, half_way=False)
+        return macros
+
+    def _dropping(self, origin: MacroStep, index: int) -> Iterator[MacroStep]:
+        """Deliveries by themselves, where they may enqueue less than others would: a start need not follow.
+
+        A relist takes several events as one, and a mapping function can tell in which order events came.
+        """
+        world = origin.world
+        can_relist = self._can_relist(world, index)
+        if not can_relist and not (self._mapped[index] and not world.instances[index].running):
+            return
+        for macro in self._deliveries(origin, index, list(range(len(world.instances[index].views)))):
+            if macro is origin:
+                continue
+            after = macro.world.instances[index]
+            if macro.steps[-1].action == "relist" or not (after.queue or after.delayed or after.running):
+                yield macro
 
     def _is_simple(self, instance: Instance, index: int) -> bool:
         """At most one reconcile with one call is in flight, and no second one can start."""
