@@ -42,9 +42,9 @@ def violations_of_writes(
 ) -> Iterator[tuple[str, str]]:
     """The properties that the writes of one call violate, each with a sentence.
 
-    ``before`` is the cluster before the call, ``writer`` the instance that made it, ``in_flight`` its reconcile before
-    the response. Objects that the server writes on its own account, such as the budget that an eviction uses up, are not
-    the writer's: only those of the ``resource`` and the name that the call is about are judged.
+    ``before`` is the cluster before the call, ``writer`` the instance that made it, ``in_flight`` its reconcile
+    before the response. Objects that the server writes on its own account, such as the budget that an eviction uses
+    up, are not the writer's: only those of the ``resource`` and the name that the call is about are judged.
     """
     for change in changes if len(changes) == 1 else _net(changes):
         old, new = change.old, change.new
