@@ -56,12 +56,12 @@ def memory(pid: int) -> float:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def main() -> int:
+def main(argv: list[str] | None = None) -> int:
     """Fuzz for some time and say what was seen."""
     parser = argparse.ArgumentParser(description="fuzz kontend serve")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long (default: 60)")
     parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
-    options = parser.parse_args()
+    options = parser.parse_args(argv or [])
     reading, writing = os.pipe()
     command = [sys.executable, "-m", "kontend.cli", "serve", "--port", "0", "--ready-fd", str(writing)]
     with subprocess.Popen(command, pass_fds=[writing], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as server:
@@ -124,4 +124,4 @@ def _report(outcome: Outcome, seed: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -42,10 +42,6 @@ _WORDS: Final[dict[str, Any]] = {
 }
 
 
-#: How deep the server reads.
-_DEEPEST: Final = 10_000
-
-
 class MalformedYAML(BadRequest):
     """A text that is not YAML, or YAML that cannot become JSON; the message is the server's."""
 
@@ -123,8 +119,8 @@ def _compose(text: str) -> Any:
             stack[-1].value.append((pending[-1], node))
             pending[-1] = None
         if isinstance(event, yaml.CollectionStartEvent):
-            if len(stack) >= _DEEPEST:
-                raise MalformedYAML(f"yaml: exceeded max depth of {_DEEPEST}")
+            if len(stack) > MAX_DEPTH:  # the scanner takes quadratic time for deeper ones
+                raise MalformedYAML("yaml: exceeded max depth")
             stack.append(node)
             pending.append(None)
     return root
