@@ -238,6 +238,8 @@ def _serve(options: argparse.Namespace, tokens: Tokens) -> int:
         _raise_file_limit()
         # Expressions may be deep, and threads share the limit: nobody should have to raise and lower it.
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
+        # The loop waits this long at most, each time, for a thread that carries out a costly request.
+        sys.setswitchinterval(0.0005)
         # Nothing that exists now will ever be garbage; what comes later mostly dies young.
         gc.collect()
         gc.freeze()
