@@ -14,7 +14,11 @@ from kontend.runtime.source_location import SourceLocation, caller
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action of a user."""
+    """One action of a user, made by :func:`create`, :func:`update`, :func:`patch` or :func:`delete`.
+
+    >>> delete({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}).kind
+    'ConfigMap/v1'
+    """
 
     text: str
     perform: Callable[[Cluster], object]
@@ -25,21 +29,33 @@ class Action:
 
 
 def create(obj: Mapping[str, Any]) -> Action:
-    """A user creates an object."""
+    """A user creates an object.
+
+    >>> create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}).text
+    'creates ConfigMap default/c'
+    """
     kind, name, namespace = _address("create", obj)
     text = f"creates {_named(obj)}"
     return Action(text, lambda cluster: cluster.create(obj, manager="user"), kind, Key(namespace, name))
 
 
 def update(obj: Mapping[str, Any], **fields: Any) -> Action:
-    """A user sets top-level fields of an object, such as ``spec={"size": 3}``, merged into what is there."""
+    """A user sets top-level fields of an object, merged into what is there.
+
+    >>> update({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, data={"a": "1"}).text
+    'changes ConfigMap default/c: data'
+    """
     if not fields:
         raise BadScenario("update: say what changes, such as update(obj, spec={...})", caller())
     return patch(obj, fields)
 
 
 def patch(obj: Mapping[str, Any], change: Mapping[str, Any]) -> Action:
-    """A user applies a merge patch to an object."""
+    """A user applies a merge patch to an object.
+
+    >>> patch({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, {"data": {"a": None}}).text
+    'changes ConfigMap default/c: data'
+    """
     kind, name, namespace = _address("patch", obj)
     if not isinstance(change, Mapping):
         raise BadScenario(f"patch: expected a merge patch, such as {{'spec': {{...}}}}, found {change!r}", caller())
@@ -52,7 +68,11 @@ def patch(obj: Mapping[str, Any], change: Mapping[str, Any]) -> Action:
 
 
 def delete(obj: Mapping[str, Any]) -> Action:
-    """A user deletes an object."""
+    """A user deletes an object.
+
+    >>> delete({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}).text
+    'deletes ConfigMap default/c'
+    """
     kind, name, namespace = _address("delete", obj)
     text = f"deletes {_named(obj)}"
     return Action(text, lambda cluster: cluster.delete(kind, name, namespace=namespace), kind, Key(namespace, name))

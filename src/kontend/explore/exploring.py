@@ -65,6 +65,11 @@ def check(
 ) -> Verdict:
     """Explore a scenario. The options are those of :class:`SearchOptions`.
 
+    >>> from kontend.explore import Bounds, Scenario
+    >>> deployments = Scenario(controllers=["deployment"], bounds=Bounds(lag=0))
+    >>> check(deployments).states
+    1
+
     In a test with ``@reproduce(...)`` it only follows that counterexample.
     """
     recorded = recorded_to_follow()

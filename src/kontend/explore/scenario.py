@@ -24,7 +24,11 @@ STEP_BOUNDS: Final = ("lag", "concurrent", "atomic")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of an exploration. Everything within the first three is tried; the others say where it stops."""
+    """The limits of an exploration. Everything within the first three is tried; the others say where it stops.
+
+    >>> str(Bounds(lag=2, concurrent=2))
+    'lag ≤ 2, 2 instances'
+    """
 
     #: How many events a view of an instance may be behind, for each kind.
     lag: int = 1
@@ -57,7 +61,11 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Reductions:
-    """Shortcuts that leave out what cannot end differently. Each can be switched off, to compare."""
+    """Shortcuts that leave out what cannot end differently. Each can be switched off, to compare.
+
+    >>> Reductions(symmetry=False).symmetry
+    False
+    """
 
     #: Instances of one controller are interchangeable.
     symmetry: bool = True
@@ -75,7 +83,11 @@ class Reductions:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Everything that the explorer needs to know."""
+    """Everything that the explorer needs to know.
+
+    >>> Scenario(controllers=["deployment"], bounds=Bounds(lag=0)).property_names()[:2]
+    ['exception', 'lost update']
+    """
 
     #: Controllers, or the names of built-in ones, such as "deployment".
     controllers: Sequence[Controller | str]
@@ -91,4 +103,4 @@ class Scenario:
 
     def property_names(self) -> list[str]:
         """The names under which violations are reported: the scenario's own properties, then the built-in ones."""
-        return [*(each.name for each in self.properties), *BuiltIn]
+        return [*(each.name for each in self.properties), *(each.value for each in BuiltIn)]

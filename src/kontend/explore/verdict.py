@@ -14,7 +14,14 @@ NOT_TRIED: Final = ("crashes", "API failures")
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A violated property, with a trace that shows it."""
+    """A violated property, with a trace that shows it.
+
+    >>> print(Violation("one_plan", "one_plan is broken by a patch", ("widgets starts", "widgets patches")))
+    one_plan: violated after 2 steps (shortest)
+      one_plan is broken by a patch
+      1 widgets starts
+      2 widgets patches
+    """
 
     property: str
     sentence: str
@@ -39,7 +46,11 @@ class Violation:
 
 @dataclass(slots=True)
 class Verdict:
-    """The result of an exploration. It is true when everything holds in the whole bounded space."""
+    """The result of an exploration. It is true when everything holds in the whole bounded space.
+
+    >>> bool(Verdict(exhausted=True)), bool(Verdict(exhausted=False, stopped="it was interrupted"))
+    (True, False)
+    """
 
     violations: list[Violation] = field(default_factory=list)
     #: The different final states, up to made-up names.

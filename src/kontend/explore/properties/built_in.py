@@ -13,7 +13,11 @@ from kontend.runtime.source_location import SourceLocation
 
 
 class BuiltIn(StrEnum):
-    """The properties that every scenario is checked for, by the names under which violations are reported."""
+    """The properties that every scenario is checked for, by the names under which violations are reported.
+
+    >>> BuiltIn.LOST_UPDATE == "lost update"
+    True
+    """
 
     #: User code raised a programming error (TypeError, KeyError …).
     EXCEPTION = "exception"

@@ -17,7 +17,11 @@ Question = Callable[..., object]
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """Something that must hold."""
+    """Something that must hold, made by :func:`always`, :func:`never`, :func:`eventually` or :func:`sometimes`.
+
+    >>> never(lambda before, after: False, name="shrinks").arity
+    2
+    """
 
     mode: Literal["always", "never", "eventually", "sometimes"]
     question: Question
@@ -51,22 +55,38 @@ class Property:
 
 
 def always(question: Question, *, name: str = "") -> Property:
-    """Holds in every state (or, with two arguments, for every write)."""
+    """Holds in every state (or, with two arguments, for every write).
+
+    >>> str(always(lambda cluster: bool(cluster.list("Namespace/v1")), name="has namespaces"))
+    'always(has namespaces)'
+    """
     return _property("always", question, name)
 
 
 def never(question: Question, *, name: str = "") -> Property:
-    """Holds in no state (or for no write)."""
+    """Holds in no state (or for no write).
+
+    >>> str(never(lambda cluster: False, name="wrong"))
+    'never(wrong)'
+    """
     return _property("never", question, name)
 
 
 def eventually(question: Question, *, name: str = "") -> Property:
-    """Holds in every quiescent state; and every fair run reaches one, or a state in which it holds, again and again."""
+    """Holds in every quiescent state; and every fair run reaches one, or a state in which it holds, again and again.
+
+    >>> str(eventually(lambda cluster: True, name="ready"))
+    'eventually(ready)'
+    """
     return _property("eventually", question, name)
 
 
 def sometimes(question: Question, *, name: str = "") -> Property:
-    """Holds in at least one state: guards against scenarios in which nothing happens."""
+    """Holds in at least one state: guards against scenarios in which nothing happens.
+
+    >>> str(sometimes(lambda cluster: True, name="busy"))
+    'sometimes(busy)'
+    """
     return _property("sometimes", question, name)
 
 
