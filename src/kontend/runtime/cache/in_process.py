@@ -33,6 +33,10 @@ class ClusterFeed:
         for kind in kinds or [cached for cached in self.cache.views if cached not in self.held]:
             self._pump(kind)
 
+    def relist(self, kind: str) -> None:
+        """List a kind again, as after a watch that was lost: what the cache missed is one event for each object."""
+        self._list(kind)
+
     def forget(self, kind: str) -> None:
         """Drop a kind that is no longer served; handlers get an event for each of its objects."""
         self._streams.pop(kind, None)
