@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: fuzz-serve soak demo test lint api wheel bench conformance clients clean
+.PHONY: demo test lint api wheel bench fuzz fuzz-serve soak conformance clients clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/double_plan.py
@@ -31,6 +31,10 @@ clients: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	@$(BIN)/python -m benchmarks
+
+# Compare the explorer with the oracle of tests/explore/oracle on generated scenarios: make fuzz SEED=1000 SECONDS=600
+fuzz: $(VENV)/.ready
+	@PYTHONPATH=tests $(BIN)/python -W ignore -m explore.oracle.generated.fuzz --seed $(SEED) --seconds $(SECONDS)
 
 # Build the sdist and, from it, the wheel; install the wheel into an environment of its own and run the demo there.
 wheel: $(VENV)/.ready

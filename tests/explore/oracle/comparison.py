@@ -11,6 +11,8 @@ from explore.oracle.fair_run import keeps_writing
 from kontend.explore import Reductions, Scenario, Verdict, check
 
 OFF: Final = Reductions(symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, local=False)
+#: Where states grow without end, each takes longer than the one before: the explorer then stops undecided.
+SECONDS: Final = 20
 #: The ways in which the explorer can be asked, by name.
 WAYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "default": {},
@@ -44,7 +46,7 @@ def explored(scenario: Scenario, way: str = "default", *, states: int = 200_000)
     """Ask the explorer, in one of the ways."""
     options = dict(WAYS[way])
     reductions = options.pop("reductions", scenario.reductions)
-    bounds = replace(scenario.bounds, states=min(states, scenario.bounds.states))
+    bounds = replace(scenario.bounds, states=min(states, scenario.bounds.states), seconds=SECONDS)
     return check(replace(scenario, reductions=reductions, bounds=bounds), **options)
 
 

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Final
 
 import pytest
 
-from explore.oracle.comparison import Expected, differences, expected, explored
+from explore.oracle.comparison import differences, expected, explored
 from explore.oracle.generated.descriptions import scenario_of
 from explore.oracle.generated.generator import description
 
-#: Scenarios that are compared, and the largest number of states of each.
-SCENARIOS: Final = 200
-STATES: Final = 250
+#: The seeds of the scenarios, of which some have too many states to be compared here.
+SEEDS: Final = range(280)
+#: The largest number of states that the oracle visits.
+STATES: Final = 120
 
 
-@cache
-def _expected(seed: int) -> Expected:
-    return expected(scenario_of(description(seed)), limit=STATES)
-
-
-@pytest.mark.parametrize("seed", range(SCENARIOS))
-def test_a_generated_scenario(seed: int) -> None:
-    answer = _expected(seed)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_explorer_agrees_with_the_oracle(seed: int) -> None:
+    answer = expected(scenario_of(description(seed)), limit=STATES)
     if not answer.decided:
-        pytest.skip("too many states")
-    assert differences(answer, explored(scenario_of(description(seed)), states=20 * STATES)) == []
+        pytest.skip(f"more than {STATES} states")
+    states = 20 * STATES if answer.findings.closed else STATES
+    assert differences(answer, explored(scenario_of(description(seed)), states=states)) == []
