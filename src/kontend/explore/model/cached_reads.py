@@ -48,16 +48,14 @@ class CachedReader:
         indexes: Mapping[str, Indexer],
         *,
         exact: bool,
-        stale_before: int | None = None,
     ) -> None:
-        """``at`` is the view; ``exact`` shows real versions; events after ``stale_before`` make no read stale."""
+        """``at`` is the view; ``exact`` shows real versions."""
         self._world = world
         self._index = index
         self._at = at
         self._resource = resource
         self._indexes = indexes
         self._exact = exact
-        self._stale_before = world.state.resource_version if stale_before is None else stale_before
         self._deleted = {write.uid for write in world.instances[index].own if write.uid}
 
     def read(self, in_flight: InFlight, call: Call) -> CachedRead:
@@ -70,7 +68,7 @@ class CachedReader:
         stale = False
         for change in self._world.undelivered(self._index, self._at, resource.key):
             if change.key == key:
-                version, stale = change.old, change.resource_version <= self._stale_before
+                version, stale = change.old, True
                 break
         if version is None or self._is_deleted(version):
             plural = resource.plural if version is None else parse_kind(call.kind).kind.lower()
@@ -107,11 +105,7 @@ class CachedReader:
             return unbind(b"=" + orjson.dumps({"items": items}), uuids)
 
         undelivered = self._world.undelivered(self._index, self._at, self._resource.key)
-        stale = any(
-            change.resource_version <= self._stale_before
-            and (not call.namespace or change.key.namespace == call.namespace)
-            for change in undelivered
-        )
+        stale = any(not call.namespace or change.key.namespace == call.namespace for change in undelivered)
         return CachedRead((*keys, *uuids), response, versions, stale)
 
     def _met(self, versions: tuple[MetVersion, ...], key: Key, version: Version) -> tuple[tuple[MetVersion, ...], int]:

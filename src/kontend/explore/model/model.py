@@ -178,7 +178,7 @@ class Model:
         world, failure = self._ended(world, index, len(running) - 1)
         return Transition(world, text, failure=failure, cost=cost)
 
-    def _called(self, world: World, index: int, number: int, at: int, stale_before: int | None = None) -> Transition:
+    def _called(self, world: World, index: int, number: int, at: int) -> Transition:
         """Respond to the call ``at`` of the in-flight reconcile ``number`` of an instance."""
         world = self._uuids.assigned(world, index, number)
         in_flight = world.instances[index].running[number]
@@ -188,7 +188,7 @@ class Model:
             text = str(call)
         text = f"{self.names[index]}: {text}"
         if call.cached and not call.subresource:
-            read, world = self._reads.read(world, index, in_flight, call, stale_before)
+            read, world = self._reads.read(world, index, in_flight, call)
             world = self._responded(world, index, number, at, read.key, read.response, read.versions)
             world, failure = self._ended(world, index, number)
             note = " (stale)" if read.stale else ""
@@ -219,7 +219,6 @@ class Model:
         """A reconcile from its first call to its last."""
         calls: list[tuple[World, Transition]] = []
         failure: Failure | None = None
-        started = world.state.resource_version
         before = world.instances[index].running[:number]
         while len(world.instances[index].running) > len(before):
             in_flight = world.instances[index].running[number]
@@ -229,7 +228,7 @@ class Model:
             if len(calls) > _MOST_CALLS:
                 raise BadScenario(f"{self.names[index]}: a reconcile of {in_flight.request} made {_MOST_CALLS:,} calls")
             world = self._reads.caught_up(world, index, in_flight.node.calls[0])
-            part = self._called(world, index, number, 0, started)
+            part = self._called(world, index, number, 0)
             calls.append((world, part))
             world, failure = part.world, part.failure
         writes = [part.text.partition(": ")[2] for _, part in calls if part.changes]

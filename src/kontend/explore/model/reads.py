@@ -50,9 +50,7 @@ class Reads:
             world, _ = self._delivery.delivered(world, index, self._layout.kinds[index].index(call.kind))
         return world
 
-    def read(
-        self, world: World, index: int, in_flight: InFlight, call: Call, stale_before: int | None
-    ) -> tuple[CachedRead, World]:
+    def read(self, world: World, index: int, in_flight: InFlight, call: Call) -> tuple[CachedRead, World]:
         """The outcome of a cached read, and the state in which its view is started."""
         layout = self._layout
         try:
@@ -72,5 +70,5 @@ class Reads:
             views[at] = world.state.resource_version
             world = world.with_instance(index, instance.changed(views=tuple(views)))
         indexes = layout.programs[index].controller.indexes.get(call.kind, {})
-        reader = CachedReader(world, index, at, resource, indexes, exact=layout.is_exact, stale_before=stale_before)
+        reader = CachedReader(world, index, at, resource, indexes, exact=layout.is_exact)
         return reader.read(in_flight, call), world

@@ -74,7 +74,7 @@ class BreadthFirst:
         ``unperturbed`` says that the expander lists only unperturbed steps.
         """
         self.model = model
-        self.exploration = Exploration(model)
+        self.exploration = Exploration(model, partial=unperturbed)
         self._expander = expander or Expander(model)
         self._until_first = until_first
         self._progress = progress

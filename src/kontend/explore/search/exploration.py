@@ -54,8 +54,10 @@ class Found(NamedTuple):
 class Exploration:
     """The states of one scenario that a search has found so far."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, partial: bool = False) -> None:
+        """Record a search; a ``partial`` one leaves out steps, so a state without successors need not be quiescent."""
         self.model = model
+        self._partial = partial
         self.graph = Graph()
         self.verdict = Verdict(bounds=str(model.scenario.bounds))
         self._properties = model.scenario.properties
@@ -121,7 +123,7 @@ class Exploration:
             targets.append(known)
             writes.append(successor.wrote)
         graph.expand(number, targets, writes)
-        if not targets:
+        if not targets and not (self._partial and self.model.steps(self._world(number))):
             self._settled(number)
         return fresh
 
