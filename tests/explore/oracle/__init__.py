@@ -54,9 +54,9 @@ them writes and no reconcile fails, everything has settled: this is a *final sta
 such set of states the property holds in at least one of them; where everything has settled the cluster is the same
 in all.
 
-**Divergence.** A step *disturbs* if it is a relist, a cached read of a kind of which the cache has not seen
+**Divergence.** A step *perturbs* if it is a relist, a cached read of a kind of which the cache has not seen
 everything, a start while another reconcile is under way, or an action of the user while a reconcile is under way. A
-final state to which no run leads in which nothing disturbs violates *diverged*, unless no such run settles at all.
+final state to which no run leads in which nothing perturbs violates *diverged*, unless no such run settles at all.
 Two final states are the same if they differ only in resourceVersions, managed fields, generations (observed ones
 count as how far they are behind), and in the names of uids, uuids, generated names and versions wherever they
 appear.
@@ -67,5 +67,5 @@ generation*) are defined in :mod:`explore.oracle.writes`.
 **Identity of states.** Versions, uids and names are real: they are never used twice, and comparing them means what
 it means in a cluster. Two states are one if they differ only in these, as :mod:`explore.oracle.identifiers`
 explains. Generations are numbers and are not renamed, so a fight over a spec has states without end; for these
-:mod:`explore.oracle.fair_run` decides whether an undisturbed run ever stops writing.
+:mod:`explore.oracle.fair_run` decides whether an unperturbed run ever stops writing.
 """

@@ -21,7 +21,7 @@ class Findings:
 
     violations: set[str] = field(default_factory=set)
     ends: list[FinalState] = field(default_factory=list)
-    undisturbed_ends: list[FinalState] = field(default_factory=list)
+    unperturbed_ends: list[FinalState] = field(default_factory=list)
     states: int = 0
     steps: int = 0
     #: Whether the whole space was visited.
@@ -35,7 +35,7 @@ class _Edge:
     target: int
     wrote: bool
     failed: bool
-    disturbs: bool
+    perturbs: bool
 
 
 class BruteForce:
@@ -68,7 +68,7 @@ class BruteForce:
                     if target == known:
                         waiting.append(target)
                     self._judge(step, number)
-                    self._edges[number].append(_Edge(target, step.wrote, step.failed, step.disturbs))
+                    self._edges[number].append(_Edge(target, step.wrote, step.failed, step.perturbs))
                 if len(self._worlds) > self.limit:
                     raise TooMany
         except TooMany:
@@ -128,7 +128,7 @@ class BruteForce:
         for each in self.scenario.properties:
             if each.mode == "sometimes" and each.name not in self._held:
                 found.violations.add(each.name)
-        undisturbed = self._undisturbed()
+        unperturbed = self._unperturbed()
         ends: dict[str, tuple[FinalState, int]] = {}
         calm: dict[str, FinalState] = {}
         for component in bottom_components([[edge.target for edge in edges] for edges in self._edges]):
@@ -142,7 +142,7 @@ class BruteForce:
             else:
                 end = FinalState.of(self._worlds[first].state, self._worlds[first].suffixes)
                 ends.setdefault(end.text, (end, first))
-                if undisturbed & component:
+                if unperturbed & component:
                     calm.setdefault(end.text, end)
             for each in self.scenario.properties:
                 if each.mode == "eventually" and not any(
@@ -150,17 +150,17 @@ class BruteForce:
                 ):
                     self._violated(each.name, first, "")
         found.ends = [end for end, _ in ends.values()]
-        found.undisturbed_ends = list(calm.values())
+        found.unperturbed_ends = list(calm.values())
         for text, (_, first) in ends.items():
             if calm and text not in calm:
                 self._violated("diverged", first, "")
 
-    def _undisturbed(self) -> set[int]:
+    def _unperturbed(self) -> set[int]:
         """The states that are reached without any disturbance."""
         seen, waiting = {0}, [0]
         while waiting:
             for edge in self._edges[waiting.pop()]:
-                if not edge.disturbs and edge.target not in seen:
+                if not edge.perturbs and edge.target not in seen:
                     seen.add(edge.target)
                     waiting.append(edge.target)
         return seen

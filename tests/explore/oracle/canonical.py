@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 
 from explore.oracle.identifiers import mark_suffixes, masked, renamed
-from explore.oracle.model import Flight, Instance, World
+from explore.oracle.model import InFlight, Instance, World
 from explore.oracle.transitions import Model
 from kontend.cluster.state import State, Version
 from kontend.kube.apply.managed_fields import encode_json
@@ -71,10 +71,10 @@ class Canonical:
         yield from self._sorted([f"queued {key}" for key in instance.queue], world)
         yield from self._sorted([f"timer {key}" for key in instance.timers], world)
         yield instance.memory.decode()
-        if instance.flight is None:
+        if instance.in_flight is None:
             yield from self._own(world.state, positions, instance.versions, instance.deleted)
         else:
-            yield from self._flight(world.state, positions, instance.flight)
+            yield from self._in_flight(world.state, positions, instance.in_flight)
 
     def _own(
         self,
@@ -91,12 +91,12 @@ class Canonical:
                     yield f"wrote {kind} {key} {version}"
             yield f"deleted {deleted}"
 
-    def _flight(self, state: State, positions: dict[str, int], flight: Flight) -> Iterator[str]:
-        yield f"flight {flight.request} {flight.memory.decode()}"
-        yield f"{list(flight.followed)}"
-        yield from self._own(state, positions, flight.versions, flight.deleted)
-        yield f"{[each if not isinstance(each, Exception) else str(each) for each in flight.local]}"
-        for answer in flight.answers:
+    def _in_flight(self, state: State, positions: dict[str, int], in_flight: InFlight) -> Iterator[str]:
+        yield f"in_flight {in_flight.request} {in_flight.memory.decode()}"
+        yield f"{list(in_flight.followed)}"
+        yield from self._own(state, positions, in_flight.versions, in_flight.deleted)
+        yield f"{[each if not isinstance(each, Exception) else str(each) for each in in_flight.local]}"
+        for answer in in_flight.answers:
             error = answer.error
             shown = answer.body.decode() if error is None else f"{type(error).__name__} {error}"
             yield f"{answer.number} {shown}"

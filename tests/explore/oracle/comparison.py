@@ -27,7 +27,7 @@ class Expected:
     """The answer of the oracle to a scenario."""
 
     findings: Findings
-    #: Whether an undisturbed fair run writes for ever; only asked where the space is not finite.
+    #: Whether an unperturbed fair run writes forever; only asked where the space is not finite.
     endless: bool = False
 
     @property

@@ -1,6 +1,6 @@
-"""Follows one undisturbed fair run: caches up to date, one reconcile at a time, each request in its turn.
+"""Follows one unperturbed fair run: caches up to date, one reconcile at a time, each request in its turn.
 
-It decides one thing for scenarios with states without end, such as those in which a generation grows for ever: such a
+It decides one thing for scenarios with states without end, such as those in which a generation grows forever: such a
 run that still writes after many rounds never settles.
 """
 
@@ -42,7 +42,7 @@ def _next(model: Model, world: World, turns: deque[str]) -> Step | None:
                 return step
     for text, step in steps.items():
         if text.startswith("user "):
-            if not any(instance.flight for instance in world.instances):
+            if not any(instance.in_flight for instance in world.instances):
                 return step
         elif ": timer of " not in text and " starts " not in text:
             return step

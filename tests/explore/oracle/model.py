@@ -20,7 +20,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Flight:
+class InFlight:
     """A reconcile under way: enough to run it again from its start to where it waits now."""
 
     request: Key
@@ -55,7 +55,7 @@ class Instance:
     memory: bytes
     versions: tuple[tuple[tuple[str, Key], int], ...] = ()
     deleted: tuple[str, ...] = ()
-    flight: Flight | None = None
+    in_flight: InFlight | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ class Step:
     wrote: bool = False
     #: Whether a reconcile ended with an error.
     failed: bool = False
-    #: Whether it disturbs: a stale read, a start beside another reconcile, a user who acts during one.
-    disturbs: bool = False
+    #: Whether it perturbs: a stale read, a start beside another reconcile, a user who acts during one.
+    perturbs: bool = False
     #: Names of built-in properties that a write violates.
     wrong: tuple[str, ...] = ()
     #: The clusters before and after each write, in order.

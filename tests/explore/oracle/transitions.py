@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
-from explore.oracle.conversation import Outside, Ran, remembered, run
 from explore.oracle.identifiers import empty, numbered, suffix, used
-from explore.oracle.model import Answer, Flight, Instance, Step, World
+from explore.oracle.model import Answer, InFlight, Instance, Step, World
+from explore.oracle.reconcile_run import Outside, Ran, remembered, run
 from explore.oracle.writes import wrong_writes
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.handle import handle
@@ -142,14 +142,14 @@ class Model:
 
     def steps(self, world: World) -> Iterator[Step]:
         """All that can happen next."""
-        busy = any(instance.flight is not None for instance in world.instances)
+        busy = any(instance.in_flight is not None for instance in world.instances)
         for index, instance in enumerate(world.instances):
             name = f"{self.controllers[instance.controller].name}[{index}]"
-            if instance.flight is None:
+            if instance.in_flight is None:
                 for request in sorted(instance.queue):
                     yield self._start(world, index, request, f"{name} starts {request}", busy)
             else:
-                for number, call in instance.flight.calls:
+                for number, call in instance.in_flight.calls:
                     if not self._waits(world.state, instance, call):
                         yield self._call(world, index, number, f"{name}: {call}")
             for request in sorted(instance.timers):
@@ -162,7 +162,7 @@ class Model:
                     yield Step(text, _with(world, index, told))
                 if len(self.pending(world.state, kind, position)) > 1:
                     told = self._relisted(world.state, instance, kind, position)
-                    yield Step(f"{name}: cache lists {kind} again", _with(world, index, told), disturbs=True)
+                    yield Step(f"{name}: cache lists {kind} again", _with(world, index, told), perturbs=True)
         if world.acted < len(self.scenario.actions):
             yield self._act(world, busy)
 
@@ -172,10 +172,10 @@ class Model:
         try:
             action.perform(cluster)
         except ApiError:
-            return Step(f"user {action.text}: refused", replace(world, acted=world.acted + 1), disturbs=busy)
+            return Step(f"user {action.text}: refused", replace(world, acted=world.acted + 1), perturbs=busy)
         after = self._committed(replace(world, acted=world.acted + 1), cluster.state)
         writes = ((world.state, after.state),) if _changed(world.state, after.state) else ()
-        return Step(f"user {action.text}", after, wrote=bool(writes), disturbs=busy, writes=writes)
+        return Step(f"user {action.text}", after, wrote=bool(writes), perturbs=busy, writes=writes)
 
     def _committed(self, world: World, state: State) -> World:
         """The world after the server answered a request in a state that was numbered."""
@@ -197,11 +197,11 @@ class Model:
     def _start(self, world: World, index: int, request: Key, text: str, busy: bool) -> Step:
         instance = world.instances[index]
         followed = tuple(kind for kind, _ in instance.positions)
-        flight = Flight(request, instance.memory, instance.versions, instance.deleted, followed)
-        taken = replace(instance, queue=instance.queue - {request}, flight=flight)
-        step = self._continue(Step(text, _with(world, index, taken), disturbs=busy), index)
-        while self.atomic and (now := step.world.instances[index]).flight is not None:
-            number, call = now.flight.calls[0]
+        in_flight = InFlight(request, instance.memory, instance.versions, instance.deleted, followed)
+        taken = replace(instance, queue=instance.queue - {request}, in_flight=in_flight)
+        step = self._continue(Step(text, _with(world, index, taken), perturbs=busy), index)
+        while self.atomic and (now := step.world.instances[index]).in_flight is not None:
+            number, call = now.in_flight.calls[0]
             step = _then(step, self._call(self._awaited(step.world, index, call), index, number, text))
         return step
 
@@ -226,26 +226,26 @@ class Model:
         """Run the user's code up to its next calls, or to its end."""
         world = step.world
         instance = world.instances[index]
-        flight = instance.flight
-        assert flight is not None
+        in_flight = instance.in_flight
+        assert in_flight is not None
         controller = self.controllers[instance.controller]
-        drawn = [world.issued]
+        generated_uuids = [world.issued]
 
         def fresh_uuid() -> str:
-            _, uuid = numbered(world.state, drawn[0]).next_uid()
-            drawn[0] += 1
+            _, uuid = numbered(world.state, generated_uuids[0]).next_uid()
+            generated_uuids[0] += 1
             return uuid
 
         def is_namespaced(kind: str) -> bool:
             return self._resource(world.state, kind).namespaced
 
         outside = Outside(Cluster(state=world.state).now, fresh_uuid, is_namespaced)
-        ran = run(controller, self.guards, flight, outside)
-        world = replace(world, issued=drawn[0])
+        ran = run(controller, self.guards, in_flight, outside)
+        world = replace(world, issued=generated_uuids[0])
         if not ran.ended:
-            waiting = replace(instance, flight=replace(flight, calls=ran.calls, local=ran.local))
+            waiting = replace(instance, in_flight=replace(in_flight, calls=ran.calls, local=ran.local))
             return replace(step, world=_with(world, index, waiting))
-        ended = self._ended(world.state, instance, flight.request, ran)
+        ended = self._ended(world.state, instance, in_flight.request, ran)
         return replace(step, world=_with(world, index, ended), failed=ran.error is not None)
 
     def _ended(self, state: State, instance: Instance, request: Key, ran: Ran) -> Instance:
@@ -284,7 +284,7 @@ class Model:
             timers |= {request}
         return replace(
             instance,
-            flight=None,
+            in_flight=None,
             memory=ran.memory,
             versions=versions,
             deleted=deleted,
@@ -295,19 +295,21 @@ class Model:
     def _call(self, world: World, index: int, number: int, text: str) -> Step:
         """Carry out one call of a reconcile and run its code up to the next one."""
         instance = world.instances[index]
-        flight = instance.flight
-        assert flight is not None
-        call = dict(flight.calls)[number]
+        in_flight = instance.in_flight
+        assert in_flight is not None
+        call = dict(in_flight.calls)[number]
         if call.cached and not call.subresource:
             step, answer = self._read_cache(world, index, call, text)
         else:
             step, answer = self._ask_server(world, index, call, text)
         instance = step.world.instances[index]
-        flight = instance.flight
-        assert flight is not None
-        met = (*flight.met, *_shown(call, answer, self, step.world.state))
-        flight = replace(flight, answers=(*flight.answers, replace(answer, number=number)), met=met)
-        return self._continue(replace(step, world=_with(step.world, index, replace(instance, flight=flight))), index)
+        in_flight = instance.in_flight
+        assert in_flight is not None
+        met = (*in_flight.met, *_shown(call, answer, self, step.world.state))
+        in_flight = replace(in_flight, answers=(*in_flight.answers, replace(answer, number=number)), met=met)
+        return self._continue(
+            replace(step, world=_with(step.world, index, replace(instance, in_flight=in_flight))), index
+        )
 
     def _read_cache(self, world: World, index: int, call: Call, text: str) -> tuple[Step, Answer]:
         instance = world.instances[index]
@@ -325,7 +327,7 @@ class Model:
             answer = Answer(0, orjson.dumps(self._cache(world.state, instance).answer(call)))
         except ApiError as error:
             answer = Answer(0, b"", error)
-        return Step(text, world, disturbs=stale), answer
+        return Step(text, world, perturbs=stale), answer
 
     def _ask_server(self, world: World, index: int, call: Call, text: str) -> tuple[Step, Answer]:
         controller = self.controllers[world.instances[index].controller]
@@ -349,9 +351,9 @@ class Model:
         answer = Answer(0, orjson.dumps(response.body))
         if not _changed(world.state, state):
             return Step(text, world), answer
-        flight = world.instances[index].flight
-        assert flight is not None
-        wrong = wrong_writes(world.state, state, call, flight.met, orjson.loads(answer.body))
+        in_flight = world.instances[index].in_flight
+        assert in_flight is not None
+        wrong = wrong_writes(world.state, state, call, in_flight.met, orjson.loads(answer.body))
         after = self._committed(world, state)
         return Step(text, after, wrote=True, wrong=tuple(sorted(wrong)), writes=((world.state, state),)), answer
 
@@ -369,7 +371,7 @@ def _then(first: Step, second: Step) -> Step:
         second.world,
         wrote=first.wrote or second.wrote,
         failed=first.failed or second.failed,
-        disturbs=first.disturbs or second.disturbs,
+        perturbs=first.perturbs or second.perturbs,
         wrong=(*first.wrong, *second.wrong),
         writes=(*first.writes, *second.writes),
     )

@@ -102,7 +102,7 @@ def isomorphic_final_states() -> Scenario:
 
 @case
 def atomic_with_a_read_after_a_write() -> Scenario:
-    """A reconcile that reads its cache after a write, as one step: no run is undisturbed."""
+    """A reconcile that reads its cache after a write, as one step: no run is unperturbed."""
 
     class Writes(Controller):
         kind = W

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from explore.oracle.model import Flight
+from explore.oracle.model import InFlight
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.call import Call
 from kontend.runtime.controller import Controller, Request, Result
@@ -138,22 +138,22 @@ class Ran:
         return not self.calls
 
 
-def run(controller: Controller, guards: Guards, flight: Flight, outside: Outside) -> Ran:
+def run(controller: Controller, guards: Guards, in_flight: InFlight, outside: Outside) -> Ran:
     """Run a reconcile with the answers so far."""
     own = copy.copy(controller)
-    for name, value in orjson.loads(flight.memory).items():
+    for name, value in orjson.loads(in_flight.memory).items():
         setattr(own, name, value)
-    followed = set(flight.followed)
-    writes = OwnWrites(dict(flight.versions), dict.fromkeys(flight.deleted), followed)
+    followed = set(in_flight.followed)
+    writes = OwnWrites(dict(in_flight.versions), dict.fromkeys(in_flight.deleted), followed)
     loop = _VirtualLoop()
-    backend = _Backend(loop, flight.local, outside)
+    backend = _Backend(loop, in_flight.local, outside)
     api = Api(backend, manager=controller.name, guards=guards, writes=writes)
-    task = loop.create_task(own.reconcile(Request(*flight.request), api))
+    task = loop.create_task(own.reconcile(Request(*in_flight.request), api))
     task.add_done_callback(lambda _: None)
     waits = lambda: bool(backend.waiting)  # noqa: E731
     try:
         loop.run_until_blocked(waits)
-        for answer in flight.answers:
+        for answer in in_flight.answers:
             call, future = backend.waiting[answer.number]
             if call.cached and not call.subresource:
                 followed.add(call.kind)
