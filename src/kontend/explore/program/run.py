@@ -107,12 +107,11 @@ class Run:
         self._mirrored = mirrored
         self._initial_memory = read_memory(controller)
         restore_memory(controller, start.memory)
-        self._unawaited: list[str] = []
-        with collect_unawaited() as unawaited:
+        # The task keeps the context in which it is made, so everything it leaves unawaited is reported to this list.
+        with collect_unawaited() as self._unawaited:
             api = Api(_Backend(self), manager=controller.name, guards=guards)
             self._task = self.loop.create_task(controller.reconcile(Request(*start.request), api))
             self._drain()
-        self._unawaited += unawaited
 
     def respond(self, at: int, response: bytes) -> None:
         """Give the response to one of the pending calls: JSON, behind ``=`` or, for errors, ``!``."""
@@ -122,9 +121,7 @@ class Run:
             pending.future.set_exception(from_status(document))
         else:
             pending.future.set_result(document)
-        with collect_unawaited() as unawaited:
-            self._drain()
-        self._unawaited += unawaited
+        self._drain()
 
     def progress(self) -> Progress:
         """The calls that the run waits for, or its end."""
@@ -152,7 +149,8 @@ class Run:
 
     def close(self) -> None:
         """End the run; the controller is as it was before."""
-        self.loop.abandon()
+        with collect_unawaited():  # coroutines that the run would have awaited later
+            self.loop.abandon()
         restore_memory(self._controller, self._initial_memory)
 
     def next_uuid(self) -> str:
