@@ -38,6 +38,7 @@ class Marks(Controller):
 class MarksGenerations(Marks):
     """The same, but only a change of the generation enqueues a request."""
 
+    name = "marks"
     predicates: ClassVar = {KIND: GenerationChanged()}
 
 
@@ -77,7 +78,7 @@ def test_a_write_beyond_the_bound_on_lag_forces_the_oldest_event() -> None:
 
 
 def test_a_relist_is_enabled_only_where_several_events_are_about_one_object() -> None:
-    model = _model(Marks(), *_labelled("1", "2"), create({**WIDGET, "metadata": {"name": "x"}}), lag=3)
+    model = _model(MarksGenerations(), *_labelled("1", "2"), create({**WIDGET, "metadata": {"name": "x"}}), lag=3)
     world = model.next(model.initial(), ACT).world
     assert RELIST not in model.steps(world)
     world = model.next(world, ACT).world
@@ -89,8 +90,25 @@ def test_a_relist_is_enabled_only_where_several_events_are_about_one_object() ->
     assert relist.world.instances[0].queue == {Key("default", "w"), Key("default", "x")}
 
 
+def test_a_relist_that_enqueues_what_deliveries_enqueue_is_not_enabled() -> None:
+    model = _model(Marks(), *_labelled("1", "2"), lag=2)
+    world = model.initial()
+    for _ in range(2):
+        world = model.next(world, ACT).world
+    assert RELIST not in model.steps(world)
+
+
+def test_a_relist_misses_an_object_that_came_and_went() -> None:
+    other = {**WIDGET, "metadata": {"name": "x", "namespace": "default"}}
+    model = _model(Marks(), create(other), delete(other), lag=2)
+    world = model.initial()
+    for _ in range(2):
+        world = model.next(world, ACT).world
+    assert model.next(world, RELIST).world.instances[0].queue == {Key("default", "w")}
+
+
 def test_a_delete_and_a_create_are_one_update_for_a_relist() -> None:
-    model = _model(Marks(), delete(WIDGET), create(WIDGET), lag=2)
+    model = _model(MarksGenerations(), delete(WIDGET), create(WIDGET), lag=2)
     world = model.initial()
     for _ in range(2):
         world = model.next(world, ACT).world

@@ -20,6 +20,18 @@ class Delivery:
         self._triggers = [
             Triggers(program.controller, layout.server.resource, exact=layout.is_exact) for program in layout.programs
         ]
+        #: For each instance, the kinds whose events may enqueue different requests for one object.
+        self._discerning = [
+            {
+                kind
+                for kind in program.controller.kinds
+                if kind != program.controller.kind
+                or kind in program.controller.owns
+                or kind in program.controller.predicates
+                or program.controller.watches.get(kind) is not None
+            }
+            for program in layout.programs
+        ]
 
     def listed(self, world: World, index: int) -> frozenset[Key]:
         """The requests that the first lists of an instance enqueue."""
@@ -38,9 +50,20 @@ class Delivery:
         return self._seen(world, index, at, position, [(change.key, change.old, change.new)])
 
     def can_relist(self, world: World, index: int, at: int) -> bool:
-        """A relist differs from deliveries: several undelivered events are about one object."""
+        """A relist enqueues something else than deliveries: several undelivered events are about one object.
+
+        Where a kind is reconciled itself and has no predicate, every event of an object enqueues the same request, so a
+        relist makes a difference only for an object that came and went unseen.
+        """
         pending = world.undelivered(index, at, self._layout.resources[index][at])
-        return len(pending) > 1 and len({change.key for change in pending}) < len(pending)
+        if len(pending) < 2:
+            return False
+        keys = {change.key for change in pending}
+        if len(keys) == len(pending):
+            return False
+        if self._layout.kinds[index][at] in self._discerning[index]:
+            return True
+        return any(_came_and_went(pending, key) for key in keys)
 
     def relisted(self, world: World, index: int, at: int) -> tuple[World, Callable[[], str]]:
         """The state after a relist: all that a view has missed, each object once, from what it had to what is there."""
@@ -129,6 +152,11 @@ class Delivery:
             return frozenset()  # read, not declared: its events enqueue nothing
         context = self._layout.keys.of_instance(world, index) if triggers.is_mapped else b""
         return triggers.requests(world, index, kind, key, old, new, context)
+
+
+def _came_and_went(pending: list[Change], key: Key) -> bool:
+    own = [change for change in pending if change.key == key]
+    return len(own) > 1 and own[0].old is None and own[-1].new is None
 
 
 def _type(old: Version | None, new: Version | None) -> str:
