@@ -1,8 +1,8 @@
 """Frozen dataclasses from JSON, and back.
 
 The types of the fields are the schema: ``str``, ``int``, ``float``, ``bool``, ``Any``, other dataclasses,
-``tuple[T, ...]``, ``Mapping[str, T]`` and ``T | None``. A field with a default may be absent; unknown fields are ignored,
-so that a reader understands documents of later versions that only add something.
+``tuple[T, ...]``, ``Mapping[str, T]`` and ``T | None``. A field with a default may be absent. Unknown fields are
+ignored, so that a reader understands documents of later versions that only add something.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Mapping
-from functools import cache
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+_FIELDS: Final[dict[Any, dict[str, tuple[Any, bool]]]] = {}
 
 
 class BadDocument(ValueError):
@@ -60,9 +60,15 @@ def encode(value: Any) -> Any:
     return value
 
 
-@cache
 def _fields(cls: Any) -> dict[str, tuple[Any, bool]]:
     """For each field: its type, and whether it is required."""
+    known = _FIELDS.get(cls)
+    if known is None:
+        known = _FIELDS[cls] = _fields_of(cls)
+    return known
+
+
+def _fields_of(cls: Any) -> dict[str, tuple[Any, bool]]:
     hints = get_type_hints(cls)
     absent = dataclasses.MISSING
     return {
