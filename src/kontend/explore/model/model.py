@@ -142,6 +142,15 @@ class Model:
         """A call is answered by a view of its instance, without the server."""
         return self._reads.is_local(world.instances[index], index, call)
 
+    def response(self, world: World, index: int, in_flight: InFlight, at: int) -> bytes:
+        """The response that a read of an in-flight reconcile gets in a state, with tokens for versions."""
+        call = in_flight.node.calls[at]
+        if in_flight.uuids:
+            call = bind_call(call, in_flight.uuids)
+        if call.cached and not call.subresource:
+            return self._reads.read(world, index, in_flight, call)[0].response()
+        return self.layout.server.call(world, self.programs[index], in_flight, at, call)[0].response
+
     # Steps
 
     def _retried(self, world: World, index: int, request: Key) -> Transition:
