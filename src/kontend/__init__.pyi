@@ -33,6 +33,7 @@ from kontend.kube.meta.accessors import (
     controller_of as controller_of,
     is_controlled_by as is_controlled_by,
 )
+from kontend.kube.meta.new_object import new_object as new_object
 from kontend.runtime.cache.informer import StaleCache as StaleCache
 from kontend.runtime.client.api import Api as Api
 from kontend.runtime.client.http_backend import (
@@ -47,6 +48,7 @@ from kontend.runtime.client.patches import (
     Patch as Patch,
     json_patch as json_patch,
     merge_from as merge_from,
+    merge_patch as merge_patch,
     raw as raw,
 )
 from kontend.runtime.controller import (

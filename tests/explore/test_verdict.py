@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from explore.samples import SIGNED
 from explore.widgets import LockedWidgets, Widgets, double_plan
+from kontend import Guards
 from kontend.explore import Verdict, Violation, check
 
 BLIND = double_plan(Widgets(), lag=1, concurrent=2)
@@ -41,6 +44,16 @@ def test_the_text_names_the_bounds_and_what_was_not_tried() -> None:
     assert f"holds in all {verdict.states:,} states ({verdict.coverage})\n" in str(verdict)
     alone = check(double_plan(LockedWidgets(), lag=0))
     assert alone.coverage == "lag ≤ 0, 1 instance, no crashes, no API failures"
+
+
+def test_the_text_names_the_guards_that_were_on() -> None:
+    plain = replace(LOCKED, guards=Guards.off())
+    assert "\nguards on: none\n" in str(check(plain))
+    guarded = replace(LOCKED, guards=replace(Guards.off(), read_your_writes=True, locked_status=True))
+    verdict = check(guarded)
+    assert verdict.guards == ("read_your_writes", "locked_status")
+    assert "\nguards on: read_your_writes, locked_status\n" in str(verdict)
+    assert check(guarded, search="random", walks=1).guards == verdict.guards
 
 
 def test_a_search_that_was_exhausted_says_so_with_its_violations() -> None:

@@ -208,6 +208,7 @@ def _document(verdict: Verdict, files: list[str]) -> dict[str, Any]:
         "stopped": verdict.stopped,
         "notExpanded": verdict.cut,
         "bounds": verdict.bounds,
+        "guards": None if verdict.guards is None else list(verdict.guards),
         "notTried": list(verdict.not_tried),
         "untested": verdict.untested,
         "notes": verdict.notes,

@@ -18,6 +18,7 @@ from kontend.explore.actions import patch
 from kontend.explore.preflight import check_written, checked_cluster, initial_cluster
 from kontend.explore.problems import BadScenario
 from kontend.explore.scenario import Bounds, Scenario
+from kontend.kube.crd.permissive import permissive_crd
 from kontend.kube.meta.names import GroupVersionKind, parse_kind
 from kontend.runtime.controller import Controller
 from kontend.runtime.source_location import defined_at
@@ -73,7 +74,7 @@ def generated_scenario(controllers: list[Controller]) -> Scenario:
     # The scenario has no line of its own; a user can change the controllers.
     line = defined_at(type(controllers[0]))
     kinds = [parse_kind(kind) for controller in controllers for kind in controller.kinds]
-    crds = [_definition(kind) for kind in dict.fromkeys(kinds) if not _is_served(kind)]
+    crds = [permissive_crd(str(kind)) for kind in dict.fromkeys(kinds) if not _is_served(kind)]
     objects = [_example(parse_kind(controller.kind)) for controller in controllers]
     unique = {(obj["apiVersion"], obj["kind"]): obj for obj in objects}
     touched = patch(objects[0], {"metadata": {"annotations": {"kontend.example.com/touched": "1"}}})
@@ -109,26 +110,3 @@ def _example(kind: GroupVersionKind) -> dict[str, Any]:
     elif not _is_served(kind):
         obj["spec"] = {}
     return obj
-
-
-def _definition(kind: GroupVersionKind) -> dict[str, Any]:
-    plural = f"{kind.kind.lower()}s"
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{kind.group}"},
-        "spec": {
-            "group": kind.group,
-            "scope": "Namespaced",
-            "names": {"plural": plural, "kind": kind.kind},
-            "versions": [
-                {
-                    "name": kind.version,
-                    "served": True,
-                    "storage": True,
-                    "subresources": {"status": {}},
-                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-                }
-            ],
-        },
-    }

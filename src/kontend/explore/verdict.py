@@ -80,6 +80,8 @@ class Verdict:
     #: The bounds that were explored, and the perturbations that were not tried.
     bounds: str = ""
     not_tried: tuple[str, ...] = NOT_TRIED
+    #: The guards of the runtime that were on; None where that is not known.
+    guards: tuple[str, ...] | None = None
 
     @property
     def ok(self) -> bool:
@@ -113,6 +115,8 @@ class Verdict:
             lines.append(f"searched all {self._count()} ({self.coverage})")
         lines += [f"{name}: never put to the test; the scenario may do less than it seems" for name in self.untested]
         lines += self.notes
+        if self.guards is not None:
+            lines.append(f"guards on: {', '.join(self.guards) or 'none'}")
         final = f"{len(self.final_states)} final state{'s' * (len(self.final_states) != 1)}"
         cut = ""
         if self.cut:

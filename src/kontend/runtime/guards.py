@@ -6,7 +6,7 @@ Each guard prevents one kind of bug and can be switched off, to show the bug or 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kontend.kube.meta.names import Key
@@ -30,6 +30,24 @@ class Guards:
     monotonic_views: bool = True
     #: A write is refused when another process has taken the lease since.
     fencing: bool = True
+
+    @classmethod
+    def off(cls) -> Guards:
+        """Return guards that are all off: reads and writes then behave as those of controller-runtime.
+
+        >>> Guards.off().on
+        ()
+        """
+        return cls(**{guard.name: False for guard in fields(cls)})
+
+    @property
+    def on(self) -> tuple[str, ...]:
+        """The names of the guards that are on.
+
+        >>> Guards(fencing=False, monotonic_views=False).on
+        ('read_your_writes', 'delete_preconditions', 'locked_status')
+        """
+        return tuple(guard.name for guard in fields(self) if getattr(self, guard.name))
 
 
 @dataclass(slots=True)

@@ -109,7 +109,9 @@ def _followed(model: Model, recorded: Recorded) -> Verdict:
     if recorded.property not in violations:
         sentence = _concerning_the_rest(model, recorded, baseline, sorted(violations))
         violations[recorded.property] = (sentence, recorded.schedule)
-    verdict = Verdict(bounds=str(scenario.bounds), stopped="it only followed a recorded schedule")
+    verdict = Verdict(
+        bounds=str(scenario.bounds), guards=scenario.guards.on, stopped="it only followed a recorded schedule"
+    )
     verdict.states, verdict.steps = len(states), len(recorded.schedule)
     verdict.runs = sum(program.runs for program in set(model.programs))
     verdict.violations = [

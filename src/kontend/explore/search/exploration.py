@@ -59,7 +59,7 @@ class Exploration:
         self.model = model
         self._partial = partial
         self.graph = Graph()
-        self.verdict = Verdict(bounds=str(model.scenario.bounds))
+        self.verdict = Verdict(bounds=str(model.scenario.bounds), guards=model.scenario.guards.on)
         self._properties = model.scenario.properties
         self._positions = {
             each.name: at for at, each in enumerate([each for each in self._properties if each.arity == 1])

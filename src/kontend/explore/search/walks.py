@@ -51,7 +51,7 @@ class Walks:
     ) -> None:
         """Prepare to make so many ``walks``."""
         self.model = model
-        self.verdict = Verdict(bounds=str(model.scenario.bounds))
+        self.verdict = Verdict(bounds=str(model.scenario.bounds), guards=model.scenario.guards.on)
         self._limits = Limits(model.scenario.bounds)
         self._baseline = Baseline(model, most=SOON)
         self._judge = Judge(model)

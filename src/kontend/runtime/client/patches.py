@@ -22,7 +22,7 @@ from kontend.kube.patches.merge_patch import merge_patch_diff
 class Patch:
     """Computes the patch of an object: a difference from a base, or given bytes.
 
-    Make one with :func:`merge_from`, :func:`json_patch` or :func:`raw`.
+    Make one with :func:`merge_from`, :func:`merge_patch`, :func:`json_patch` or :func:`raw`.
 
     >>> Patch("application/merge-patch+json", base={"spec": {"size": 1}}).data({"spec": {"size": 2}})
     b'{"spec":{"size":2}}'
@@ -77,7 +77,11 @@ def json_patch(operations: Sequence[Mapping[str, Any]]) -> Patch:
 
 
 def merge_patch(patch: Mapping[str, Any]) -> Patch:
-    """Return a merge patch (RFC 7396) with this content."""
+    """Return a merge patch (RFC 7396) with this content; null removes a field, lists are replaced.
+
+    >>> merge_patch({"spec": {"size": 3, "color": None}}).data({})
+    b'{"spec":{"color":null,"size":3}}'
+    """
     return Patch(MERGE_PATCH, given=canonical(patch))
 
 
