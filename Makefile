@@ -13,7 +13,7 @@ test: $(VENV)/.ready
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
-	$(BIN)/ruff format --check src tests tools benchmarks examples
+	$(BIN)/ruff format --check src tests tools benchmarks examples zoo
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -1,0 +1,171 @@
+"""Reports on runs of the zoo: the table, the same as JSON, and the description of one entry."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kontend.zoo.entry import ARCHETYPES, Entry
+from kontend.zoo.runs import Outcome, Run
+
+_HEAD: Final = ("bug", "class", "found by", "states", "steps", "ms", "twin", "states", "ms")
+
+
+def table(outcomes: Sequence[Outcome], seconds: float) -> str:
+    """Return the table of all runs and the summary."""
+    rows = [_HEAD, *(_row(outcome) for outcome in outcomes)]
+    return "\n".join([*_aligned(rows), "", *_summary(outcomes, seconds)]) + "\n"
+
+
+def guarded_table(outcomes: Sequence[Outcome], seconds: float) -> str:
+    """Return the table of buggy scenarios that were run with the guards on."""
+    rows: list[tuple[str, ...]] = [("bug", "class", "with guards on", "violated property", "states", "ms")]
+    for outcome in outcomes:
+        for run in outcome.buggy:
+            answer = "still broken" if run.violated else "holds" if run.exhausted else "undecided"
+            rows.append((_name(outcome.entry, run), outcome.entry.archetype, answer, run.found_by, *_size(run)))
+    broken = sum(1 for outcome in outcomes if any(run.violated for run in outcome.buggy))
+    undecided = sum(1 for outcome in outcomes if any(not run.violated and not run.exhausted for run in outcome.buggy))
+    prevented = len(outcomes) - broken - undecided
+    end = f"{prevented} of {len(outcomes)} bugs are prevented by the guards, {broken} are still broken"
+    if undecided:
+        end += f", {undecided} undecided"
+    return "\n".join([*_aligned(rows), "", f"{end} ({seconds:.1f} s)"]) + "\n"
+
+
+def document(outcomes: Sequence[Outcome], seconds: float, *, guarded: bool = False) -> dict[str, Any]:
+    """Return the results as JSON data."""
+    bugs = [outcome for outcome in outcomes if outcome.buggy]
+    return {
+        "guarded": guarded,
+        "entries": [_entry(outcome) for outcome in outcomes],
+        "bugs": len(bugs),
+        "found": sum(outcome.found for outcome in bugs),
+        "foundByBuiltInProperties": sum(outcome.built_in for outcome in bugs),
+        "falseAlarms": sum(len(outcome.false_alarms) for outcome in outcomes),
+        "undecided": sum(len(outcome.undecided) for outcome in outcomes),
+        "seconds": round(seconds, 3),
+    }
+
+
+def page(entry: Entry, outcome: Outcome, guarded: Outcome) -> str:
+    """Describe one entry in full: the story, the verdicts of its scenarios, and those with guards."""
+    parts = [
+        f"{entry.name}: {entry.title}",
+        f"{entry.archetype}: {ARCHETYPES[entry.archetype]}\n{entry.link}\n{entry.path}",
+        *(_wrapped(paragraph) for paragraph in entry.story.split("\n\n")),
+    ]
+    if entry.interleaving:
+        parts.append(_wrapped(f"Interleaving: {entry.interleaving}"))
+    if entry.fix:
+        parts.append(_wrapped(f"Fix: {entry.fix}"))
+    parts += [f"{run.scenario}:\n{run.text}" for run in outcome.runs]
+    parts += [f"{run.scenario}, with all guards on:\n{run.text}" for run in guarded.buggy]
+    return "\n\n".join(parts) + "\n"
+
+
+def _row(outcome: Outcome) -> tuple[str, ...]:
+    entry = outcome.entry
+    missed = next((run for run in outcome.buggy if not run.violated), None)
+    first = missed or (outcome.buggy[0] if outcome.buggy else None)
+    if first is None:
+        found = ("-", "", "", "")
+    elif not first.violated:
+        found = ("MISSED" if first.exhausted else "UNDECIDED", *_count(first), "", _milliseconds(first))
+    else:
+        name = first.found_by if first.built_in else f"{first.found_by} (own)"
+        found = (name, *_count(first), str(first.steps), _milliseconds(first))
+    twins = outcome.clean
+    alarms, undecided = outcome.false_alarms, outcome.undecided
+    answer = f"ALARM: {alarms[0].found_by}" if alarms else "not exhausted" if undecided else "clean"
+    states = sum(run.states for run in twins)
+    return (
+        entry.name,
+        entry.archetype,
+        *found,
+        answer,
+        f"{states:,}",
+        f"{sum(run.seconds for run in twins) * 1e3:.0f}",
+    )
+
+
+def _summary(outcomes: Sequence[Outcome], seconds: float) -> list[str]:
+    bugs = [outcome for outcome in outcomes if outcome.buggy]
+    found, built_in = sum(outcome.found for outcome in bugs), sum(outcome.built_in for outcome in bugs)
+    twins = [run for outcome in outcomes for run in outcome.clean]
+    alarms = sum(len(outcome.false_alarms) for outcome in outcomes)
+    undecided = sum(len(outcome.undecided) for outcome in outcomes)
+    return [
+        f"found {found} of {len(bugs)} bugs, {built_in} by built-in properties alone{_share(built_in, len(bugs))}",
+        f"{alarms} false alarm{'s' * (alarms != 1)} on {len(twins)} fixed twins and negative controls, "
+        f"{len(twins) - undecided - alarms} of them exhausted",
+        f"{seconds:.1f} s",
+    ]
+
+
+def _share(part: int, whole: int) -> str:
+    return f" ({part * 100 // whole} %)" if whole else ""
+
+
+def _entry(outcome: Outcome) -> dict[str, Any]:
+    entry = outcome.entry
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "link": entry.link,
+        "archetype": entry.archetype,
+        "found": outcome.found if outcome.buggy else None,
+        "foundByBuiltInProperties": outcome.built_in if outcome.buggy else None,
+        "scenarios": [
+            {
+                "name": run.scenario,
+                "role": run.role,
+                "violated": run.found_by or None,
+                "sentence": run.sentence or None,
+                "builtIn": run.built_in,
+                "steps": run.steps,
+                "perturbations": run.perturbations,
+                "states": run.states,
+                "exhausted": run.exhausted,
+                "milliseconds": round(run.seconds * 1e3),
+            }
+            for run in outcome.runs
+        ],
+    }
+
+
+def _name(entry: Entry, run: Run) -> str:
+    return entry.name if run.scenario == "buggy" else f"{entry.name} ({run.scenario})"
+
+
+def _count(run: Run) -> tuple[str]:
+    return (f"{run.states:,}",)
+
+
+def _milliseconds(run: Run) -> str:
+    return f"{run.seconds * 1e3:.0f}"
+
+
+def _size(run: Run) -> tuple[str, str]:
+    return f"{run.states:,}", _milliseconds(run)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    numbers = [all(_is_number(row[at]) for row in rows[1:]) for at in range(len(widths))]
+    return [
+        "  ".join(
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(row, widths, numbers, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _is_number(cell: str) -> bool:
+    return not cell or cell.replace(",", "").isdecimal()
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)

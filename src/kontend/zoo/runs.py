@@ -1,0 +1,176 @@
+"""Runs of the zoo: explores the scenarios of an entry and records what was found, as plain data.
+
+A buggy scenario is explored with the built-in properties alone first. Only if they find nothing, it is explored again
+with the properties that it names, so that the two figures of the table are independent. Each search of a buggy scenario
+stops at the first violation; those of twins and controls go on until the space is exhausted.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+
+from kontend.explore.exploring import check
+from kontend.explore.scenario import Scenario
+from kontend.explore.scenario_files import scenarios_in
+from kontend.explore.verdict import Verdict
+from kontend.runtime.guards import Guards
+from kontend.zoo.entry import BadEntry, Entry, role
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The exploration of one scenario."""
+
+    scenario: str
+    role: str
+    #: The violated property, its sentence, the number of steps and of perturbations of the shortest trace.
+    found_by: str
+    sentence: str
+    steps: int
+    perturbations: int
+    #: Whether a built-in property found it, without the properties that the scenario names.
+    built_in: bool
+    states: int
+    exhausted: bool
+    #: The reason why the search is incomplete.
+    stopped: str
+    seconds: float
+    #: The full text of the verdict.
+    text: str
+
+    @property
+    def violated(self) -> bool:
+        """Some property is violated."""
+        return bool(self.found_by)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The runs of one entry."""
+
+    entry: Entry
+    runs: tuple[Run, ...]
+
+    @property
+    def buggy(self) -> list[Run]:
+        """The runs that must be violated."""
+        return [run for run in self.runs if run.role == "buggy"]
+
+    @property
+    def clean(self) -> list[Run]:
+        """The runs that must hold: twins and negative controls."""
+        return [run for run in self.runs if run.role != "buggy"]
+
+    @property
+    def found(self) -> bool:
+        """Every buggy scenario is violated."""
+        return all(run.violated for run in self.buggy)
+
+    @property
+    def built_in(self) -> bool:
+        """Every buggy scenario violates a built-in property."""
+        return self.found and all(run.built_in for run in self.buggy)
+
+    @property
+    def false_alarms(self) -> list[Run]:
+        """The twins and controls that are violated."""
+        return [run for run in self.clean if run.violated]
+
+    @property
+    def undecided(self) -> list[Run]:
+        """The twins and controls whose space was not exhausted."""
+        return [run for run in self.clean if not run.violated and not run.exhausted]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Options of a run of the zoo."""
+
+    #: Explore the buggy scenarios with all guards of the runtime on, and nothing else.
+    guarded: bool = False
+    #: The time after which the search of one scenario stops.
+    seconds: int = 60
+
+
+def run_all(chosen: Sequence[Entry], options: RunOptions, *, jobs: int = 1) -> Iterator[Outcome]:
+    """Run entries and yield their outcomes as they come, in processes of their own if there are several ``jobs``."""
+    if jobs == 1:
+        for entry in chosen:
+            yield run_entry(entry, options)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context) as executor:
+        futures: list[Future[Outcome]] = [executor.submit(run_entry, entry, options) for entry in chosen]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+def run_entry(entry: Entry, options: RunOptions) -> Outcome:
+    """Explore the scenarios of one entry."""
+    scenarios = scenarios_of(entry)
+    if options.guarded:
+        scenarios = {
+            name: replace(scenario, guards=replace(Guards(), fencing=scenario.guards.fencing))
+            for name, scenario in scenarios.items()
+            if role(name) == "buggy"
+        }
+    return Outcome(entry, tuple(_runs(scenarios.items(), options.seconds)))
+
+
+def scenarios_of(entry: Entry) -> dict[str, Scenario]:
+    """Load the scenarios of an entry. Raises :class:`BadEntry` if one is missing or has another name."""
+    scenarios = scenarios_in(entry.path)
+    roles = {name: role(name) for name in scenarios}
+    strange = [name for name, part in roles.items() if not part]
+    if strange:
+        raise BadEntry(f"{entry.path}: scenario {strange[0]}: expected a name that begins with buggy, fixed or control")
+    needed = {"control"} if entry.is_control else {"buggy", "fixed"}
+    missing = needed - set(roles.values())
+    if missing:
+        raise BadEntry(f"{entry.path}: there is no {min(missing)} scenario")
+    return scenarios
+
+
+def _runs(scenarios: Iterable[tuple[str, Scenario]], seconds: int) -> Iterator[Run]:
+    for name, scenario in scenarios:
+        part = role(name)
+        limited = replace(scenario, bounds=replace(scenario.bounds, seconds=scenario.bounds.seconds or seconds))
+        start = time.perf_counter()
+        if part == "buggy":
+            verdict, built_in = _first_violation(limited)
+        else:
+            verdict, built_in = check(limited), False
+        yield _run(name, part, verdict, built_in=built_in, seconds=time.perf_counter() - start)
+
+
+def _first_violation(scenario: Scenario) -> tuple[Verdict, bool]:
+    verdict = check(replace(scenario, properties=()), until_first=True)
+    if verdict.violations or not scenario.properties:
+        return verdict, bool(verdict.violations)
+    return check(scenario, until_first=True), False
+
+
+def _run(name: str, part: str, verdict: Verdict, *, built_in: bool, seconds: float) -> Run:
+    violation = min(verdict.violations, key=lambda each: (each.perturbations, len(each.trace)), default=None)
+    return Run(
+        scenario=name,
+        role=part,
+        found_by=violation.property if violation is not None else "",
+        sentence=violation.sentence if violation is not None else "",
+        steps=len(violation.trace) if violation is not None else 0,
+        perturbations=violation.perturbations if violation is not None else 0,
+        built_in=built_in,
+        states=verdict.states,
+        exhausted=verdict.exhausted,
+        stopped=verdict.stopped,
+        seconds=seconds,
+        text=str(verdict),
+    )
