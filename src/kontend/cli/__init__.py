@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "serve": Command("kontend.cli.serve", "run", "serve the Kubernetes API from one process, for any client"),
     "run": Command("kontend.cli.run", "run", "run the controllers of a Python file against a cluster"),
     "explore": Command("kontend.cli.explore", "run", "check controllers against every order and every lag"),
+    "live": Command("kontend.cli.live", "run", "explore an unmodified controller in any language"),
     "replay": Command("kontend.cli.explore", "replay", "replay a counterexample"),
     "zoo": Command("kontend.cli.zoo", "run", "explore a collection of real bugs and their fixed twins"),
     "audit": Command("kontend.cli.audit", "run", "find unsafe status and metadata writes in controllers"),

@@ -29,6 +29,7 @@ from kontend.serve import answering
 from kontend.serve.authentication import Authenticator, Credentials, impersonated
 from kontend.serve.connection import Connection
 from kontend.serve.exchange import Exchange
+from kontend.serve.gate import Gate
 from kontend.serve.identity import Tokens
 from kontend.serve.media import YAML_TYPE, answer_type
 from kontend.serve.metrics import ServerMetrics
@@ -76,8 +77,10 @@ class Server:
         read_only: bool = False,
         client_certificates: bool = False,
         services: Mapping[str, str] | None = None,
+        gate: Gate | None = None,
     ) -> None:
         """``services`` are the addresses of services whose webhooks are called."""
+        self._gate = gate
         self._authenticator = Authenticator(Tokens() if tokens is None else tokens, certificates=client_certificates)
         self._audit = audit_log
         self._commits = Commits(state, store, self._something_new)
@@ -233,6 +236,18 @@ class Server:
         user = self._authenticator.user_of(state, credentials, exchange.path)
         exchange.understand(user, impersonated(state, user, exchange.incoming))
         rbac.check(state, exchange.request)
+        if self._gate is None or self._gate.admits(exchange):
+            self._dispatch(exchange)
+
+    def proceed(self, exchange: Exchange) -> None:
+        """Go on with a request that the gate has held back."""
+        self.guarded(exchange, self._dispatch)
+
+    def answer(self, exchange: Exchange, response: ApiResponse) -> None:
+        """Answer a request in the gate's name, past the gate."""
+        exchange.send(exchange.encoded(response))
+
+    def _dispatch(self, exchange: Exchange) -> None:
         if exchange.path == "/metrics":
             self._answer(exchange, self._metrics_page())
         elif exchange.reads or not exchange.path.startswith("/api"):
@@ -247,6 +262,8 @@ class Server:
 
     def _read(self, exchange: Exchange, progress: Progress | None = None) -> None:
         state, known = self._commits.durable, self._conversions
+        if self._gate is not None:
+            state = self._gate.view(exchange, state)
         if is_costly(state, exchange):
             self._workers.run(
                 lambda: answering.read(state, exchange, progress, known),
@@ -289,8 +306,14 @@ class Server:
     def send(self, exchange: Exchange, response: ApiResponse, answer: bytes) -> None:
         if self._audit is not None:
             self._audit.complete(exchange, response)
-        exchange.send(answer)
+        if self._gate is None or self._gate.releases(exchange, response, answer):
+            exchange.send(answer)
         self._metrics.count(exchange.request, response.code, time.time() - exchange.received_at)
+
+    def committed(self, exchange: Exchange, before: State, after: State, response: ApiResponse) -> None:
+        """Note that a write has been carried out."""
+        if self._gate is not None:
+            self._gate.committed(exchange, before, after, response)
 
     # Watches
 
@@ -306,7 +329,7 @@ class Server:
             return
         if self._audit is not None:
             self._audit.started(exchange, response)
-        watcher = self._hub.open(exchange, response)
+        watcher = self._hub.open(exchange, response, self._gate)
         if self._audit is not None:
             audit = self._audit
             watcher.when_finished(lambda: audit.complete(exchange, ApiResponse(200)))

@@ -23,6 +23,7 @@ from kontend.cluster.wire.present import Stream
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.golang.strconv import whole_number
 from kontend.serve.exchange import Exchange
+from kontend.serve.gate import Gate, Tap
 from kontend.serve.media import JSON_TYPE, LAST_CHUNK, chunk, encode
 
 #: Events, and bytes of several events, that a slow client may fall behind before it is cut off.
@@ -70,6 +71,7 @@ class Watcher:
         "connection",
         "deadline",
         "pending",
+        "tap",
         "version",
     )
 
@@ -91,6 +93,8 @@ class Watcher:
         self._draining = False
         self._finished: Callable[[], None] | None = None
         self._over = False
+        #: Takes over the events, if there is a gate.
+        self.tap: Tap | None = None
 
     def start(self, head: bytes, events: Iterator[dict[str, Any]]) -> None:
         """Send the head of the answer and the events so far."""
@@ -107,6 +111,11 @@ class Watcher:
                 self._first = None
                 asyncio.get_running_loop().call_soon(self.end_if_open)
                 return
+
+    @property
+    def resource(self) -> str:
+        """The resource that is watched, as it is stored."""
+        return self.channel.stream.watch.resource.key
 
     def push(self, data: bytes, events: int) -> None:
         """Send some events; when the client is slow, later."""
@@ -181,6 +190,8 @@ class Watcher:
 
     def _leave(self) -> None:
         self._hub.leave(self)
+        if self.tap is not None:
+            self.tap.closed()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -229,7 +240,7 @@ class Hub:
     def __len__(self) -> int:
         return sum(len(channel.watchers) for channels in self._channels.values() for channel in channels.values())
 
-    def open(self, exchange: Exchange, response: ApiResponse) -> Watcher:
+    def open(self, exchange: Exchange, response: ApiResponse, gate: Gate | None = None) -> Watcher:
         """Begin to send a watch: the events in the response, then all that follow."""
         stream, request = response.watch, exchange.request
         assert stream is not None  # the caller has looked
@@ -249,8 +260,25 @@ class Hub:
         loop = asyncio.get_running_loop()
         watcher = Watcher(self, channel, exchange, stream, loop.time() + _duration(request))
         channel.watchers.add(watcher)
-        watcher.start(exchange.stream_head(response), iter(response.body))
+        if gate is None or (tap := gate.tap(exchange, watcher)) is None:
+            watcher.start(exchange.stream_head(response), iter(response.body))
+            return watcher
+        first = list(response.body)
+        if any(event["type"] == "ERROR" for event in first):
+            watcher.start(exchange.stream_head(response), iter(first))
+            return watcher
+        watcher.tap = tap
+        watcher.start(exchange.stream_head(response), iter(()))
+        tap.offer([(_version(event, watch.version), _frame(event)) for event in first])
+        tap.offer(list(self._missed(stream)))
         return watcher
+
+    def _missed(self, stream: Stream) -> Iterator[tuple[int, bytes]]:
+        """The events since the state from which a watch was answered, where the gate has chosen an earlier one."""
+        for change in self._state.changes_since(stream.watch.version, stream.watch.resource.key):
+            event = stream.watch.event(change)
+            if event is not None:
+                yield change.resource_version, _frame(stream.show(self._state, event))
 
     def leave(self, watcher: Watcher) -> None:
         """Forget a watcher, and its channel when it was the last one."""
@@ -352,12 +380,19 @@ def _send(channel: Channel, changes: list[tuple[int, bytes]]) -> None:
         return
     first, together = changes[0][0], b"".join([data for _, data in changes])
     for watcher in list(channel.watchers):
-        if watcher.version < first:
+        if watcher.tap is not None:
+            watcher.tap.offer([(version, data) for version, data in changes if version > watcher.version])
+        elif watcher.version < first:
             watcher.push(together, len(changes))
         else:
             new = [data for version, data in changes if version > watcher.version]
             if new:
                 watcher.push(b"".join(new), len(new))
+
+
+def _version(event: dict[str, Any], otherwise: int) -> int:
+    metadata = event["object"].get("metadata") or {}
+    return whole_number(str(metadata.get("resourceVersion") or "")) or otherwise
 
 
 def _frame(event: dict[str, Any]) -> bytes:

@@ -41,6 +41,9 @@ class Shell(Protocol):
     def send(self, exchange: Exchange, response: ApiResponse, answer: bytes) -> None:
         """Send an answer."""
 
+    def committed(self, exchange: Exchange, before: State, after: State, response: ApiResponse) -> None:
+        """Note that a write has been carried out."""
+
 
 class Writes:
     """Carries out the writes of a server."""
@@ -134,10 +137,12 @@ class Writes:
             self._shell.guarded(exchange, self.write, progress)
 
     def _commit(self, exchange: Exchange, state: State, response: ApiResponse, answer: bytes) -> None:
+        before = self._commits.newest
         self._commits.advance(state)
         if response.suspended is not None:
             self.suspend(response.suspended, lambda answered: self._shell.guarded(exchange, self.write, answered))
             return
+        self._shell.committed(exchange, before, state, response)
         # Encoded while the answer was what it is; sent when nothing can take it back.
         self._commits.when_durable(lambda saved: self._acknowledge(exchange, response, answer, saved))
 

@@ -18,27 +18,47 @@ objects are parsed once for the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import orjson
 
 from kontend.cluster.state import Change, State, Version
-from kontend.explore.model.world import InFlight
 from kontend.explore.properties.authors import author_of, creator_of
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.overwrites import Element, Overwrite, Path, changed, overwritten, path_text
-from kontend.runtime.client.call import Call
 
 _OBSERVED: Final = b'"observedGeneration":'
+
+
+class Reader(Protocol):
+    """The writer of an object, as far as it is known what it has read: a reconcile, or a whole process."""
+
+    @property
+    def versions(self) -> Collection[tuple[Any, ...]]:
+        """The versions that it has read: resource, key and resourceVersion."""
+
+
+class Call(Protocol):
+    """A call that writes."""
+
+    @property
+    def verb(self) -> str:
+        """``create``, ``update``, ``patch``, ``delete`` or ``deletecollection``."""
+
+    @property
+    def name(self) -> str:
+        """The name of the object, or nothing."""
+
+
 #: A field of a status that says which generation was observed, and what it says.
 _Claim = tuple[Path, int]
 
 
 def violations_of_writes(
-    before: State, writer: str, in_flight: InFlight, call: Call, resource: str, changes: Sequence[Change]
+    before: State, writer: str, in_flight: Reader, call: Call, resource: str, changes: Sequence[Change]
 ) -> Iterator[tuple[str, str]]:
     """The properties that the writes of one call violate, each with a sentence.
 
@@ -73,7 +93,7 @@ def _net(changes: Sequence[Change]) -> list[Change]:
     return list(net.values())
 
 
-def _read(before: State, in_flight: InFlight, change: Change) -> list[Version]:
+def _read(before: State, in_flight: Reader, change: Change) -> list[Version]:
     """The versions of the object that the reconcile has read, newest first, as far as history knows them.
 
     Each is what is there now or what a later change replaced, also the one with which the exploration began.
@@ -164,7 +184,7 @@ def _first_overwrites(read: bytes, old: bytes, new: bytes) -> tuple[Overwrite, .
 
 
 def _observed(
-    before: State, writer: str, in_flight: InFlight, change: Change, old: Version, new: Version
+    before: State, writer: str, in_flight: Reader, change: Change, old: Version, new: Version
 ) -> Iterator[tuple[str, str]]:
     """A generation that the write claims as observed, and that was never read.
 

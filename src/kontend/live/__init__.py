@@ -1,0 +1,1 @@
+"""Exploration of unmodified controllers: a real process, a gate before the API server, and plans that perturb it."""

@@ -1,0 +1,149 @@
+"""The baseline: unperturbed runs, and what is learned from them.
+
+Two runs at least. The first waits long; from it the patience of all others is learned, the watches of a ready process,
+and the calls that never end (polling). What the runs disagree on is masked if it looks made up; otherwise a third run
+decides, and the disagreement is reported before anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kontend.explore.properties.built_in import BuiltIn
+from kontend.live.final_state import Objects, comparable, differences, learn
+from kontend.live.gate.call import Call
+from kontend.live.gate.perturbation import Plan
+from kontend.live.process.quiescence import Patience, Rest
+from kontend.live.properties import Expected, Finding, failing_calls, findings
+from kontend.live.run import PRIMARY, Run, Setting
+
+#: The shortest silence that counts as idle, in seconds, and how much longer than the longest learned one.
+_SHORTEST: Final = 0.1
+_MARGIN: Final = 3.0
+#: The part of a run without writes after which calls that go on are taken for polling.
+_POLLING: Final = 0.5
+
+RunPlan = Callable[[Setting, Plan], Awaitable[Run]]
+
+
+class Unusable(Exception):
+    """A command that cannot be explored; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Unperturbed runs and what was learned from them."""
+
+    runs: tuple[Run, ...]
+    #: The setting of the perturbed runs.
+    setting: Setting
+    expected: Expected
+    #: Violations without any perturbation.
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+
+async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
+    """Run the command without perturbations, twice or more; raises :class:`Unusable`."""
+    notes: list[str] = []
+    first = await run_plan(setting, Plan(()))
+    _check(first, setting)
+    if first.rest is Rest.BUSY and (polling := _polling(first)):
+        setting = replace(setting, background=polling)
+        notes.append(f"polls, which does not count as work: {', '.join(sorted(map(str, polling)))}")
+        first = await run_plan(setting, Plan(()))
+        _check(first, setting)
+    if first.rest is Rest.BUSY:
+        return Baseline((first,), setting, Expected((), learn(first.initial, [first.final])), _first(first), ())
+    learned = _learned(setting, first)
+    second = await run_plan(learned, Plan(()))
+    _check(second, learned)
+    runs = [first, second]
+    mask = learn(first.initial, [first.final, second.final])
+    finals = [comparable(run.initial, run.final, mask) for run in runs]
+    if finals[0] != finals[1]:
+        # Patience may have been learned too short, or the controller is racy by itself.
+        learned = replace(learned, patience=setting.patience)
+        third = await run_plan(learned, Plan(()))
+        _check(third, learned)
+        runs.append(third)
+        finals.append(comparable(third.initial, third.final, mask))
+        if finals[2] == finals[0]:
+            runs.pop(1)
+            finals.pop(1)
+            notes.append("waits longer than learned: the full patience is used")
+    failing = frozenset(text for run in runs for text in failing_calls(run))
+    expected = Expected(finals, mask, failing)
+    found = [each for run in runs for each in findings(run, expected)]
+    for text in sorted(failing):
+        found.append(
+            Finding(BuiltIn.FAILS_FOREVER, f"{text} fails again and again without any perturbation", key=(text,))
+        )
+    if any(each != finals[0] for each in finals[1:]):
+        found.insert(0, _disagreement(finals))
+    return Baseline(tuple(runs), learned, expected, tuple(_unique(found)), tuple(notes))
+
+
+def _learned(setting: Setting, run: Run) -> Setting:
+    """The setting of the other runs: patience, watches, and the number of writes to expect."""
+    silence = min(setting.patience.silence, max(_SHORTEST, _MARGIN * run.longest_wait))
+    by_action: dict[int, int] = {}
+    for request in run.log.writes():
+        by_action[request.action] = by_action.get(request.action, 0) + 1
+    return replace(
+        setting,
+        patience=Patience(silence, setting.patience.limit),
+        watches=run.watches,
+        most_writes=max(by_action.values(), default=0),
+    )
+
+
+def _check(run: Run, setting: Setting) -> None:
+    command = " ".join(setting.command.arguments)
+    if run.exits:
+        ended = run.exits[0]
+        raise Unusable(
+            f"{command} exited with code {ended.code} before it was idle, without any perturbation; "
+            f"the end of its output:\n{ended.tail}"
+        )
+    if run.silent:
+        tail = run.outputs.get(PRIMARY, "")[-2000:]
+        raise Unusable(
+            f"{command} made no request within {setting.patience.limit:g} s. KUBECONFIG is set for it: does it read "
+            f"that, or does it talk to another server? The end of its output:\n{tail}"
+        )
+
+
+def _polling(run: Run) -> frozenset[Call]:
+    """The reads that go on when writing has stopped long ago; empty if writing has not stopped."""
+    requests = list(run.log.requests())
+    end = requests[-1].arrived if requests else 0.0
+    last_write = max((each.arrived for each in run.log.writes()), default=requests[0].arrived if requests else 0.0)
+    if end - last_write < _POLLING * (run.seconds - last_write):
+        return frozenset()
+    later = [each.call for each in requests if each.arrived > last_write + (end - last_write) / 2]
+    return frozenset(call for call in later if not call.writes)
+
+
+def _first(run: Run) -> tuple[Finding, ...]:
+    return tuple(findings(run, Expected((), learn(run.initial, [run.final]))))
+
+
+def _disagreement(finals: list[Objects]) -> Finding:
+    shown = differences(finals[1], finals[0])
+    text = "; ".join(map(str, shown[:5]))
+    return Finding(
+        BuiltIn.DIVERGED,
+        f"unperturbed runs end in different states: {text}",
+        difference=tuple(shown),
+        key=("unperturbed",),
+    )
+
+
+def _unique(found: list[Finding]) -> list[Finding]:
+    unique: dict[tuple[str, tuple[str, ...]], Finding] = {}
+    for each in found:
+        unique.setdefault((each.property, each.key), each)
+    return list(unique.values())

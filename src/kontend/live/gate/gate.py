@@ -1,0 +1,359 @@
+"""The gate: it sits between the HTTP shell and the API server, and knows each process by its token.
+
+It carries out the decisions of a plan, holds back events, and records everything, including the versions that each
+process had been sent when it wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from kontend.cluster.state import Change, State
+from kontend.cluster.wire.response import ApiResponse
+from kontend.kube.errors import ApiError
+from kontend.kube.meta.names import Key
+from kontend.live.gate.call import LEASES, Call, describe
+from kontend.live.gate.decisions import Decisions
+from kontend.live.gate.perturbation import FAILURES, Act, Crash, Fail, HandOver, LoseResponse
+from kontend.live.gate.records import Delivery, Log, Request, Sent
+from kontend.serve.exchange import Exchange
+from kontend.serve.gate import Events, OpenWatch
+from kontend.serve.media import JSON_TYPE, chunk, encode
+from kontend.serve.server import Server
+
+
+class Conductor(Protocol):
+    """Carries out the decisions that concern processes and users."""
+
+    def crash(self) -> None:
+        """Kill the primary instance, now."""
+
+    def act(self, *, unseen: bool) -> None:
+        """Take the next action of the user, now."""
+
+    def delayed(self, release: Callable[[], None]) -> None:
+        """Note that a write of the primary instance waits, and how it goes on."""
+
+
+class Tap:
+    """Passes or holds the events of one watch."""
+
+    def __init__(self, gate: LiveGate, process: str, watch: OpenWatch) -> None:
+        self._gate = gate
+        self.process = process
+        self.resource = watch.resource
+        self._watch = watch
+        #: The list with which the watch begins, if any, is as old as this.
+        self._version = watch.version
+        self.queue: list[tuple[int, bytes]] = []
+
+    def offer(self, events: Events) -> None:
+        """Send events, or keep them while the resource is held; a list at the beginning is never held."""
+        ready = []
+        for version, data in events:
+            if self.queue or (version > self._version and self._gate.holds(self.process, self.resource)):
+                self.queue.append((version, data))
+            else:
+                ready.append((version, data))
+        self._send(ready)
+
+    def release(self) -> None:
+        """Send what was held back."""
+        ready, self.queue = self.queue, []
+        self._send(ready)
+
+    def expire(self) -> None:
+        """Drop what was held back and end the watch with 410, so that the client lists again."""
+        self.queue = []
+        status = ApiError("too old resource version", code=410, reason="Expired").status()
+        self._watch.push(chunk(encode({"type": "ERROR", "object": status}, JSON_TYPE)), 1)
+        asyncio.get_running_loop().call_soon(self._watch.end_if_open)
+
+    def _send(self, events: list[tuple[int, bytes]]) -> None:
+        if events:
+            self._gate.delivers(self, [version for version, _ in events])
+            self._watch.push(b"".join(data for _, data in events), len(events))
+
+    def closed(self) -> None:
+        """Note that the watch has ended."""
+        self._gate.forget(self)
+
+
+class LiveGate:
+    """The gate of one run."""
+
+    def __init__(self, decisions: Decisions, conductor: Conductor, *, primary: str) -> None:
+        self._decisions = decisions
+        self._conductor = conductor
+        self._primary = primary
+        self.server: Server | None = None
+        self.log = Log()
+        #: The number of actions that the user has taken.
+        self.action = 0
+        #: Calls that go on for ever and do not count as work: renewals of leases, and what the baseline has learned.
+        self.background: frozenset[Call] = frozenset()
+        self.last_activity: dict[str, float] = {}
+        #: When a process last began to wait before it made a request by itself, and the longest such wait.
+        self.longest_wait = 0.0
+        self._began = asyncio.get_running_loop().time()
+        self._open: dict[Exchange, Request | None] = {}
+        #: Answers that are not to be sent as they are.
+        self._lost: dict[Exchange, LoseResponse | Fail] = {}
+        self._held: set[str] = set()
+        self._taps: dict[Tap, None] = {}
+        self._received: dict[str, set[Sent]] = {}
+        self._changes: dict[int, Change] = {}
+        self._seen = 0
+        #: Names that the server has generated, and what stands for them in calls.
+        self.generated: dict[str, str] = {}
+        #: States from which lists are answered, by resource.
+        self.rewound: dict[str, State] = {}
+        #: Writes that holds wait for.
+        self.on_write: Callable[[Request], None] = _ignore
+
+    # What the runner asks
+
+    @property
+    def state(self) -> State:
+        """The current state."""
+        assert self.server is not None  # set before the first request
+        return self.server.state
+
+    def now(self) -> float:
+        """Return the seconds since the run began."""
+        return asyncio.get_running_loop().time() - self._began
+
+    def in_progress(self, process: str) -> int:
+        """Return the number of requests of a process that have no answer yet."""
+        return sum(exchange.client.user.name == process for exchange in self._open)
+
+    def undelivered(self) -> int:
+        """Return the number of events that are held back."""
+        return sum(len(tap.queue) for tap in self._taps)
+
+    def watched(self, process: str) -> set[str]:
+        """Return the resources that a process watches now."""
+        return {tap.resource for tap in self._taps if tap.process == process}
+
+    def hold(self, resource: str) -> None:
+        """Hold back the events of a resource for the primary instance."""
+        self._held.add(resource)
+
+    def release(self, resource: str) -> bool:
+        """Let the events of a resource pass again; return whether any were held back."""
+        self._held.discard(resource)
+        taps = [tap for tap in self._taps if tap.process == self._primary and tap.resource == resource and tap.queue]
+        for tap in taps:
+            tap.release()
+        return bool(taps)
+
+    def expire(self, resource: str) -> bool:
+        """End the watches of a resource of the primary instance with 410; return whether there were any."""
+        self._held.discard(resource)
+        taps = [tap for tap in self._taps if tap.process == self._primary and tap.resource == resource]
+        for tap in taps:
+            tap.expire()
+        return bool(taps)
+
+    def forget_process(self, process: str) -> None:
+        """Forget what a process knows: it has been killed."""
+        self._received.pop(process, None)
+        for exchange in [each for each in self._open if each.client.user.name == process]:
+            del self._open[exchange]
+
+    # The seam
+
+    def holds(self, process: str, resource: str) -> bool:
+        """Return whether events of a resource are held back."""
+        return process == self._primary and resource in self._held
+
+    def admits(self, exchange: Exchange) -> bool:
+        """Record a request, and decide whether it goes on."""
+        process = exchange.client.user.name
+        call = describe(self.state.registry, exchange.request, self.generated)
+        if call is None:
+            self._active(process)
+            self._open[exchange] = None
+            return True
+        counts = not self._is_background(call)
+        if counts:
+            self._note_wait(process)
+            self._active(process)
+        name = call.name if not call.name.endswith("*") else ""
+        request = Request(len(self.log.records) + 1, process, call, self.now(), self.action, Key(call.namespace, name))
+        request.may_be_old = _may_be_old(exchange, call)
+        self.log.add(request)
+        self._open[exchange] = request
+        decision = self._decisions.at_arrival(call) if process == self._primary else None
+        if isinstance(decision, Fail):
+            request.perturbed = str(decision)
+            self._refuse(exchange, request, decision.error)
+            return False
+        if isinstance(decision, HandOver):
+            request.perturbed = str(decision)
+            del self._open[exchange]
+            self._conductor.delayed(lambda: self._resume(exchange, request))
+            return False
+        return True
+
+    def _resume(self, exchange: Exchange, request: Request) -> None:
+        assert self.server is not None  # the request came from it
+        self._open[exchange] = request
+        self.server.proceed(exchange)
+
+    def view(self, exchange: Exchange, state: State) -> State:
+        """Return an earlier state for lists that allow one, while the process is rewound."""
+        request = self._open.get(exchange)
+        if not self.rewound or request is None or request.process != self._primary:
+            return state
+        if not request.may_be_old:
+            return state
+        return self.rewound.get(request.call.resource, state)
+
+    def committed(self, exchange: Exchange, before: State, after: State, response: ApiResponse) -> None:
+        """Record a write, and carry out what the plan has for it."""
+        request = self._open.get(exchange)
+        if request is None:
+            return
+        request.code = response.code
+        request.received = frozenset(self._received.get(request.process, ()))
+        if response.code >= 400:
+            return
+        request.before, request.after = before, after
+        self._learn_names(request)
+        if not request.changed or not request.call.writes:
+            return
+        decisions = self._decisions.after_commit(request.call) if request.process == self._primary else []
+        for decision in decisions:
+            request.perturbed = str(decision)
+            if isinstance(decision, Act):
+                self._conductor.act(unseen=decision.unseen)
+            elif isinstance(decision, Crash):
+                self._conductor.crash()
+            elif isinstance(decision, LoseResponse | Fail):
+                self._lost[exchange] = decision
+        self.on_write(request)
+
+    def releases(self, exchange: Exchange, response: ApiResponse, answer: bytes) -> bool:  # noqa: ARG002 - the seam
+        """Record an answer, and decide whether it is sent."""
+        if exchange not in self._open:
+            return True
+        decision = self._lost.pop(exchange, None)
+        request = self._open.pop(exchange)
+        if request is None:
+            self._active(exchange.client.user.name)
+            return True
+        if not self._is_background(request.call):
+            self._active(request.process)
+        if isinstance(decision, LoseResponse):
+            exchange.connection.abort()
+            return False
+        if isinstance(decision, Fail):
+            self._open[exchange] = request
+            self._refuse(exchange, request, decision.error)
+            return False
+        request.code = response.code
+        if response.code >= 400:
+            request.message = _message(response)
+        else:
+            request.shown = tuple(_shown(request.call.resource, response.body))
+            self._received.setdefault(request.process, set()).update(request.shown)
+        return True
+
+    def tap(self, exchange: Exchange, watch: OpenWatch) -> Tap:
+        """Return the tap of a new watch."""
+        request = self._open.pop(exchange, None)
+        if request is not None:
+            request.code = 200
+        tap = Tap(self, exchange.client.user.name, watch)
+        self._taps[tap] = None
+        return tap
+
+    def forget(self, tap: Tap) -> None:
+        """Forget a watch that has ended."""
+        self._taps.pop(tap, None)
+
+    def delivers(self, tap: Tap, versions: list[int]) -> None:
+        """Record events that are sent."""
+        if tap.resource != LEASES:
+            self._active(tap.process)
+        sent = tuple(self._sent(tap.resource, version) for version in versions)
+        known = tuple(each for each in sent if each is not None)
+        if known:
+            self._received.setdefault(tap.process, set()).update(known)
+            self.log.add(Delivery(tap.process, tap.resource, known, self.now(), self.action))
+
+    # Parts
+
+    def _is_background(self, call: Call) -> bool:
+        return call.resource == LEASES or call in self.background
+
+    def _active(self, process: str) -> None:
+        self.last_activity[process] = asyncio.get_running_loop().time()
+
+    def _note_wait(self, process: str) -> None:
+        """Learn for how long a process is silent before it goes on by itself."""
+        last = self.last_activity.get(process)
+        if last is not None and not self.in_progress(process):
+            self.longest_wait = max(self.longest_wait, asyncio.get_running_loop().time() - last)
+
+    def _sent(self, resource: str, version: int) -> Sent | None:
+        """Return the version that a change has made."""
+        state = self.state
+        if version not in self._changes and state.resource_version > self._seen:
+            for change in state.changes_since(self._seen):
+                self._changes[change.resource_version] = change
+            self._seen = state.resource_version
+        made = self._changes.get(version)
+        return None if made is None or made.resource != resource else (resource, made.key, version)
+
+    def _learn_names(self, request: Request) -> None:
+        """Note the names that the server has generated, and the key of a created object."""
+        if request.call.verb != "create":
+            return
+        for change in request.changes:
+            if change.resource != request.call.resource or change.new is None:
+                continue
+            request.key = change.key
+            if request.call.name.endswith("*"):
+                self.generated[change.key.name] = request.call.name
+
+    def _refuse(self, exchange: Exchange, request: Request, error: str) -> None:
+        """Answer with an error that the server has not made."""
+        assert self.server is not None  # the request came from it
+        code, reason = FAILURES[error]
+        self._open.pop(exchange, None)
+        self._active(request.process)
+        request.code, request.message = code, f"{reason} (injected)"
+        response = ApiResponse.of_error(ApiError(f"injected by kontend: {reason}", code=code, reason=reason))
+        self.server.answer(exchange, response)
+
+
+def _may_be_old(exchange: Exchange, call: Call) -> bool:
+    """Return whether a request allows a list that is not the latest."""
+    return call.verb in ("list", "watch") and exchange.request.first("resourceVersion") == "0"
+
+
+def _ignore(_: Request) -> None:
+    """Do nothing."""
+
+
+def _message(response: ApiResponse) -> str:
+    body = response.body
+    return str(body.get("message", "")) if isinstance(body, dict) else str(body)
+
+
+def _shown(resource: str, body: object) -> list[Sent]:
+    """The versions of objects that an answer shows."""
+    if not isinstance(body, dict):
+        return []
+    items = body.get("items") if isinstance(body.get("items"), list) else [body]
+    found = []
+    for item in items or ():
+        metadata = item.get("metadata") if isinstance(item, dict) else None
+        if isinstance(metadata, dict) and metadata.get("name") and str(metadata.get("resourceVersion", "")).isdecimal():
+            key = Key(metadata.get("namespace", ""), metadata["name"])
+            found.append((resource, key, int(metadata["resourceVersion"])))
+    return found

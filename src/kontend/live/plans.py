@@ -1,0 +1,173 @@
+"""Plans, derived from what the baseline has shown: each place where a perturbation could make a difference, once.
+
+Mildest first: restarts and crashes, which every process must survive, before lost responses, failures, stale caches,
+concurrent users, older lists and hand-overs. Places that cannot make a difference are left out: a crash between two
+reads leaves nothing behind, a crash after a response leaves the same state as one before it, and a resource that the
+process does not watch cannot be stale in its cache.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from kontend.live.baseline import Baseline
+from kontend.live.gate.call import UNJUDGED, Call, Point
+from kontend.live.gate.perturbation import Act, Crash, Down, Fail, HandOver, Hold, LoseResponse, Plan, Rewind, Skip
+from kontend.live.gate.records import Happening, Request
+from kontend.live.run import PRIMARY, Run
+
+#: The failures of a kind of call, by verb.
+_FAILURES: Final = {
+    "get": ("500",),
+    "list": (),
+    "create": ("500", "429", "504", "timeout"),
+    "update": ("409", "500", "429", "504", "timeout"),
+    "patch": ("409", "500", "429", "504", "timeout"),
+    "delete": ("409", "500", "429", "504", "timeout"),
+    "deletecollection": ("500", "timeout"),
+}
+#: Older lists that are tried for a resource, from the newest back.
+_REWINDS: Final = 4
+
+
+class _Observed:
+    """The first unperturbed run, as far as plans need it."""
+
+    def __init__(self, baseline: Baseline) -> None:
+        self.run: Run = baseline.runs[0]
+        self.actions = baseline.setting.workload.actions
+        self.watches = self.run.watches
+        self.resources = [action.resource(self.run.final) for action in self.actions]
+        points = [_points(run) for run in baseline.runs]
+        #: The writes that every unperturbed run makes, in order, each with the user's actions before it.
+        self.writes = [(point, action) for point, action in points[0] if all(point in dict(other) for other in points)]
+        acted = [each for each in self.run.log.records if isinstance(each, Happening) and each.action == "act"]
+        self.acted = {each.number: each for each in acted}
+
+    def changed_in(self, action: int) -> set[str]:
+        """The resources that the process has changed after an action."""
+        return {point.call.resource for point, after in self.writes if after == action}
+
+
+def _points(run: Run) -> list[tuple[Point, int]]:
+    count: Counter[Call] = Counter()
+    points = []
+    for request in run.log.writes():
+        if request.process == PRIMARY:
+            count[request.call] += 1
+            points.append((Point(request.call, count[request.call]), request.action))
+    return points
+
+
+def derive(baseline: Baseline) -> list[Plan]:
+    """Return the plans for a controller, mildest first."""
+    observed = _Observed(baseline)
+    sources = (_crashes, _restarts, _lost, _failures, _holds, _acts, _skips, _rewinds, _hand_overs)
+    plans: dict[tuple[object, ...], Plan] = {}
+    for source in sources:
+        for plan in source(observed):
+            plans.setdefault(plan.perturbations, plan)
+    return list(plans.values())
+
+
+def _crashes(observed: _Observed) -> Iterator[Plan]:
+    for point, _ in observed.writes:
+        yield Plan((Crash(point),), "what follows this write may never happen, and nothing in memory survives")
+
+
+def _restarts(observed: _Observed) -> Iterator[Plan]:
+    count = len(observed.actions)
+    written = {action for _, action in observed.writes}
+    for number in range(count + 1):
+        if number not in written:
+            # A crash after the last write of a phase is the same.
+            yield Plan((Down(number + 1, number),), "memory is lost while nothing happens")
+    for number in range(1, count + 1):
+        yield Plan((Down(number, number),), "an event that nobody receives, only its outcome")
+    for number in range(1, count):
+        if _same_object(observed, number):
+            yield Plan((Down(number, number + 1),), "an intermediate version that nobody receives")
+
+
+def _lost(observed: _Observed) -> Iterator[Plan]:
+    for point, _ in observed.writes:
+        yield Plan((LoseResponse(point),), "the write has happened, and the process takes it for failed")
+
+
+def _failures(observed: _Observed) -> Iterator[Plan]:
+    seen: set[tuple[str, str, str]] = set()
+    for call in _calls(observed.run):
+        kind = (call.verb, call.resource, call.subresource)
+        if kind in seen:
+            continue
+        seen.add(kind)
+        for error in _FAILURES.get(call.verb, ()):
+            why = "has happened, the process cannot know" if error == "timeout" else "has not happened"
+            yield Plan((Fail(Point(call), error),), f"the first call of its kind fails; it {why}")
+
+
+def _calls(run: Run) -> Iterator[Call]:
+    for request in run.log.requests():
+        if _matters(request):
+            yield request.call
+
+
+def _matters(request: Request) -> bool:
+    return request.process == PRIMARY and request.call.resource not in UNJUDGED
+
+
+def _holds(observed: _Observed) -> Iterator[Plan]:
+    count = len(observed.actions)
+    for number in range(count + 1):
+        for resource in sorted(observed.changed_in(number) & observed.watches):
+            yield Plan((Hold(resource, number, number),), "the process does not see its own writes for a while")
+            if number < count:
+                yield Plan((Hold(resource, number, number + 1),), "its own writes stay unseen across a user action")
+    for number in range(1, count):
+        resource = observed.resources[number - 1]
+        if resource in observed.watches:
+            why = "the next user action is seen before this one"
+            yield Plan((Hold(resource, number, number + 1, including=True),), why)
+
+
+def _acts(observed: _Observed) -> Iterator[Plan]:
+    for point, action in observed.writes:
+        if action < len(observed.actions):
+            yield Plan((Act(point),), "the user does not wait until the process is done")
+            if observed.resources[action] in observed.watches:
+                yield Plan((Act(point, unseen=True),), "the process works on with what it knew before the user acted")
+
+
+def _skips(observed: _Observed) -> Iterator[Plan]:
+    for number in range(1, len(observed.actions)):
+        resource = observed.resources[number - 1]
+        if _same_object(observed, number) and resource in observed.watches:
+            yield Plan((Skip(resource, number, number + 1),), "a list shows the last version only")
+
+
+def _same_object(observed: _Observed, number: int) -> bool:
+    one, next_ = observed.actions[number - 1], observed.actions[number]
+    return (one.kind, one.key) == (next_.kind, next_.key)
+
+
+def _rewinds(observed: _Observed) -> Iterator[Plan]:
+    """Restarts onto older lists, for resources whose lists allow it."""
+    old = {each.call.resource for each in observed.run.log.requests() if each.may_be_old}
+    states = [observed.run.initial, *observed.run.phases]
+    for number in range(1, len(observed.actions) + 1):
+        if number + 1 >= len(states):
+            break
+        before, after = states[number], states[number + 1]
+        for resource in sorted(old & observed.watches):
+            events = len(after.changes_since(before.resource_version, resource))
+            for back in range(1, min(events, _REWINDS) + 1):
+                yield Plan((Rewind(resource, number, back),), "an API server that lags behind answers the first list")
+
+
+def _hand_overs(observed: _Observed) -> Iterator[Plan]:
+    for point, action in observed.writes:
+        yield Plan((HandOver(point),), "a former leader's write arrives late")
+        if action < len(observed.actions):
+            yield Plan((HandOver(point, 1),), "a former leader's write arrives after the world has changed")

@@ -1,0 +1,1 @@
+"""Processes of controllers: start, kill, pause, their output, and when they are idle."""

@@ -1,0 +1,189 @@
+"""One process of a controller: started with a kubeconfig of its own, killed with everything it has started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from kontend.live.process import processes
+from kontend.live.process.processes import MARK, Usage, kill_marked
+
+#: The output that is kept of a process: its beginning and its end.
+_HEAD: Final = 64 * 1024
+_TAIL: Final = 256 * 1024
+_CHUNK: Final = 1 << 20
+#: How often the children of a process are looked for, in seconds.
+_COUNT_EVERY: Final = 0.1
+
+
+class CannotStart(Exception):
+    """A command that cannot be run; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """The command of a controller and the surroundings in which it runs."""
+
+    arguments: tuple[str, ...]
+    directory: Path = field(default_factory=Path.cwd)
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def with_ports(self) -> list[str]:
+        """Return the arguments with ``{port}`` replaced by a free port, the same wherever it occurs."""
+        if not any("{port}" in each for each in self.arguments):
+            return list(self.arguments)
+        port = str(free_port())
+        return [each.replace("{port}", port) for each in self.arguments]
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Output:
+    """The output of a process: its beginning, its end, and how much there was."""
+
+    def __init__(self) -> None:
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.size = 0
+
+    def add(self, data: bytes) -> None:
+        """Take over some output."""
+        self.size += len(data)
+        room = _HEAD - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        self._tail += data
+        if len(self._tail) > 2 * _TAIL:
+            del self._tail[:-_TAIL]
+
+    def text(self) -> str:
+        """Return the output; the middle may be missing."""
+        kept = len(self._head) + len(self._tail)
+        gap = f"\n... {self.size - kept:,} bytes left out ...\n".encode() if self.size > kept else b""
+        return bytes(self._head + gap + self._tail).decode(errors="replace")
+
+    def last_lines(self, count: int = 15) -> str:
+        """Return the end of the output."""
+        end = bytes((self._head + self._tail)[-16_384:]).decode(errors="replace")
+        return "\n".join(end.splitlines()[-count:])
+
+
+class Process:
+    """A running controller."""
+
+    def __init__(self, name: str, started: asyncio.subprocess.Process, mark: str, reader: int) -> None:
+        self.name = name
+        self._started = started
+        self._mark = mark
+        self._reader = reader
+        self.output = Output()
+        self.killed = False
+        self._members: list[int] = []
+        self._counted = 0.0
+        self._waiter = asyncio.get_running_loop().create_task(started.wait())
+        asyncio.get_running_loop().add_reader(reader, self._read)
+
+    @classmethod
+    async def start(cls, name: str, command: Command, kubeconfig: Path) -> Process:
+        """Start a process; raises :class:`CannotStart`."""
+        mark = secrets.token_hex(8)
+        environment = {**os.environ, **command.environment, "KUBECONFIG": str(kubeconfig), MARK: mark}
+        # A proxy would come between the process and the gate.
+        environment |= {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
+        for inside in ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+            environment.pop(inside, None)
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        arguments = command.with_ports()
+        try:
+            started = await asyncio.create_subprocess_exec(
+                *arguments,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=writer,
+                stderr=writer,
+                env=environment,
+                cwd=command.directory,
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(reader)
+            raise CannotStart(f"{arguments[0]}: {error.strerror or error}") from None
+        finally:
+            os.close(writer)
+        return cls(name, started, mark, reader)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._reader, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data:
+            self.output.add(data)
+        else:
+            self._close()
+
+    def _close(self) -> None:
+        if self._reader >= 0:
+            asyncio.get_running_loop().remove_reader(self._reader)
+            os.close(self._reader)
+            self._reader = -1
+
+    @property
+    def code(self) -> int | None:
+        """Return the exit code, or None while it runs."""
+        return self._started.returncode
+
+    @property
+    def exited(self) -> bool:
+        """Return whether it has ended by itself."""
+        return self._started.returncode is not None and not self.killed
+
+    def usage(self) -> Usage:
+        """Return the processor time of the process and its children so far."""
+        now = asyncio.get_running_loop().time()
+        if now - self._counted > _COUNT_EVERY:
+            self._counted, self._members = now, processes.in_session(self._started.pid)
+        return processes.usage(self._members)
+
+    def kill_now(self) -> None:
+        """Kill the process and its group, without waiting."""
+        self.killed = True
+        with contextlib.suppress(OSError):
+            os.killpg(self._started.pid, signal.SIGKILL)
+
+    def pause(self) -> None:
+        """Stop the process group (SIGSTOP)."""
+        with contextlib.suppress(OSError):
+            os.killpg(self._started.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused process go on."""
+        with contextlib.suppress(OSError):
+            os.killpg(self._started.pid, signal.SIGCONT)
+
+    async def kill(self) -> None:
+        """Kill the process and everything that it has started, and wait for its end."""
+        self.kill_now()
+        await self._waiter
+        kill_marked(self._mark)
+        while self._reader >= 0:  # what it wrote before it was killed
+            before = self.output.size
+            self._read()
+            if self.output.size == before:
+                self._close()

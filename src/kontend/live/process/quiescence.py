@@ -1,0 +1,104 @@
+"""Quiescence: the moment at which a process has done everything that it is going to do.
+
+A process is idle when it has no request in progress, has been sent every event, has made no request for a while (the
+*patience*) other than watches, lease renewals and what the baseline has learned to ignore, and has used no processor
+time meanwhile. A thread that waits for a processor counts as running, so a loaded machine does not look idle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol
+
+from kontend.live.process.processes import Usage, can_see_processes
+
+_POLL: Final = 0.01
+#: Processor time within a poll that still counts as idle: timers of a language's runtime.
+_NOISE: Final = 0.001
+#: The silence that one poll can add.
+_MOST_AT_ONCE: Final = 2 * _POLL
+
+
+class Rest(Enum):
+    """The way in which a wait has ended."""
+
+    IDLE = "idle"
+    EXITED = "exited"
+    BUSY = "busy"
+    #: Something has happened that the waiter must deal with first.
+    INTERRUPTED = "interrupted"
+
+
+class Subject(Protocol):
+    """A process that is waited for."""
+
+    @property
+    def exited(self) -> bool:
+        """Return whether it has ended by itself."""
+
+    def usage(self) -> Usage:
+        """Return its processor time so far."""
+
+
+class Traffic(Protocol):
+    """The requests and events of a process."""
+
+    def in_progress(self, process: str) -> int:
+        """Return the number of requests without an answer."""
+
+    @property
+    def last_activity(self) -> dict[str, float]:
+        """Return when each process last made a request, was answered or was sent an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a process must be silent, and after which time the wait is given up, in seconds."""
+
+    silence: float
+    limit: float
+
+
+async def wait_until_idle(
+    traffic: Traffic,
+    subjects: Mapping[str, Subject],
+    patience: Patience,
+    *,
+    ready: Callable[[], bool] = lambda: True,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Rest:
+    """Wait until all processes are idle and ``ready`` holds, or until ``interrupted`` does."""
+    loop = asyncio.get_running_loop()
+    last = loop.time()
+    deadline = last + patience.limit
+    before = _usage(subjects)
+    quiet = 0.0
+    while True:
+        if interrupted():
+            return Rest.INTERRUPTED
+        if any(subject.exited for subject in subjects.values()):
+            return Rest.EXITED
+        if quiet >= patience.silence and ready():
+            return Rest.IDLE
+        if last >= deadline:
+            return Rest.BUSY
+        await asyncio.sleep(_POLL)
+        now, after = loop.time(), _usage(subjects)
+        spoke = any(traffic.in_progress(name) or traffic.last_activity.get(name, 0.0) > last for name in subjects)
+        if spoke or _is_busy(before, after):
+            quiet = 0.0
+        else:
+            # A poll that comes late says that this process had no processor: then the others may have had none either.
+            quiet += min(now - last, _MOST_AT_ONCE)
+        last, before = now, after
+
+
+def _usage(subjects: Mapping[str, Subject]) -> dict[str, Usage]:
+    return {name: subject.usage() for name, subject in subjects.items()} if can_see_processes() else {}
+
+
+def _is_busy(before: Mapping[str, Usage], after: Mapping[str, Usage]) -> bool:
+    return any(usage.running or usage.seconds - before[name].seconds > _NOISE for name, usage in after.items())

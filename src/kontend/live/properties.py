@@ -1,0 +1,144 @@
+"""Properties of runs, without a word from the user: the explorer's, judged on what a real process has done.
+
+A process has read what it has been sent. The server accepts a write that overwrites a change which its process had not
+received only when the write carries no resourceVersion, so each such write is a lost update, whatever the code meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from kontend.explore.properties.built_in import BuiltIn
+from kontend.explore.properties.writes import violations_of_writes
+from kontend.live.final_state import Difference, Mask, comparable, differences
+from kontend.live.gate.call import UNJUDGED
+from kontend.live.gate.records import Request
+from kontend.live.process.quiescence import Rest
+from kontend.live.run import Run
+
+PROCESS_EXIT: Final = "process exit"
+LEAK: Final = "leak"
+#: So many failures of one call in a row, with no success after them, are taken for failing forever.
+_REPEATED: Final = 4
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A violated property, and the requests at fault."""
+
+    property: str
+    sentence: str
+    #: Numbers of records in the log.
+    culprits: tuple[int, ...] = ()
+    difference: tuple[Difference, ...] = ()
+    #: The same in every run that violates the property in the same way.
+    key: tuple[str, ...] = ()
+
+
+class Expected(NamedTuple):
+    """What unperturbed runs have shown: their comparable final states, the mask, and failing calls."""
+
+    finals: Sequence[Any]
+    mask: Mask
+    failing: frozenset[str] = frozenset()
+
+
+class _Received(NamedTuple):
+    versions: frozenset[tuple[Any, ...]]
+
+
+def findings(run: Run, expected: Expected) -> list[Finding]:
+    """Return the properties that a run violates, the most telling first."""
+    found = [*_exits(run), *_writes(run)]
+    if run.rest is Rest.BUSY:
+        found.append(_never_settles(run))
+    elif run.rest is Rest.IDLE:
+        found += _fails_forever(run, expected)
+        found += _diverged(run, expected)
+    unique: dict[tuple[str, tuple[str, ...]], Finding] = {}
+    for each in found:
+        unique.setdefault((each.property, each.key), each)
+    return list(unique.values())
+
+
+def _exits(run: Run) -> Iterator[Finding]:
+    for each in run.exits:
+        how = f"was killed by signal {-each.code}" if each.code < 0 else f"exited with code {each.code}"
+        tail = "\n".join(f"    {line}" for line in each.tail.splitlines())
+        yield Finding(PROCESS_EXIT, f"{each.process} {how}; the end of its output:\n{tail}", key=(str(each.code),))
+
+
+def _writes(run: Run) -> Iterator[Finding]:
+    for request in run.log.writes():
+        assert request.before is not None  # it has changed something
+        judged = violations_of_writes(
+            request.before,
+            request.process,
+            _Received(request.received),
+            _Written(request.call.verb, request.key.name),
+            request.call.resource,
+            request.changes,
+        )
+        for name, sentence in judged:
+            yield Finding(str(name), sentence, (request.number,), key=(str(request.call),))
+
+
+class _Written(NamedTuple):
+    verb: str
+    name: str
+
+
+def _never_settles(run: Run) -> Finding:
+    writes = run.log.writes()[-_SHOWN:]
+    last = ", ".join(str(each.call) for each in writes) or "none"
+    if not writes:
+        calls = list(run.log.requests())[-_SHOWN:]
+        last = ", ".join(str(each.call) for each in calls) or "none"
+        return Finding(BuiltIn.NEVER_SETTLES, f"the process does not become idle; its last requests: {last}")
+    return Finding(
+        BuiltIn.NEVER_SETTLES,
+        f"the process does not stop writing; its last writes: {last}",
+        tuple(each.number for each in writes),
+    )
+
+
+def failing_calls(run: Run) -> dict[str, list[Request]]:
+    """Return the calls that fail again and again at the end of a run, with no success after them."""
+    streaks: dict[str, list[Request]] = {}
+    for request in run.log.requests():
+        text = str(request.call)
+        if request.call.resource in UNJUDGED or not request.code:
+            continue
+        if request.code >= 400 and not request.perturbed and (request.call.writes or request.code != 404):
+            streaks.setdefault(text, []).append(request)
+        elif request.code < 400:
+            streaks.pop(text, None)
+    return {text: requests for text, requests in streaks.items() if len(requests) >= _REPEATED}
+
+
+def _fails_forever(run: Run, expected: Expected) -> Iterator[Finding]:
+    for text, requests in failing_calls(run).items():
+        if text not in expected.failing:
+            sentence = (
+                f"{text} fails again and again ({len(requests)} times): {requests[-1].code} {requests[-1].message}"
+            )
+            yield Finding(BuiltIn.FAILS_FOREVER, sentence, (requests[-1].number,), key=(text,))
+
+
+def _diverged(run: Run, expected: Expected) -> Iterator[Finding]:
+    final = comparable(run.initial, run.final, expected.mask)
+    if not expected.finals or final in expected.finals:
+        return
+    nearest = min((differences(final, each) for each in expected.finals), key=len)
+    if not nearest:
+        return
+    shown = "; ".join(map(str, nearest[:_SHOWN]))
+    more = f" and {len(nearest) - _SHOWN} more" if len(nearest) > _SHOWN else ""
+    extra = [each for each in nearest if each.expected is None and not each.path]
+    name = LEAK if extra and len(extra) == len(nearest) else str(BuiltIn.DIVERGED)
+    what = "objects are left that no unperturbed run leaves" if name == LEAK else "the final state differs"
+    key = tuple(sorted({f"{each.object.partition(' (')[0]} {each.path}" for each in nearest}))
+    yield Finding(name, f"{what}: {shown}{more}", difference=tuple(nearest), key=key)

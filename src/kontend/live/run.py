@@ -1,0 +1,363 @@
+"""One run: a server that begins in the same state as every other, a process, the user's actions, and a plan.
+
+A run is a sequence of phases. The first begins with the start of the process, each other one with an action of the
+user; each ends when the process is idle. Perturbations at a point are carried out by the gate as the point is reached,
+the others between or at the beginning of phases.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from kontend.cluster.state import State
+from kontend.live.gate.call import LEASES, Call
+from kontend.live.gate.decisions import Decisions
+from kontend.live.gate.gate import LiveGate
+from kontend.live.gate.perturbation import Down, HandOver, Hold, Perturbation, Plan, Rewind, Skip
+from kontend.live.gate.records import Happening, Log, Request
+from kontend.live.process.process import Command, Process
+from kontend.live.process.quiescence import Patience, Rest, wait_until_idle
+from kontend.live.ready import Ready, is_ready
+from kontend.live.workload import USER, Workload
+from kontend.safe_files import write_private
+from kontend.serve.identity import Tokens
+from kontend.serve.kubeconfig import kubeconfig
+from kontend.serve.server import Server
+
+PRIMARY: Final = "controller"
+SECOND: Final = "controller-2"
+#: Writes under a hold after which it ends in any case, beyond those of the baseline.
+_MOST_WRITES: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Everything that the runs of one command share."""
+
+    command: Command
+    workload: Workload
+    patience: Patience
+    ready: Ready | None = None
+    #: Learned from the baseline: calls that do not count as work, and the resources that a ready process watches.
+    background: frozenset[Call] = frozenset()
+    watches: frozenset[str] = frozenset()
+    #: The most writes of a phase of the baseline.
+    most_writes: int = 0
+    #: Starts what runs inside of the server: the built-in controllers.
+    inside: Callable[[Server], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """A process that has ended by itself."""
+
+    process: str
+    code: int
+    #: The end of its output.
+    tail: str
+
+
+@dataclass(slots=True)
+class Run:
+    """The outcome of a run."""
+
+    plan: Plan
+    log: Log
+    rest: Rest
+    initial: State
+    final: State
+    #: The states at the end of each phase.
+    phases: list[State] = field(default_factory=list)
+    exits: list[Exit] = field(default_factory=list)
+    outputs: dict[str, str] = field(default_factory=dict)
+    #: Perturbations whose point was not reached.
+    missed: tuple[Perturbation, ...] = ()
+    #: No request came from the process at all.
+    silent: bool = False
+    seconds: float = 0.0
+    longest_wait: float = 0.0
+    watches: frozenset[str] = frozenset()
+    notes: list[str] = field(default_factory=list)
+
+
+class _Over(Exception):
+    """The run cannot go on: a process has exited, or does not become idle."""
+
+
+class Runner:
+    """Carries out one run; it is the conductor of the gate."""
+
+    def __init__(self, setting: Setting, plan: Plan) -> None:
+        self._setting = setting
+        self._plan = plan
+        self._decisions = Decisions(plan.perturbations)
+        self._gate = LiveGate(self._decisions, self, primary=PRIMARY)
+        self._gate.background = setting.background
+        self._gate.on_write = self._count_write
+        self._secrets = {name: secrets.token_hex(16) for name in (PRIMARY, SECOND)}
+        self._server = Server(setting.workload.state, tokens=Tokens(self._secrets.items()), gate=self._gate)
+        self._gate.server = self._server
+        self._processes: dict[str, Process] = {}
+        #: The instance that the run waits for.
+        self._current = PRIMARY
+        self._run = Run(plan, self._gate.log, Rest.IDLE, setting.workload.state, setting.workload.state)
+        self._crashed = False
+        self._delayed: Callable[[], None] | None = None
+        self._unseen: set[str] = set()
+        #: Writes of the primary instance during each hold.
+        self._held: dict[Hold, int] = {}
+        self._directory = Path()
+
+    async def run(self) -> Run:
+        """Carry out the run. Whatever happens, no process is left behind."""
+        run, began = self._run, asyncio.get_running_loop().time()
+        with tempfile.TemporaryDirectory(prefix="kontend-live-") as directory:
+            self._directory = Path(directory)
+            await self._server.start("127.0.0.1", 0)
+            if self._setting.inside is not None:
+                self._setting.inside(self._server)
+            try:
+                await self._phases()
+            except _Over:
+                pass
+            finally:
+                for process in self._processes.values():
+                    await process.kill()
+                    run.outputs[process.name] = process.output.text()
+                await self._server.stop()
+        run.final = self._server.state
+        run.missed = tuple(self._decisions.waiting)
+        run.longest_wait = self._gate.longest_wait
+        run.seconds = asyncio.get_running_loop().time() - began
+        return run
+
+    # Phases
+
+    async def _phases(self) -> None:
+        self._begin_holds(0)
+        await self._start(PRIMARY)
+        await self._end_phase(0)
+        while self._gate.action < len(self._setting.workload.actions):
+            await self._phase(self._gate.action + 1)
+
+    async def _phase(self, number: int) -> None:
+        for each in self._plan.perturbations:
+            if isinstance(each, Down) and each.first == number <= each.last:
+                await self._stop()
+                self._act_until(each.last)
+                await self._start(PRIMARY)
+                await self._end_phase(number)
+                return
+            if isinstance(each, Skip) and each.first == number:
+                await self._skip(each)
+                await self._end_phase(number)
+                return
+        self._begin_holds(number, including=True)
+        self._act_until(number)
+        await asyncio.sleep(0)  # what the action has changed is published now
+        self._begin_holds(number)
+        await self._end_phase(number)
+
+    async def _end_phase(self, number: int) -> None:
+        """Wait until the process is idle, then carry out what the plan has for this moment."""
+        await self._settle()
+        last = max(number, self._gate.action)
+        released = [self._gate.release(resource) for resource in sorted(self._unseen)]
+        self._unseen.clear()
+        if any(released):
+            await self._settle()
+        is_last = self._gate.action >= len(self._setting.workload.actions)
+        for hold in [hold for hold in self._held if hold.last <= last or is_last]:
+            await self._end_hold(hold)
+        for each in self._plan.perturbations:
+            if isinstance(each, Down) and each.last < each.first and each.last == number:
+                await self._stop()
+                await self._start(PRIMARY)
+                await self._settle()
+            if isinstance(each, Rewind) and each.after == number:
+                await self._rewind(each)
+        self._run.phases.append(self._server.state)
+        if number == 0:
+            self._run.watches = frozenset(self._gate.watched(PRIMARY))
+
+    async def _settle(self) -> None:
+        """Wait until the process is idle; restart it when it was killed, and hand over when a write is delayed."""
+        while True:
+            subjects = {self._current: self._processes[self._current]}
+            rest = await wait_until_idle(
+                self._gate,
+                subjects,
+                self._setting.patience,
+                ready=self._is_ready,
+                interrupted=lambda: self._crashed or self._delayed is not None,
+            )
+            if rest is Rest.INTERRUPTED:
+                if self._crashed:
+                    self._crashed = False
+                    await self._stop()
+                    await self._start(PRIMARY)
+                else:
+                    await self._hand_over()
+                continue
+            self._run.rest = rest
+            if rest is Rest.IDLE:
+                return
+            if rest is Rest.EXITED:
+                self._note_exit(self._processes[self._current])
+            self._run.silent = not any(True for _ in self._gate.log.requests())
+            raise _Over
+
+    def _is_ready(self) -> bool:
+        process = self._processes[self._current]
+        if self._current not in self._gate.last_activity:
+            return False
+        if not self._setting.watches <= self._gate.watched(self._current):
+            return False
+        return is_ready(self._setting.ready, process.output)
+
+    # Processes
+
+    async def _start(self, name: str) -> None:
+        path = self._directory / f"{name}.kubeconfig"
+        url = f"http://127.0.0.1:{self._server.port}"
+        write_private(path, kubeconfig(url, secrets={name: self._secrets[name]}))
+        self._happened(name, "start", f"{name} starts")
+        # A process that has not made a request yet is not ready.
+        self._gate.last_activity.pop(name, None)
+        self._processes[name] = await Process.start(name, self._setting.command, path)
+
+    async def _stop(self) -> None:
+        """Kill the primary instance; its leases expire at once, so that no run waits for them."""
+        process = self._processes[PRIMARY]
+        await process.kill()
+        self._run.outputs[PRIMARY] = process.output.text()
+        self._gate.forget_process(PRIMARY)
+        self._happened(PRIMARY, "crash", f"{PRIMARY} is killed")
+        self._expire_leases()
+
+    def _expire_leases(self) -> None:
+        for key, version in self._server.state.objects(LEASES).items():
+            if (version.content().get("spec") or {}).get("holderIdentity"):
+                change = {"spec": {"holderIdentity": ""}}
+                self._server.cluster.patch("Lease.coordination.k8s.io/v1", key.name, change, namespace=key.namespace)
+
+    def _note_exit(self, process: Process) -> None:
+        code = process.code if process.code is not None else 0
+        self._run.exits.append(Exit(process.name, code, process.output.last_lines()))
+
+    async def _hand_over(self) -> None:
+        """Let another instance take over while a write of the first one is delayed, then let that write arrive."""
+        release, self._delayed = self._delayed, None
+        plan = next(each for each in self._plan.perturbations if isinstance(each, HandOver))
+        first = self._processes[PRIMARY]
+        first.pause()
+        self._happened(PRIMARY, "pause", f"{PRIMARY} is paused with {plan.at.call} in flight")
+        self._expire_leases()
+        self._current = SECOND
+        await self._start(SECOND)
+        await self._settle()
+        for _ in range(plan.actions):
+            if self._gate.action < len(self._setting.workload.actions):
+                self._act_until(self._gate.action + 1)
+                await self._settle()
+        self._happened(PRIMARY, "resume", f"the delayed {plan.at.call} of {PRIMARY} arrives")
+        if release is not None:
+            release()
+        await asyncio.sleep(0)
+        await first.kill()
+        self._gate.forget_process(PRIMARY)
+
+    # The conductor of the gate
+
+    def crash(self) -> None:
+        """Kill the primary instance, now."""
+        self._processes[PRIMARY].kill_now()
+        self._crashed = True
+
+    def act(self, *, unseen: bool) -> None:
+        """Take the next action of the user, now."""
+        number = self._gate.action + 1
+        if number > len(self._setting.workload.actions):
+            return
+        if unseen:
+            resource = self._setting.workload.actions[number - 1].resource(self._server.state)
+            self._gate.hold(resource)
+            self._unseen.add(resource)
+        self._act_until(number)
+
+    def delayed(self, release: Callable[[], None]) -> None:
+        """Note that a write of the primary instance waits."""
+        self._delayed = release
+
+    # Actions, holds, older lists
+
+    def _act_until(self, number: int) -> None:
+        for index in range(self._gate.action, number):
+            action = self._setting.workload.actions[index]
+            before = self._server.cluster.state
+            refused = action.perform(self._server.cluster)
+            self._gate.action = index + 1
+            text = f"{USER} {action.text}" + (f": refused: {refused}" if refused else "")
+            after = self._server.cluster.state
+            now = self._gate.now()
+            self._gate.log.add(Happening(USER, "act", text, now, index + 1, before, after))
+
+    def _begin_holds(self, number: int, *, including: bool = False) -> None:
+        for each in self._plan.perturbations:
+            if isinstance(each, Hold) and each.first == number and each.including == including:
+                self._gate.hold(each.resource)
+                self._held[each] = 0
+
+    async def _end_hold(self, hold: Hold) -> None:
+        self._held.pop(hold, None)
+        if self._gate.release(hold.resource):
+            self._happened(PRIMARY, "deliver", f"{PRIMARY} receives the events of {hold.resource}")
+            await self._settle()
+
+    def _count_write(self, request: Request) -> None:
+        if request.process != PRIMARY:
+            return
+        for hold in list(self._held):
+            self._held[hold] += 1
+            if self._held[hold] >= (hold.writes or self._setting.most_writes + _MOST_WRITES):
+                del self._held[hold]
+                self._gate.release(hold.resource)
+
+    async def _skip(self, skip: Skip) -> None:
+        self._gate.hold(skip.resource)
+        self._act_until(skip.last)
+        await asyncio.sleep(0)
+        if self._gate.expire(skip.resource):
+            self._happened(PRIMARY, "relist", f"the watch of {skip.resource} expires, {PRIMARY} lists again")
+
+    async def _rewind(self, rewind: Rewind) -> None:
+        """Restart the process onto an older list, let it work with that, then let it catch up."""
+        state = self._server.state
+        changes = state.changes_since(0 if state.floor == 0 else state.floor, rewind.resource)
+        if len(changes) < rewind.events:
+            return
+        version = changes[-rewind.events].resource_version - 1
+        objects = state.objects_at(rewind.resource, version)
+        older = state.replace(kinds=state.kinds.insert(rewind.resource, objects), resource_version=version)
+        self._gate.rewound = {rewind.resource: older}
+        await self._stop()
+        self._gate.hold(rewind.resource)
+        await self._start(PRIMARY)
+        await self._settle()
+        self._gate.rewound = {}
+        if self._gate.release(rewind.resource):
+            await self._settle()
+
+    def _happened(self, process: str, action: str, text: str) -> None:
+        self._gate.log.add(Happening(process, action, text, self._gate.now()))
+
+
+async def carry_out(setting: Setting, plan: Plan) -> Run:
+    """Carry out one run."""
+    return await Runner(setting, plan).run()

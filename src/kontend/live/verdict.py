@@ -1,0 +1,86 @@
+"""Verdicts: which plans were carried out, what they have shown, and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kontend.live.baseline import Baseline
+from kontend.live.gate.perturbation import Plan
+from kontend.live.properties import Finding
+from kontend.live.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A violated property, the simplest plan that shows it, and how often that plan did."""
+
+    finding: Finding
+    plan: Plan
+    run: Run
+    #: It has occurred in ``seen`` of ``runs`` runs of the plan.
+    seen: int
+    runs: int
+    #: Other plans that have shown the same.
+    others: int = 0
+
+    @property
+    def rate(self) -> str:
+        """The rate in words."""
+        return f"{self.seen} of {self.runs} runs"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of ``kontend live``."""
+
+    baseline: Baseline
+    plans: int
+    executed: int
+    violations: tuple[Violation, ...]
+    #: Findings that did not occur again.
+    unconfirmed: tuple[Violation, ...]
+    #: Plans whose point was never reached.
+    unreached: tuple[Plan, ...]
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Return whether all plans were carried out."""
+        return self.executed == self.plans
+
+    @property
+    def ok(self) -> bool:
+        """Return whether nothing was found and nothing was left out."""
+        return not self.violations and not self.baseline.findings and self.complete
+
+    def lines(self) -> Iterator[str]:
+        """The verdict as text."""
+        baseline = self.baseline
+        first = baseline.runs[0]
+        writes = len(first.log.writes())
+        watches = ", ".join(sorted(first.watches)) or "nothing"
+        yield (
+            f"baseline: {len(baseline.runs)} runs, {writes} writes, watches {watches}; "
+            f"idle after {baseline.setting.patience.silence:.2f} s of silence"
+        )
+        for note in (*baseline.notes, *self.notes):
+            yield f"note: {note}"
+        for finding in baseline.findings:
+            yield f"VIOLATION without any perturbation: {finding.property}: {finding.sentence}"
+        rate = f", {self.executed / self.seconds:.1f} a second" if self.seconds and self.executed else ""
+        yield f"plans: {self.executed} of {self.plans} carried out in {self.seconds:.1f} s{rate}"
+        for plan in self.unreached:
+            yield f"not reached: {plan.name}"
+        for violation in self.violations:
+            yield f"VIOLATION {violation.finding.property}: {violation.finding.sentence}"
+            others = f"; {violation.others} other plans show the same" if violation.others else ""
+            yield f"  plan: {violation.plan.name} ({violation.plan.reason})"
+            yield f"  occurred in {violation.rate}{others}"
+        for violation in self.unconfirmed:
+            yield f"not confirmed: {violation.finding.property} by {violation.plan.name}: {violation.finding.sentence}"
+        if self.ok:
+            yield f"no violation in {self.executed} plans"
+        elif not self.violations and not baseline.findings:
+            yield "undecided: not all plans were carried out"

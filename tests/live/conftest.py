@@ -1,0 +1,42 @@
+"""Runs ``kontend live`` on the subjects of this directory."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from kontend.cluster.startup.seed import empty_state
+from kontend.live.campaign import Campaign, Options
+from kontend.live.process.process import Command
+from kontend.live.process.quiescence import Patience
+from kontend.live.run import Setting
+from kontend.live.verdict import Verdict
+from kontend.live.workload import Workload, read_actions
+from kontend.serve import manifests
+
+HERE = Path(__file__).parent
+SUBJECTS = HERE / "subjects"
+#: Programs that run in processes of their own.
+collect_ignore_glob = ["subjects/*"]
+
+
+def setting(command: list[str], actions: str = "", *, limit: float = 20.0, **environment: str) -> Setting:
+    """A command, the definitions of this directory, and actions from a file in it."""
+    state, _ = manifests.store_all(empty_state(), manifests.read_definitions([HERE / "crds.yaml"]), manager="kontend")
+    steps = read_actions(SUBJECTS / actions) if actions else ()
+    return Setting(Command(tuple(command), HERE, environment), Workload(state, steps), Patience(0.5, limit))
+
+
+def python(name: str, *arguments: str) -> list[str]:
+    """The command of a Python subject."""
+    return [sys.executable, str(SUBJECTS / name), *arguments]
+
+
+def explore(given: Setting, **options: object) -> Verdict:
+    """The verdict on a subject."""
+
+    async def campaign() -> Verdict:
+        return await Campaign(given, Options(**options)).explore()  # type: ignore[arg-type]
+
+    return asyncio.run(campaign())

@@ -1,0 +1,133 @@
+"""A controller on nothing but HTTP: each Widget has a ConfigMap and a status. One switch for each planted bug.
+
+Bugs, by the value of BUG:
+
+- ``crash``: the status is written before the ConfigMap, and the ConfigMap is made only while there is no status.
+- ``unlocked``: the list of ready parts is written without a lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+import urllib.error
+import urllib.request
+from typing import Any
+
+import yaml
+
+GROUP = "/apis/live.kontend.dev/v1"
+BUG = os.environ.get("BUG", "")
+
+
+class Client:
+    """Requests to the server of the kubeconfig."""
+
+    def __init__(self) -> None:
+        with open(os.environ["KUBECONFIG"], encoding="utf-8") as file:
+            config = yaml.safe_load(file)
+        self.url = config["clusters"][0]["cluster"]["server"]
+        self.token = config["users"][0]["user"]["token"]
+
+    def open(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
+        """Send a request."""
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": kind}
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        return urllib.request.urlopen(request)
+
+    def __call__(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
+        """Send a request and return the object in the answer."""
+        with self.open(method, path, body, kind) as answer:
+            return json.load(answer)
+
+
+def watch(client: Client, path: str, cache: dict[str, Any], changed: queue.Queue[str]) -> None:
+    """Keep a cache up to date, and report the names of what has changed."""
+    while True:
+        found = client("GET", path)
+        for name in set(cache) - {each["metadata"]["name"] for each in found["items"]}:
+            del cache[name]
+            changed.put(name)
+        for each in found["items"]:
+            cache[each["metadata"]["name"]] = each
+            changed.put(each["metadata"]["name"])
+        version = found["metadata"]["resourceVersion"]
+        with client.open("GET", f"{path}?watch=1&resourceVersion={version}") as events:
+            for line in events:
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    break
+                name = event["object"]["metadata"]["name"]
+                if event["type"] == "DELETED":
+                    cache.pop(name, None)
+                else:
+                    cache[name] = event["object"]
+                changed.put(name)
+
+
+def reconcile(client: Client, widgets: dict[str, Any], name: str) -> None:
+    """Make the ConfigMap of a widget, and report."""
+    widget = widgets.get(name)
+    if widget is None:
+        return
+    child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{name}-config"}}
+    child["data"] = {"size": str(widget["spec"]["size"])}
+    status = {"phase": "Ready", "size": widget["spec"]["size"]}
+    path = f"{GROUP}/namespaces/default/widgets/{name}"
+    if BUG == "crash":
+        if "status" not in widget:
+            put_status(client, path, widget, status)
+            put_child(client, child)
+        return
+    put_child(client, child)
+    if (widget.get("status") or {}) != status:
+        put_status(client, path, widget, status)
+
+
+def put_status(client: Client, path: str, widget: dict[str, Any], status: dict[str, Any]) -> None:
+    """Write the status."""
+    if BUG == "unlocked":
+        client("PATCH", f"{path}/status", {"status": status}, "application/merge-patch+json")
+    else:
+        client("PUT", f"{path}/status", {**widget, "status": status})
+
+
+def put_child(client: Client, child: dict[str, Any]) -> None:
+    """Create or update the child."""
+    children = "/api/v1/namespaces/default/configmaps"
+    path = f"{children}/{child['metadata']['name']}"
+    try:
+        there = client("GET", path)
+    except urllib.error.HTTPError as error:
+        if error.code != 404:
+            raise
+        client("POST", children, child)
+        return
+    if there["data"] != child["data"]:
+        client("PUT", path, {**there, "data": child["data"]})
+
+
+def main() -> None:
+    """Run for ever."""
+    client = Client()
+    widgets: dict[str, Any] = {}
+    changed: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=watch, args=(client, f"{GROUP}/widgets", widgets, changed), daemon=True).start()
+    retry: dict[str, int] = {}
+    while True:
+        name = changed.get()
+        try:
+            reconcile(client, widgets, name)
+            retry.pop(name, None)
+        except (urllib.error.URLError, OSError) as error:
+            sys.stderr.write(f"{name}: {error}\n")
+            retry[name] = retry.get(name, 0) + 1
+            threading.Timer(min(0.005 * 2 ** retry[name], 1), changed.put, [name]).start()
+
+
+if __name__ == "__main__":
+    main()
