@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kontend.audit.site import BaseOrigin, ErrorUse, Lock, Provenance, Target, Verb
 
-from .conftest import Auditor
+from .conftest import GO_HEAD, Auditor
 
 
 def test_every_part_of_a_status_patch_is_classified(audited: Auditor) -> None:
@@ -127,3 +127,136 @@ def test_a_retry_that_reads_again_is_told_from_one_that_does_not(audited: Audito
         }
     )
     assert [site.retry.rereads for site in report.sites if site.retry] == [False, True]
+
+
+def test_the_change_may_be_a_named_function_type_and_the_object_the_helpers_own(audited: Auditor) -> None:
+    report = audited(
+        {
+            "a.go": """
+type Change func(w *v1.Widget) (bool, error)
+
+func (r *Reconciler) onFresh(ctx context.Context, name string, change Change) error {
+	fresh := &v1.Widget{}
+	if err := r.Get(ctx, client.ObjectKey{Name: name}, fresh); err != nil {
+		return err
+	}
+	base := client.MergeFrom(fresh.DeepCopy())
+	if wanted, err := change(fresh); err != nil || !wanted {
+		return err
+	}
+	return r.Status().Patch(ctx, fresh, base)
+}
+
+func (r *Reconciler) ready(ctx context.Context) error {
+	return r.onFresh(ctx, "a", func(w *v1.Widget) (bool, error) {
+		w.Status.Phase = "Ready"
+		return true, nil
+	})
+}
+"""
+        }
+    )
+    assert [(site.via, site.fields, site.kind) for site in report.sites if site.via] == [
+        ("onFresh", ("status.phase",), "Widget")
+    ]
+
+
+def test_a_helper_that_passes_the_change_on_is_a_helper_too(audited: Auditor) -> None:
+    report = audited(
+        {
+            "a.go": """
+func patchStatus(ctx context.Context, c client.Client, w *v1.Widget, change func(*v1.Widget)) error {
+	base := client.MergeFrom(w.DeepCopy())
+	change(w)
+	return c.Status().Patch(ctx, w, base)
+}
+
+func (r *Reconciler) advise(ctx context.Context, w *v1.Widget, change func(*v1.Widget)) {
+	if err := patchStatus(ctx, r.Client, w, change); err != nil {
+		ctrl.Log.Error(err, "not patched")
+	}
+}
+
+func (r *Reconciler) wrapped(ctx context.Context, w *v1.Widget, change func(*v1.Widget)) error {
+	return patchStatus(ctx, r.Client, w, func(w *v1.Widget) { change(w) })
+}
+
+func (r *Reconciler) Reconcile(ctx context.Context, w *v1.Widget) error {
+	r.advise(ctx, w, func(w *v1.Widget) { w.Status.Advice = "none" })
+	return r.wrapped(ctx, w, func(w *v1.Widget) { w.Status.Phase = "Ready" })
+}
+"""
+        }
+    )
+    written = {site.via: (site.fields, len(site.chain)) for site in report.sites if site.via != "patchStatus"}
+    assert written["advise"] == (("status.advice",), 1)
+    assert written["wrapped"] == (("status.phase",), 1)
+    assert [finding.rule for finding in report.findings if finding.rule == "status-write-error-ignored"] == []
+    [unlocked] = [finding for finding in report.findings if finding.rule == "status-patch-without-lock"]
+    assert len(unlocked.places) == 2  # the callers of patchStatus itself
+
+
+def test_a_callback_that_only_answers_a_question_makes_no_helper(audited: Auditor) -> None:
+    report = audited(
+        {
+            "a.go": """
+func apply(ctx context.Context, c client.Client, w, old *v1.Widget, semanticEqual func(a, b *v1.Widget) bool) error {
+	if semanticEqual(w, old) {
+		return nil
+	}
+	return c.Update(ctx, w)
+}
+
+func (r *Reconciler) Reconcile(ctx context.Context, w, old *v1.Widget) error {
+	return apply(ctx, r.Client, w, old, func(a, b *v1.Widget) bool { return a.Spec == b.Spec })
+}
+"""
+        }
+    )
+    assert [site.via for site in report.sites] == [""]
+
+
+def test_a_projects_own_copy_of_the_patch_library_is_a_patch_library(audited: Auditor) -> None:
+    library = """
+package patch
+
+import (
+	"context"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+type Helper struct {
+	client client.Client
+	before client.Object
+}
+
+func NewHelper(obj client.Object, c client.Client) (*Helper, error) {
+	return &Helper{client: c, before: obj}, nil
+}
+
+func (h *Helper) Patch(ctx context.Context, obj client.Object) error {
+	return h.client.Status().Patch(ctx, obj, client.MergeFromWithOptions(h.before, client.MergeFromWithOptimisticLock{}))
+}
+"""
+    report = audited(
+        {
+            "go.mod": "module example.com/widget\n",
+            "util/patch/patch.go": library,
+            "a.go": GO_HEAD.replace(
+                '\tv1 "example.com/widget/api/v1"',
+                '\tv1 "example.com/widget/api/v1"\n\t"example.com/widget/util/patch"',
+            )
+            + """
+func (r *Reconciler) Reconcile(ctx context.Context, w *v1.Widget) error {
+	helper, err := patch.NewHelper(w, r.Client)
+	if err != nil {
+		return err
+	}
+	w.Status.Phase = "Ready"
+	return helper.Patch(ctx, w)
+}
+""",
+        },
+        head=False,
+    )
+    assert [site.lock for site in report.sites if site.path == "a.go"] == [Lock.MERGED]

@@ -8,8 +8,9 @@ site too, marked with `via`, with the lock that the helper uses.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kontend.audit.go.classify import Classified
 from kontend.audit.go.error_handling import error_use
@@ -23,11 +24,25 @@ from kontend.audit.go.source.scope import targets as assigned
 from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.types import callers, type_of
 from kontend.audit.go.source.workspace import Workspace
-from kontend.audit.site import BaseOrigin, Fact, Location, Role, Site, Target, Verb
+from kontend.audit.site import BaseOrigin, ErrorUse, Fact, Location, Role, Site, Target, Verb
+
+
+_LEVELS = 3
+"""Helpers of helpers are followed this far from the write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A function that writes for its callers: which arguments are the object and the change, and the calls below."""
+
+    function: GoFunction
+    position: int
+    callback: int | None
+    chain: tuple[Location, ...] = ()
 
 
 def helper_calls(workspace: Workspace, found: list[Classified], roles: dict[str, Role]) -> Iterator[Site]:
-    """Yield a site for every call of a function that writes on behalf of its caller."""
+    """Yield a site for every call of a function that writes on behalf of its caller, helpers of helpers included."""
     seen: set[int] = set()
     rejected: set[tuple[int, str, Verb, BaseOrigin]] = set()
     for each in found:
@@ -42,58 +57,88 @@ def helper_calls(workspace: Workspace, found: list[Classified], roles: dict[str,
             rejected.add(asked)
             continue
         seen.add(id(function))
-        position, callback = helper
-        for file, call in callers(workspace, function):
-            yield _site(
-                workspace, each, function, file, call, position, callback, roles.get(file.path, Role.PRODUCTION)
-            )
+        yield from _calls_of(workspace, each, helper, roles, seen)
 
 
-def _as_helper(workspace: Workspace, each: Classified, function: GoFunction) -> tuple[int, int | None] | None:
-    """Return the positions of the object and of the change, when a function only writes for others."""
+def _calls_of(
+    workspace: Workspace, each: Classified, helper: Helper, roles: dict[str, Role], seen: set[int]
+) -> Iterator[Site]:
+    for file, call in callers(workspace, helper.function):
+        yield _site(workspace, each, helper, file, call, roles.get(file.path, Role.PRODUCTION))
+        outer = _forwarding(helper, file, call) if len(helper.chain) < _LEVELS else None
+        if outer is not None and id(outer.function) not in seen:
+            seen.add(id(outer.function))
+            yield from _calls_of(workspace, each, outer, roles, seen)
+
+
+def _forwarding(helper: Helper, file: GoFile, call: Node) -> Helper | None:
+    """Return the function around a call of a helper, when the change that it passes on is its caller's."""
+    around, args = file.function_at(call), syntax.arguments(call)
+    if around is None or helper.callback is None or helper.callback >= len(args):
+        return None
+    change = args[helper.callback]
+    called = {text(change)} if change.type == "identifier" else set()
+    if change.type == "func_literal":
+        called = {name for inner in syntax.calls(change) for operand, name in [syntax.callee(inner)] if operand is None}
+    callback = next((index for index, (name, _) in enumerate(around.parameters) if name and name in called), None)
+    if callback is None:
+        return None
+    target = args[helper.position] if 0 <= helper.position < len(args) else None
+    position = around.parameter_index(syntax.root_identifier(target))
+    place = Location(file.path, line(call), around.label)
+    return Helper(around, -1 if position is None else position, callback, (*helper.chain, place))
+
+
+def _as_helper(workspace: Workspace, each: Classified, function: GoFunction) -> Helper | None:
+    """Return the helper that a function is, when it only writes for others."""
     site = each.site
     if site.base.origin is BaseOrigin.PARAMETER:
         return None
     if site.verb is Verb.CREATE_OR_UPDATE:  # the change is whatever the callback given to the helper does
         callback = _callback(function)
-        return (-1, callback) if callback is not None and not site.fields else None
-    if site.verb not in (Verb.UPDATE, Verb.PATCH):
+        return Helper(function, -1, callback) if callback is not None and not site.fields else None
+    if site.verb not in (Verb.UPDATE, Verb.PATCH, Verb.APPLY):
         return None
     parts = syntax.selector(each.write.object)
-    position = function.parameter_index(parts[0]) if len(parts) == 1 else None
-    if position is None or function.body is None:
+    if len(parts) != 1 or function.body is None:
         return None
-    callback = _callback(function)
+    position = function.parameter_index(parts[0])
+    callback = _callback(function, parts[0])
     if callback is not None:
-        return position, callback
+        return Helper(function, -1 if position is None else position, callback)
+    if position is None or site.verb is Verb.APPLY:
+        return None
     if mutations(workspace, function.file, function.body, parts[0]):
         return None
     kind = function.file.type_of_node(function.parameters[position][1], function.type_parameters)
     anything = kind is not None and kind.name in ("Object", "Unstructured")
-    return (position, None) if anything and not function.receiver_type else None
+    return Helper(function, position, None) if anything and not function.receiver_type else None
 
 
-def _callback(function: GoFunction) -> int | None:
-    """Return the position of a parameter of function type that the body calls."""
+_QUESTION = re.compile(
+    r"(?i)equal|compare|predicate|match|filter|should|needs|skip|semantic|valid|^is[A-Z_]|^has[A-Z_]"
+)
+"""Callbacks that answer a question about the object instead of changing it."""
+
+
+def _callback(function: GoFunction, changed: str = "") -> int | None:
+    """Return the position of a parameter that the body calls with an object, or with nothing that it could change
+    instead."""
     for position, (name, kind) in enumerate(function.parameters):
-        if kind.type != "function_type" or function.body is None or not name:
+        if function.body is None or not name or _QUESTION.search(name) or _QUESTION.search(text(kind)):
             continue
-        if any(syntax.callee(call) == (None, name) for call in syntax.calls(function.body)):
-            return position
+        for call in syntax.calls(function.body):
+            if syntax.callee(call) != (None, name):
+                continue
+            given = [syntax.root_identifier(argument) for argument in syntax.arguments(call)]
+            if not changed or changed in given or set(given) <= {"ctx"}:
+                return position
     return None
 
 
-def _site(
-    workspace: Workspace,
-    each: Classified,
-    function: GoFunction,
-    file: GoFile,
-    call: Node,
-    position: int,
-    callback: int | None,
-    role: Role,
-) -> Site:
+def _site(workspace: Workspace, each: Classified, helper: Helper, file: GoFile, call: Node, role: Role) -> Site:
     args = syntax.arguments(call)
+    function, position, callback = helper.function, helper.position, helper.callback
     target = args[position] if 0 <= position < len(args) else None
     change = args[callback] if callback is not None and callback < len(args) else None
     changed = _changes(workspace, file, call, target, change)
@@ -122,7 +167,7 @@ def _site(
         base=replace(base, path=base.path or each.site.path) if base.line else base,
         provenance=provenance(workspace, file, target, call),
         retry=retry_around(workspace, file, call, target),
-        error=error_use(call),
+        error=error_use(call) if _returns_error(function) else ErrorUse.HANDLED,
         fields=tuple(sorted({change.path for change in changed if change.target in targets and change.path})),
         lists=tuple(sorted({change.path for change in changed if change.is_list and change.target in targets})),
         via=function.name,
@@ -133,8 +178,13 @@ def _site(
         removal=bool(listed) and all(mutation.removal for mutation in listed),
         deleting=runs_while_deleting(workspace, file, call),
         helper=Location(each.site.path, each.site.line, function.label),
+        chain=helper.chain,
         read_line=0,
     )
+
+
+def _returns_error(function: GoFunction) -> bool:
+    return any("err" in text(result).lower() for result in function.results)
 
 
 def _changes(
@@ -142,7 +192,7 @@ def _changes(
 ) -> list[Mutation]:
     if change is not None and change.type == "func_literal":
         names = [name for name, _ in parameters(change)] or [syntax.root_identifier(target)]
-        if target is None:
+        if target is None and not parameters(change):
             names = sorted(
                 {syntax.root_identifier(left) for each in syntax.assignments(change) for left in assigned(each)}
             )

@@ -199,7 +199,8 @@ def _client_go(file: GoFile, call: Node, verb: Verb, name: str, operand: Node, a
     return Write(file, call, Dialect.CLIENT_GO, verb, name, operand, subresource, args[1], None, tuple(args[2:]))
 
 
-_PATCHERS = re.compile(r"(cluster-api/util|fluxcd/pkg/runtime|/runtime|/util)/(\w+/)*patch$")
+_PATCHERS = re.compile(r"(?:^|[:/])patch$")
+"""Packages of patch libraries: Cluster API's, Flux's, and the copies of them that projects keep."""
 
 
 def library_patcher(workspace: Workspace, file: GoFile, receiver: Node | None, name: str) -> bool:
@@ -217,7 +218,8 @@ def library_patcher(workspace: Workspace, file: GoFile, receiver: Node | None, n
         if definition.value is None or definition.value.type != "call_expression":
             continue
         operand, called = syntax.callee(definition.value)
-        if called in ("NewHelper", "NewSerialPatcher") and _PATCHERS.search(file.imports.get(text(operand), "")):
+        imported = file.imports.get(text(operand), "") if operand is not None else f"dir:{file.directory}"
+        if called in ("NewHelper", "NewSerialPatcher") and _PATCHERS.search(imported):
             return True
     return False
 

@@ -63,12 +63,13 @@ def fold(findings: Iterable[Finding], sites: Iterable[Site]) -> list[Finding]:
             patched.add(problem)
         kept.setdefault((finding.path, finding.line, finding.rule), finding)
     for (path, line, rule), callers in moved.items():
-        places = tuple(Location(caller.path, caller.line, f"caller {caller.function}") for caller in callers)
+        direct = [caller for caller in callers if not calling[caller.path, caller.line].chain] or callers
+        places = tuple(Location(caller.path, caller.line, f"caller {caller.function}") for caller in direct)
         own = kept.get((path, line, rule))
         if own is None:
             own = _at_helper(by_place[path, line], callers)
         worst = max([own, *callers], key=lambda finding: finding.severity.rank)
-        said = own.message + f" {_called(callers)}"
+        said = own.message + f" {_called(direct)}"
         kept[path, line, rule] = replace(
             own, message=said, severity=worst.severity, related=(*own.related, *places[:50])
         )
