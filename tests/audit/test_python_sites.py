@@ -82,3 +82,121 @@ def test_a_helper_is_judged_where_its_body_is_made(audited: Auditor) -> None:
     assert [(finding.path, finding.rule) for finding in report.findings] == [
         ("user.py", "status-read-modify-write-unguarded")
     ]
+
+
+_OBJECT = """
+class ApiObject:
+    def __init__(self, api, name):
+        self.api, self.name = api, name
+    def merge_patch_status(self, patch):
+        self.api.patch_namespaced_custom_object_status("g", "v", "n", self.plural, self.name, {"status": patch})
+"""
+
+
+def test_a_helper_is_inherited_through_files_that_write_nothing(audited: Auditor) -> None:
+    report = audited(
+        {
+            "api_object.py": "import kubernetes\n" + _OBJECT,
+            "cached_object.py": """
+            from api_object import ApiObject
+            class CachedObject(ApiObject):
+                cache = {}
+            """,
+            "widget.py": """
+            from cached_object import CachedObject
+            class Widget(CachedObject):
+                plural = "widgets"
+                def fail(self, error):
+                    self.merge_patch_status({"error": str(error)})
+            """,
+        }
+    )
+    assert [(site.via, site.fields) for site in report.sites if site.path == "widget.py"] == [
+        ("merge_patch_status", ("status.error",))
+    ]
+
+
+def test_a_name_that_only_helpers_have_is_a_helper_on_anything(audited: Auditor) -> None:
+    report = audited(
+        {
+            "client.py": """
+            import kubernetes
+            class Client:
+                def patch_object_status(self, name, patch):
+                    self.api.patch_namespaced_custom_object_status("g", "v", "n", "widgets", name, patch)
+            """,
+            "thing.py": """
+            class Thing:
+                def patch_status(self, patch):
+                    self.client.patch_object_status(self.name, patch=patch)
+            """,
+            "main.py": """
+            async def run(things):
+                for thing in things:
+                    await thing.patch_status({"status": {"phase": "Ready"}})
+            """,
+        }
+    )
+    assert [(site.path, site.via, site.fields) for site in report.sites if site.fields and site.via] == [
+        ("main.py", "patch_status", ("status.phase",))
+    ]
+    assert {site.path for site in report.sites} == {"client.py", "thing.py", "main.py"}
+
+
+def test_each_program_reaches_its_own_copy_of_a_class(audited: Auditor) -> None:
+    subclass = """
+    from api_object import ApiObject
+    class Widget(ApiObject):
+        def done(self):
+            self.merge_patch_status({"phase": "Done"})
+    """
+    report = audited(
+        {
+            f"{program}/{name}.py": source
+            for program in ("one", "two")
+            for name, source in (("api_object", "import kubernetes\n" + _OBJECT), ("widget", subclass))
+        }
+    )
+    assert [(site.path, site.helper.path) for site in report.sites if site.via] == [
+        ("one/widget.py", "one/api_object.py"),
+        ("two/widget.py", "two/api_object.py"),
+    ]
+
+
+def test_a_status_computed_from_arguments_makes_a_helper(audited: Auditor) -> None:
+    report = audited(
+        {
+            "a.py": """
+            import pykube
+            class Status(pykube.objects.NamespacedAPIObject):
+                def set_state(self, service, state, spec):
+                    patch = self.described(spec)
+                    patch["state"] = state
+                    self.patch({"status": {"services": {service: patch}}})
+                def set_rotated(self, group, when):
+                    at = {"timestamp": when.isoformat()}
+                    self.patch({"status": {"rotation": {group: at}}})
+                def touch(self):
+                    self.patch({"status": {"touched": True}})
+            def apply(status: Status, spec, now):
+                status.set_state("a", "Applied", spec)
+                status.set_rotated("b", now)
+                status.touch()
+            """
+        }
+    )
+    assert [site.via for site in report.sites if site.function == "apply"] == ["set_state", "set_rotated"]
+
+
+def test_a_url_that_is_built_for_the_status_subresource_is_a_status_write(audited: Auditor) -> None:
+    report = audited(
+        {
+            "a.py": """
+            from kubernetes import client
+            async def send(api, resource, name, body):
+                await api.patch(url=resource.get_url(name=name, subresource="status"), payload={"status": {"a": 1}})
+                await api.patch(url=resource.get_url(name=name), payload={"spec": {"a": 1}})
+            """
+        }
+    )
+    assert [(site.line, site.subresource) for site in report.sites] == [(4, "status")]

@@ -34,7 +34,8 @@ _WHOLE_PARTS = ("data", "stringData", "spec", "metadata.labels", "metadata.annot
 class Body:
     """The known parts of a body.
 
-    `given` maps paths to the parameters of the function that hold their values; `counters` are paths whose value is
+    `given` maps paths to the parameters of the function that hold their values, `derived` are paths whose value or key
+    is computed from parameters; `counters` are paths whose value is
     the old one plus a number; `sent_back` are parts that were read and are sent back whole.
     """
 
@@ -50,6 +51,7 @@ class Body:
     literal: bool = False
     operations: list[tuple[str, str]] = field(default_factory=list)
     given: dict[str, str] = field(default_factory=dict)
+    derived: set[str] = field(default_factory=set)
     counters: set[str] = field(default_factory=set)
     sent_back: set[str] = field(default_factory=set)
     read_name: str = ""
@@ -150,6 +152,8 @@ def _leaf(module: Module, value: ast.AST, path: str, body: Body, use: ast.AST) -
     function = module.function_of(use)
     if isinstance(value, ast.Name) and function is not None and value.id in parameters(function):
         body.given[path] = value.id
+    elif function is not None and _from_parameters(module, value, path, parameters(function), use):
+        body.derived.add(path)
     if _increments(module, value, name, use):
         body.counters.add(path)
     if path in _WHOLE_PARTS and is_read(module, value, use) and _edited(module, value, name, use):
@@ -159,6 +163,19 @@ def _leaf(module: Module, value: ast.AST, path: str, body: Body, use: ast.AST) -
         body.lists.add(path)
         if is_read(module, value, use):
             body.rebuilt.add(path)
+
+
+def _from_parameters(module: Module, value: ast.AST, path: str, names: list[str], use: ast.AST) -> bool:
+    """Decide whether a value, the last key of its path, or what was put into it before is made from parameters."""
+    handed = {name for name in names if name not in ("self", "cls", "logger")}
+    if not handed:
+        return False
+    if path.endswith(">") and path.rpartition("<")[2].rstrip(">") in handed:
+        return True
+    parts: list[ast.AST] = [value]
+    if isinstance(value, ast.Name):
+        parts += [*bindings(module, value.id, use), *(part for _, part, _ in changes(module, value.id, use))]
+    return any(isinstance(inner, ast.Name) and inner.id in handed for part in parts for inner in ast.walk(part))
 
 
 def _edited(module: Module, value: ast.AST, part: str, use: ast.AST) -> bool:
@@ -323,6 +340,11 @@ def _operations(module: Module, node: ast.AST, body: Body) -> None:
             clean = re.sub(r"^f?['\"]|['\"]$", "", shown).strip("/")
             if clean and constant(pairs["op"]) != "test":
                 body.fields.add(".".join(clean.split("/")[:2]))
+                function = module.function_of(path)
+                if function is not None and "value" in pairs:
+                    value, names = pairs["value"], parameters(function)
+                    if _from_parameters(module, value, "", names, value):
+                        body.derived.add(".".join(clean.split("/")[:2]))
                 if "value" in pairs and _increments(module, pairs["value"], clean.split("/")[-1], pairs["value"]):
                     body.counters.add(".".join(clean.split("/")[:2]))
 

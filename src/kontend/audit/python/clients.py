@@ -22,6 +22,7 @@ _CLUSTER_KINDS = (
 )
 _UNSCOPED = re.compile(rf"^(patch|replace|create|delete)_({_CLUSTER_KINDS})(_status)?$")
 _URL = re.compile(r"/apis?/|/namespaces/|/status\b")
+_STATUS_URL = re.compile(r"\bsubresource\s*=\s*['\"]status['\"]")
 _VERBS = {"patch": Verb.PATCH, "replace": Verb.UPDATE, "create": Verb.CREATE, "delete": Verb.DELETE}
 _CONTENT = {
     "application/json-patch+json": PatchType.JSON,
@@ -312,7 +313,7 @@ def _pykube_update(module: Module, node: ast.Call, func: ast.Attribute) -> Call 
 
 def _http(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
     """`session.patch(f"{host}/apis/…/status", json={...})` with any HTTP library."""
-    if func.attr not in ("patch", "put", "request") or not module.uses("requests", "httpx", "aiohttp", "urllib3"):
+    if func.attr not in ("patch", "put", "request"):
         return None
     first = 1 if func.attr == "request" else 0
     url = argument(node, first, "url")
@@ -322,14 +323,15 @@ def _http(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
         found = bindings(module, url.id, node)
         url = found[-1] if found else url
     shown = module.text(url)
-    if not _URL.search(shown):
+    built = _STATUS_URL.search(shown) is not None  # `resource.get_url(name=..., subresource="status")`
+    if not built and not (module.uses("requests", "httpx", "aiohttp", "urllib3") and _URL.search(shown)):
         return None
     method = constant(argument(node, 0, "method")).lower() if func.attr == "request" else func.attr
     verb = {"patch": Verb.PATCH, "put": Verb.UPDATE}.get(method)
-    body = argument(node, 99, "json", "data", "content", "body")
+    body = argument(node, 99, "json", "data", "content", "body", "payload")
     if verb is None or body is None:
         return None
-    status = bool(re.search(r"/status\b", shown))
+    status = built or bool(re.search(r"/status\b", shown))
     kind = content_type(module, node, PatchType.MERGE) if verb is Verb.PATCH else None
     match = re.search(r"/([a-z]+)/[^/]*/status", shown) or re.search(r"/([a-z]+)/[^/]*$", shown)
     lock = Lock.OWNED if kind is PatchType.APPLY else None

@@ -43,9 +43,8 @@ def scan(
         except RecursionError:
             problems.append(Problem(module.path, "nested too deeply to be analysed; skipped", incomplete=True))
     if helpers:
-        _parse_callers(modules, helpers, sources)
         everywhere = {function: handler for found in known.values() for function, handler in found.items()}
-        sites += helper_sites(modules, helpers, roles, everywhere)
+        sites += helper_sites(modules, helpers, roles, everywhere, sources)
     return [replace(site, programs=(_program(site.path),)) for site in sites]
 
 
@@ -59,7 +58,7 @@ def _module_sites(module: Module, role: Role, known: dict[Function, Handler], he
         body = read_body(module, call.body, node)
         site = classify_call(module, call, role, _handler(module, known, function), body=body)
         helper = helper_of(module, function, call, body, node)
-        if helper is not None and (site.base.origin is BaseOrigin.PARAMETER or body.given):
+        if helper is not None and (site.base.origin is BaseOrigin.PARAMETER or body.given or body.derived):
             helpers.append(helper)
         yield _mixed(module, site, known, function, writes)
     for write in writes:
@@ -90,18 +89,6 @@ def _mixed(
         "is sent after this call and overwrites it"
     )
     return replace(site, facts=(*site.facts, Fact("kopf-patch-and-client-patch-mixed", site.line, said)))
-
-
-def _parse_callers(modules: list[Module], helpers: list[Helper], sources: dict[str, bytes]) -> None:
-    """Parse the files that call a helper and write nothing themselves."""
-    parsed = {module.path for module in modules}
-    words = {helper.function.name.encode() + b"(" for helper in helpers}
-    for path in sorted(sources):
-        if path not in parsed and any(word in sources[path] for word in words):
-            try:
-                modules.append(parse(path, sources[path]))
-            except Unparsable:
-                continue
 
 
 def _program(path: str) -> str:
