@@ -235,7 +235,8 @@ func NewHelper(obj client.Object, c client.Client) (*Helper, error) {
 }
 
 func (h *Helper) Patch(ctx context.Context, obj client.Object) error {
-	return h.client.Status().Patch(ctx, obj, client.MergeFromWithOptions(h.before, client.MergeFromWithOptimisticLock{}))
+	base := client.MergeFromWithOptions(h.before, client.MergeFromWithOptimisticLock{})
+	return h.client.Status().Patch(ctx, obj, base)
 }
 """
     report = audited(

@@ -26,7 +26,6 @@ from kontend.audit.go.source.types import callers, type_of
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import BaseOrigin, ErrorUse, Fact, Location, Role, Site, Target, Verb
 
-
 _LEVELS = 3
 """Helpers of helpers are followed this far from the write."""
 

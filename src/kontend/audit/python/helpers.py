@@ -7,12 +7,12 @@ called, so there it is judged: each call is a site of its own, marked with `via`
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 from pathlib import PurePath
 
 from kontend.audit.python.bodies import Body, read_body
@@ -155,7 +155,7 @@ def _distance(path: str, other: str) -> int:
     if path == other:
         return -1
     parts, others = PurePath(path).parts[:-1], PurePath(other).parts[:-1]
-    shared = len(os.path.commonprefix([parts, others]))
+    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(parts, others, strict=False))))
     return len(parts) + len(others) - 2 * shared
 
 
