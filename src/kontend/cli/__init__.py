@@ -29,7 +29,7 @@ COMMANDS: Final = {
     "run": Command("kontend.cli.run", "run", "run the controllers of a Python file against a cluster"),
     "explore": Command("kontend.cli.explore", "run", "check controllers against every order and every lag"),
     "live": Command("kontend.cli.live", "run", "explore an unmodified controller in any language"),
-    "replay": Command("kontend.cli.explore", "replay", "replay a counterexample"),
+    "replay": Command("kontend.cli.replay", "run", "replay a counterexample"),
     "zoo": Command("kontend.cli.zoo", "run", "explore a collection of real bugs and their fixed twins"),
     "audit": Command("kontend.cli.audit", "run", "find unsafe status and metadata writes in controllers"),
     "rule": Command("kontend.cli.rule", "run", "explain a rule of the auditor"),

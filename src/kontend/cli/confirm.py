@@ -14,15 +14,16 @@ from pathlib import Path
 from kontend.audit.finding import Finding
 from kontend.audit.report import Report
 from kontend.cli.patterns import pattern_of, trace_of
+from kontend.explore.explain.explanation import Origin, explained
 from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario_files import scenarios_in
 from kontend.explore.search.breadth_first import BreadthFirst
-from kontend.explore.trace.artefact import save
 from kontend.explore.verdict import Violation
 from kontend.kube.errors import ApiError
+from kontend.report.archive import write_archive
 from kontend.runtime.controller import BadController
 from kontend.runtime.source_location import SourceLocation
 
@@ -58,7 +59,8 @@ def _explored(path: Path, failures: Path) -> dict[SourceLocation, Path]:
         for name, scenario in scenarios_in(source).items():
             for location, violation in restarted(scenario, _losses).items():
                 if Path(location.file).resolve() == source:
-                    found[location] = save(failures, source, name, violation)
+                    document = explained(scenario, violation, Origin(source, name))
+                    found[location] = write_archive(failures, document)
     except (BadScenario, BadController, Nondeterminism, ApiError) as error:
         sys.stderr.write(f"kontend audit: {path} was not explored: {error}\n")
     return found

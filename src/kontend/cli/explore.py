@@ -1,8 +1,7 @@
-"""``kontend explore FILE`` and ``kontend replay FILE.zip``."""
+"""``kontend explore FILE``."""
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -13,17 +12,20 @@ from typing import Any, Final
 import orjson
 
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
+from kontend.explore.explain.explanation import Origin, explainer
 from kontend.explore.exploring import STRATEGIES, SearchOptions, explore
 from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.recheck import recheck, recorded_runs
-from kontend.explore.replay.files import replay_file
-from kontend.explore.scenario import LEAST, Bounds, Scenario
+from kontend.explore.scenario import LEAST, Scenario
 from kontend.explore.scenario_files import GENERATED, scenarios_in
-from kontend.explore.trace.artefact import open_trace, save
-from kontend.explore.verdict import Verdict, Violation
+from kontend.explore.verdict import Verdict
 from kontend.kube.errors import ApiError
+from kontend.report.archive import write_archive
+from kontend.report.decoding import encode
+from kontend.report.document import Document
+from kontend.report.grouping import grouped
 from kontend.runtime.controller import BadController
 
 _FAILURES: Final = Path("failures")
@@ -45,6 +47,7 @@ def run(argv: Sequence[str]) -> int:
     options = _parser().parse_args(list(argv))
     if options.jobs > 1 and options.search != "breadth":
         raise UsageError(f"--jobs: only --search breadth runs in several processes, found --search {options.search}")
+    source = Path(options.file).resolve()
     with usage_errors(*_ERRORS):
         scenarios = _scenarios(options)
         verdicts: dict[str, Verdict] = {}
@@ -59,11 +62,11 @@ def run(argv: Sequence[str]) -> int:
                 runs.extend(recorded_runs(name, model.programs, most=share))
 
             verdicts[name] = explore(scenario, search, inspect=record)
+            verdicts[name].explain = explainer(scenario, Origin(source, name))
         if not options.one_process:
             recheck(options.file, runs)
-    source = Path(options.file).resolve()
     files = {
-        name: [_saved(options.failures, source, name, each, scenarios[name].bounds) for each in verdict.violations]
+        name: [_saved(options.failures, document) for document in verdict.documents]
         for name, verdict in verdicts.items()
     }
     if options.output_format == "json":
@@ -71,16 +74,17 @@ def run(argv: Sequence[str]) -> int:
         write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
     else:
         for name, verdict in verdicts.items():
-            write(_text(name, verdict, files[name], generated=scenarios[name].name == GENERATED, file=options.file))
+            generated = options.file if scenarios[name].name == GENERATED else ""
+            write(_text(name, verdict, files[name], generated=generated, verbose=options.verbose))
     if any(verdict.violations for verdict in verdicts.values()):
         return ExitCode.FINDINGS
     return ExitCode.OK if all(verdict.ok for verdict in verdicts.values()) else ExitCode.UNDECIDED
 
 
-def _saved(directory: Path, source: Path, scenario: str, violation: Violation, bounds: Bounds) -> str:
+def _saved(directory: Path, document: Document) -> str:
     """Write a counterexample; returns its path, or nothing if it cannot be written. The verdict is printed anyway."""
     try:
-        return str(save(directory, source, scenario, violation, bounds))
+        return str(write_archive(directory, document))
     except OSError as error:
         sys.stderr.write(f"kontend explore: the counterexample is not saved: {error}\n")
         return ""
@@ -109,6 +113,7 @@ def _parser() -> Parser:
     add("--jobs", type=at_least(1), default=1, metavar="N", help="number of processes for --search breadth")
     add("--seed", type=at_least(0), default=0, metavar="N", help="random seed (default: 0)")
     add("--walks", type=at_least(1), default=1_000, metavar="N", help="number of walks (default: 1,000)")
+    add("--verbose", "-v", action="store_true", help="show every step and every field of a trace")
     add("--output-format", choices=("text", "json"), default="text", help="output format (default: text)")
     return parser
 
@@ -128,15 +133,18 @@ def _scenarios(options: Namespace) -> dict[str, Scenario]:
     }
 
 
-def _text(name: str, verdict: Verdict, files: list[str], *, generated: bool, file: str) -> str:
-    lines = [f"{name}:", str(verdict)]
+def _text(name: str, verdict: Verdict, files: list[str], *, generated: str, verbose: bool) -> str:
+    lines = [f"{name}:", verdict.text(verbose=verbose)]
     if verdict.violations and generated:
-        lines.append(f"The objects were generated, with empty specs; define a Scenario in {file}")
-    for path, violation in zip(files, verdict.violations, strict=True):
+        lines.append(f"The objects were generated, with empty specs; define a Scenario in {generated}")
+    shown = {document.violation.property: document for document in grouped(verdict.documents)}
+    for path, document in zip(files, verdict.documents, strict=True):
+        if document.violation.property not in shown:
+            continue  # the same cause as another one
         if path:
-            lines.append(f"Replay: kontend replay {path}")
-        if violation.token:
-            lines.append(f'Or in a test: @reproduce("{violation.token}")')
+            lines += [f"Replay: kontend replay {path}", f"Look closer: kontend inspect {path}"]
+        if document.token:
+            lines.append(f'Or in a test: @reproduce("{document.token}")')
     return "\n".join(lines) + "\n"
 
 
@@ -152,52 +160,21 @@ def _progress() -> Callable[[int, int], None] | None:
     return show
 
 
-def replay(argv: Sequence[str]) -> int:
-    """Run ``kontend replay``: 1 when the counterexample happens again, 2 when it does not."""
-    parser = Parser(prog="kontend replay", description="Replay a counterexample. This runs the file that it names.")
-    parser.add_argument("file", metavar="FILE", type=Path, help="a file that kontend explore has written")
-    parser.add_argument("--yes", action="store_true", help="run a Python file outside the current directory")
-    options = parser.parse_args(list(argv))
-    with usage_errors(*_ERRORS):
-        document = open_trace(options.file)
-        _confirm(Path(document["source"]), yes=options.yes)
-        trace = replay_file(options.file, document)
-    write("".join(f"  {number} {text}\n" for number, text in enumerate(trace, 1)))
-    if trace != document["trace"]:
-        raise UsageError("the trace differs from the recorded one: the scenario or its controllers have changed")
-    write(f"{document['property']}: {document['sentence']}\n")
-    return ExitCode.FINDINGS
-
-
-def _confirm(source: Path, *, yes: bool) -> None:
-    """Show which Python file a counterexample runs, and ask before one from elsewhere is run."""
-    try:
-        digest = hashlib.sha256(source.read_bytes()).hexdigest()
-    except OSError as error:
-        raise UsageError(f"{source}: {error.strerror}; the counterexample names this file") from error
-    sys.stderr.write(f"kontend replay: runs {source} (sha256 {digest[:16]})\n")
-    if yes or source.resolve().is_relative_to(Path.cwd().resolve()):
-        return
-    if not sys.stdin.isatty():
-        raise UsageError(f"{source} is outside the current directory; read it, then run it with --yes")
-    sys.stderr.write("It is outside the current directory. Run it? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise UsageError("not replayed")
-
-
 def _document(verdict: Verdict, files: list[str]) -> dict[str, Any]:
     return {
         "violations": [
             {
                 "property": violation.property,
-                "sentence": violation.sentence,
+                "sentence": document.violation.sentence,
+                "culprits": list(document.violation.culprits),
+                "fix": encode(document.violation.fix),
+                "difference": encode(document.violation.difference),
                 "trace": list(violation.trace),
                 "perturbations": violation.perturbations,
                 "replay": file,
                 "reproduce": violation.token,
             }
-            for violation, file in zip(verdict.violations, files, strict=True)
+            for violation, document, file in zip(verdict.violations, verdict.documents, files, strict=True)
         ],
         "ok": verdict.ok,
         "states": verdict.states,

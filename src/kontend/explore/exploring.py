@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from kontend.explore.explain.explanation import explainer
 from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.replay.reproduce import follow, recorded_to_follow
@@ -88,7 +89,9 @@ def explore(scenario: Scenario, options: SearchOptions, *, inspect: Callable[[Mo
             inspect(model)
         return verdict
 
-    return restarted(scenario, searched)
+    verdict = restarted(scenario, searched)
+    verdict.explain = explainer(scenario)
+    return verdict
 
 
 def _search(model: Model, options: SearchOptions) -> BreadthFirst | DepthFirst | Walks:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from kontend.cluster.state import State
 from kontend.explore.model.step import Step
+from kontend.report.document import Document
+from kontend.report.grouping import grouped
+from kontend.report.text import render
 
 #: Perturbations that no search tries.
 NOT_TRIED: Final = ("crashes", "API failures")
@@ -44,7 +48,7 @@ class Violation:
         return f"{self.property}: {after}\n  {sentence}{lines}"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Verdict:
     """The result of an exploration. It is true when everything holds in the whole bounded space.
 
@@ -82,11 +86,34 @@ class Verdict:
     not_tried: tuple[str, ...] = NOT_TRIED
     #: The guards of the runtime that were on; None where that is not known.
     guards: tuple[str, ...] | None = None
+    #: Says why a recorded counterexample does not happen any more, where the search only followed it.
+    not_reproduced: str = ""
+    #: Explains a violation. It runs user code once more, so explanations are made when they are asked for.
+    explain: Callable[[Violation], Document] | None = field(default=None, compare=False)
+    _documents: list[Document] | None = field(default=None, init=False, compare=False)
+
+    @property
+    def documents(self) -> list[Document]:
+        """The explanations of the violations, in the same order; none where the verdict cannot explain them."""
+        if self.explain is None:
+            return []
+        if self._documents is None:
+            self._documents = [self.explain(violation) for violation in self.violations]
+        return self._documents
+
+    def explanation(self, *, verbose: bool = False) -> str:
+        """The violations with their causes and traces, those with the same cause as one.
+
+        ``verbose`` shows every step and every field.
+        """
+        if self.explain is None:
+            return "\n".join(map(str, self.violations))
+        return "\n\n".join(render(document, verbose=verbose) for document in grouped(self.documents))
 
     @property
     def ok(self) -> bool:
-        """Everything holds in the whole bounded space."""
-        return self.exhausted and not self.violations
+        """Everything holds in the whole bounded space; or a recorded counterexample does not happen any more."""
+        return (self.exhausted or bool(self.not_reproduced)) and not self.violations
 
     def __bool__(self) -> bool:
         return self.ok
@@ -101,9 +128,28 @@ class Verdict:
         """The bounds, and what was not tried."""
         return ", ".join([self.bounds, *(f"no {name}" for name in self.not_tried)])
 
-    def __str__(self) -> str:
-        lines = [str(violation) for violation in self.violations]
+    def __repr__(self) -> str:
+        """Return one line with the first cause: this is what a failed ``assert check(...)`` shows."""
+        if self.violations:
+            documents = self.documents
+            first = documents[0].violation.sentence if documents else self.violations[0].sentence
+            names = ", ".join(dict.fromkeys(violation.property for violation in self.violations))
+            return f"<Verdict: violated: {names}: {' '.join(first.split())}; print(verdict) shows the trace>"
+        if self.not_reproduced:
+            return f"<Verdict: not reproduced: {self.not_reproduced}>"
         if self.ok:
+            return f"<Verdict: holds in all {self._count()}>"
+        return f"<Verdict: undecided, because {self.stopped or 'the search has not ended'}>"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, *, verbose: bool = False) -> str:
+        """The whole verdict; ``verbose`` shows every step and every field."""
+        lines = [self.explanation(verbose=verbose)] if self.violations else []
+        if self.not_reproduced:
+            lines.append(f"not reproduced: {self.not_reproduced}")
+        elif self.ok:
             lines.append(f"holds in all {self.states:,} states ({self.coverage})")
         elif self.walks:
             found = f"found in {self.walks}; there may be more"

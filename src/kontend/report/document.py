@@ -102,6 +102,8 @@ class Explanation:
     also: tuple[str, ...] = ()
     #: How many times the search met this violation.
     count: int = 1
+    #: How the trace came to be as short as it is: shortest, shrunk or given.
+    how: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from kontend.explore.model.world import InFlight, MetVersion
 from kontend.explore.program.progress import Progress
 from kontend.explore.program.run import Start
 from kontend.explore.program.tree import Node
-from kontend.explore.properties.writes import violations_of_writes
+from kontend.explore.properties.writes import faults_of_writes
 from kontend.explore.search.breadth_first import BreadthFirst
 from kontend.kube.errors import NotFound
 from kontend.kube.meta.names import Key
@@ -458,7 +458,8 @@ class Writes:
         flight = InFlight(Start(self.key, b"{}", ""), node, self.met, ())
         changes = self.cluster.state.changes_since(before.resource_version)
         assert len(changes) == times
-        return dict(violations_of_writes(before, "c", flight, call, self.resource, changes))
+        faults = faults_of_writes(before, "c", flight, call, self.resource, changes)
+        return {fault.property: fault.sentence for fault in faults}
 
 
 FINALIZED = {**WIDGET, "metadata": {**WIDGET["metadata"], "finalizers": ["example.com/a"]}}

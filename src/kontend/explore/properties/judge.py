@@ -12,7 +12,7 @@ from kontend.explore.program.progress import Failure
 from kontend.explore.program.symbols import bind_call
 from kontend.explore.properties.built_in import Finding, broken_by, initially_broken, raised
 from kontend.explore.properties.property import Property
-from kontend.explore.properties.writes import violations_of_writes
+from kontend.explore.properties.writes import faults_of_writes
 from kontend.kube.meta.names import Key
 
 
@@ -52,10 +52,8 @@ class Judge:
                 call = bind_call(call, in_flight.uuids)
             resource = self.model.layout.server.resource(world.state, call.kind).key
             writer = self.model.names[instance]
-            for name, sentence in violations_of_writes(
-                world.state, writer, in_flight, call, resource, transition.changes
-            ):
-                yield Finding(name, sentence, line)
+            for fault in faults_of_writes(world.state, writer, in_flight, call, resource, transition.changes):
+                yield Finding(fault.property, fault.sentence, line)
         for each in self._invariants:
             worlds = (world, transition.world) if each.arity == 2 else (transition.world,)
             if each.is_broken_by(self._ask(each, *worlds)):

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 
@@ -57,9 +57,21 @@ class Call(Protocol):
 _Claim = tuple[Path, int]
 
 
-def violations_of_writes(
+class Fault(NamedTuple):
+    """A write that violates a property."""
+
+    property: str
+    sentence: str
+    change: Change
+    #: The newest version of the object that the writer had read; for a wrong object, of the one that it meant.
+    base: Version | None = None
+    #: The field.
+    path: Path = ()
+
+
+def faults_of_writes(
     before: State, writer: str, in_flight: Reader, call: Call, resource: str, changes: Sequence[Change]
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[Fault]:
     """The properties that the writes of one call violate, each with a sentence.
 
     ``before`` is the cluster before the call, ``writer`` the instance that made it, ``in_flight`` its reconcile
@@ -76,7 +88,8 @@ def violations_of_writes(
             read = _read(before, in_flight, change)
             same = [each for each in read if _uid(each) == _uid(old)]
             if read and not same:
-                yield BuiltIn.WRONG_OBJECT, _wrong_object(before, writer, call, change, old)
+                sentence = _wrong_object(before, writer, call, change, old)
+                yield Fault(BuiltIn.WRONG_OBJECT, sentence, change, read[0])
                 continue
             if same and not (new is None and _deletes(call)):
                 yield from _overwrites(before, writer, same[0], change, old)
@@ -134,23 +147,29 @@ def _wrong_object(before: State, writer: str, call: Call, change: Change, old: V
 # Lost updates and vanished elements
 
 
-def _overwrites(before: State, writer: str, base: Version, change: Change, old: Version) -> Iterator[tuple[str, str]]:
+def _overwrites(before: State, writer: str, base: Version, change: Change, old: Version) -> Iterator[Fault]:
     new = change.new
     for each in _first_overwrites(base.body, old.body, new.body if new is not None else b""):
         author = "" if each.removed else _author_since(before, base, change, each.path)
         if each.vanished:
-            yield (
+            yield Fault(
                 BuiltIn.VANISHED_ELEMENT,
                 f"{writer} removed {each.path[-1]} from {path_text(each.path[:-1])} of {_named(change, old)}, which "
                 f"{author or 'another client'} had added since {writer} read the object; the server accepted the write "
                 "without a conflict",
+                change,
+                base,
+                each.path,
             )
         else:
-            yield (
+            yield Fault(
                 BuiltIn.LOST_UPDATE,
                 f"{writer} overwrote {path_text(each.path)} of {_named(change, old)}, which "
                 f"{author or 'another client'} had changed since {writer} read the object; the server accepted the "
                 "write without a conflict",
+                change,
+                base,
+                each.path,
             )
 
 
@@ -184,8 +203,13 @@ def _first_overwrites(read: bytes, old: bytes, new: bytes) -> tuple[Overwrite, .
 
 
 def _observed(
+<<<<<<< HEAD
     before: State, writer: str, in_flight: Reader, change: Change, old: Version, new: Version
 ) -> Iterator[tuple[str, str]]:
+=======
+    before: State, writer: str, in_flight: InFlight, change: Change, old: Version, new: Version
+) -> Iterator[Fault]:
+>>>>>>> d7d0160 (explore: violations are explained: cause, culprits, values, lines, fix; traces are portable documents)
     """A generation that the write claims as observed, and that was never read.
 
     A claim that was there before, or in a version that was read, is not this writer's. A reconcile that never read the
@@ -210,7 +234,8 @@ def _observed(
             continue
         known = f"read only generation {' and '.join(map(str, generations))} of it" if read else "never read it"
         sentence = f"{writer} set {path_text(path)} of {_named(change, old)} to {claimed}, but it had {known}"
-        yield BuiltIn.OBSERVED_GENERATION, sentence + _made_by(before, change, claimed)
+        sentence += _made_by(before, change, claimed)
+        yield Fault(BuiltIn.OBSERVED_GENERATION, sentence, change, read[0] if read else None, path)
         return
 
 

@@ -1,30 +1,77 @@
-"""Replays counterexamples from files."""
+"""Replays trace documents: finds the file of the scenario, and follows the schedule."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from kontend.explore.model.model import replay
-from kontend.explore.problems import BadScenario
+from kontend.explore.explain.explanation import Origin, explainer
+from kontend.explore.problems import BadScenario, not_among
+from kontend.explore.replay.following import Followed, followed
 from kontend.explore.restarts import restarted
+from kontend.explore.scenario import STEP_BOUNDS, Scenario
 from kontend.explore.scenario_files import scenarios_in
 from kontend.explore.trace.schedule import load_schedule
+from kontend.report.document import Document
 
 
-def replay_file(path: Path, document: dict[str, Any]) -> list[str]:
-    """The trace that a counterexample gives now; ``document`` is the content of the file."""
-    scenarios = scenarios_in(document["source"])
-    scenario = scenarios.get(document["scenario"])
+def locate(document: Document, archive: Path, given: Path | None = None) -> Path:
+    """The Python file that a document is about, on this machine.
+
+    It is the ``given`` one; or else the path of the document is looked for below the current directory, the directory
+    of the archive and all directories above them, and a file with the recorded content is preferred.
+    """
+    if given is not None:
+        if not given.is_file():
+            raise BadScenario(f"{given}: no such file")
+        return given
+    name = document.source.file
+    if not name:
+        raise BadScenario(f"{archive}: it names no file; give the one that defines the scenario: --file mine.py")
+    found = list(dict.fromkeys(_candidates(name, archive)))
+    if not found:
+        raise BadScenario(
+            f"{archive}: {name} is neither here nor beside the trace; say where it is: --file path/to/{Path(name).name}"
+        )
+    same = [path for path in found if hashlib.sha256(path.read_bytes()).hexdigest() == document.source.digest]
+    return (same or found)[0]
+
+
+def _candidates(name: str, archive: Path) -> Iterator[Path]:
+    for start in (Path.cwd(), archive.resolve().parent):
+        for directory in (start, *start.parents):
+            path = directory / name
+            if path.is_file():
+                yield path.resolve()
+
+
+def replay_document(archive: Path, document: Document, source: Path) -> Followed:
+    """Follow the schedule of a document with the scenario of a file. Raises :class:`BadScenario`."""
+    scenario = _scenario(archive, document, source)
+    try:
+        schedule = load_schedule(document.schedule)
+    except (TypeError, ValueError) as error:
+        raise BadScenario(f"{archive}: not a schedule: {error}") from error
+    recorded = [step.text for step in document.steps[: len(schedule)]]
+    name = document.violation.property
+    result = restarted(scenario, lambda model: followed(model, name, schedule, recorded))
+    result.verdict.explain = explainer(scenario, Origin(source, document.source.scenario))
+    return result
+
+
+def _scenario(archive: Path, document: Document, source: Path) -> Scenario:
+    """The scenario of a document, within the bounds in which the violation was found."""
+    scenarios = scenarios_in(source)
+    scenario = scenarios.get(document.source.scenario)
     if scenario is None:
-        raise BadScenario(f"{document['source']}: there is no scenario {document['scenario']} any more")
-    if "bounds" in document:
-        try:
-            bounds = dataclasses.replace(scenario.bounds, **document["bounds"])
-        except BadScenario as error:  # not the scenario's line: the file says so
-            raise BadScenario(f"{path}: {error.message}") from error
-        scenario = dataclasses.replace(scenario, bounds=bounds)
-    schedule = load_schedule(document["schedule"])
-    transitions = restarted(scenario, lambda model: replay(model, schedule))
-    return [transition.line for transition in transitions]
+        raise BadScenario(f"{source}: {not_among('scenario', document.source.scenario, scenarios)}")
+    unknown = set(document.bounds) - set(STEP_BOUNDS)
+    if unknown:
+        raise BadScenario(f"{archive}: this version of kontend has no bounds {', '.join(sorted(unknown))}")
+    try:
+        bounds = dataclasses.replace(scenario.bounds, **document.bounds)
+    except BadScenario as error:  # not the scenario's line: the file says so
+        raise BadScenario(f"{archive}: {error.message}") from error
+    return dataclasses.replace(scenario, bounds=bounds)

@@ -1,37 +1,28 @@
 """Follows a recorded counterexample again in a test.
 
 ``@reproduce(token)`` makes :func:`~kontend.explore.exploring.check` follow one schedule instead of searching, for as
-long as the decorated function runs. The test fails with the trace while the bug is there. Once a step is not enabled
-any more or the property holds along the schedule, that is an ``AssertionError`` that says so: remove the line.
+long as the decorated function runs. The test fails with the explanation while the bug is there, passes once it is
+fixed, and fails again when it comes back.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Final, NoReturn, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
-from kontend.explore.model.model import Model
-from kontend.explore.model.step import Step
-from kontend.explore.model.world import World
-from kontend.explore.problems import not_among
-from kontend.explore.properties.built_in import BuiltIn, diverged
+from kontend.explore.explain.explanation import explainer
+from kontend.explore.replay.following import followed
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario import Scenario
-from kontend.explore.search.baseline import Baseline
-from kontend.explore.search.breadth_first import BreadthFirst
-from kontend.explore.search.walk import Walk
-from kontend.explore.trace.counterexample import counterexample
 from kontend.explore.trace.token import Recorded, read_token
 from kontend.explore.verdict import Verdict
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-#: Properties that concern everything that can happen from a state on.
-_NEVER_END: Final = (BuiltIn.NEVER_SETTLES, BuiltIn.FAILS_FOREVER)
 
 
 class _Following:
@@ -87,105 +78,13 @@ def recorded_to_follow() -> Recorded | None:
 
 
 def follow(scenario: Scenario, recorded: Recorded) -> Verdict:
-    """The violations along a schedule. Raises ``AssertionError`` if its property is not violated any more."""
+    """The violations along a schedule. The verdict is true where its property is not violated any more."""
     scenario = replace(scenario, bounds=replace(scenario.bounds, **recorded.bounds))
-    return restarted(scenario, lambda model: _followed(model, recorded))
-
-
-def _followed(model: Model, recorded: Recorded) -> Verdict:
-    scenario = model.scenario
-    if recorded.property not in scenario.property_names():
-        _is_gone(not_among("property", recorded.property, scenario.property_names()))
-    baseline = Baseline(model).run().final_states if recorded.property == BuiltIn.DIVERGED else None
-    walk = Walk(model, baseline=baseline)
-    states = {model.key(walk.world)}
-    for number, step in enumerate(recorded.schedule, 1):
-        if step not in model.steps(walk.world):
-            _is_gone(f"step {number}, {_described(model, step)}, is not enabled. Enabled here:{_enabled(walk)}")
-        walk.take(step)
-        states.add(model.key(walk.world))
-    walk.end()
-    violations = {name: (sentence, recorded.schedule[:length]) for name, (sentence, length) in walk.violations.items()}
-    if recorded.property not in violations:
-        sentence = _concerning_the_rest(model, recorded, baseline, sorted(violations))
-        violations[recorded.property] = (sentence, recorded.schedule)
-    verdict = Verdict(
-        bounds=str(scenario.bounds), guards=scenario.guards.on, stopped="it only followed a recorded schedule"
-    )
-    verdict.states, verdict.steps = len(states), len(recorded.schedule)
-    verdict.runs = sum(program.runs for program in set(model.programs))
-    verdict.violations = [
-        counterexample(model, name, sentence, schedule, how="given")
-        for name, (sentence, schedule) in violations.items()
-    ]
+    result = restarted(scenario, lambda model: followed(model, recorded.property, recorded.schedule))
+    verdict = result.verdict
+    if result.undecided:
+        verdict.stopped = result.why
+    elif not result.reproduced:
+        verdict.not_reproduced = result.why
+    verdict.explain = explainer(scenario)
     return verdict
-
-
-def _is_gone(why: str) -> NoReturn:
-    raise AssertionError(f"the bug is gone, or the way to it has changed: {why}\nIf that is right, remove @reproduce.")
-
-
-class _Later(Model):
-    """A model that starts after some steps."""
-
-    def __init__(self, model: Model, schedule: Sequence[Step]) -> None:
-        super().__init__(model.scenario, model.knowledge)
-        self._schedule = schedule
-
-    def initial(self) -> World:
-        """The state after the steps."""
-        world = super().initial()
-        for step in self._schedule:
-            world = self.next(world, step).world
-        return world
-
-
-def _concerning_the_rest(
-    model: Model, recorded: Recorded, baseline: frozenset[bytes] | None, violated: Sequence[str]
-) -> str:
-    """The sentence for a violation by everything that can happen after a schedule. Only a search can tell."""
-    others = f"they violate {', '.join(violated)}" if violated else "nothing is violated"
-    settling = {each.name for each in model.scenario.properties if each.mode == "eventually"}
-    if recorded.property in {*_NEVER_END, *settling, BuiltIn.DIVERGED}:
-        search = BreadthFirst(_Later(model, recorded.schedule))
-        verdict = search.run()
-        final = search.exploration.final_states()
-        if (
-            recorded.property == BuiltIn.DIVERGED
-            and not verdict.stopped
-            and baseline
-            and final
-            and not final & baseline
-        ):
-            # The schedule ends among states that are quiescent only together, such as retries that take turns.
-            return diverged().sentence
-        for violation in verdict.violations:
-            # One that needs more steps is another counterexample.
-            if violation.property == recorded.property and not violation.schedule:
-                return violation.sentence
-        if verdict.stopped:
-            others = f"the search of what can happen after them stopped, because {verdict.stopped}"
-    _is_gone(f"all {len(recorded.schedule)} steps are enabled, but {recorded.property} holds: {others}")
-
-
-def _described(model: Model, step: Step) -> str:
-    """Describes a step, also one that is not enabled."""
-    exists = 0 <= step.instance < len(model.names)
-    name = model.names[step.instance] if exists else f"controller {step.instance + 1}"
-    match step.action:
-        case "act":
-            return "the user's next action"
-        case "call":
-            return f"the next call of {name} for {step.subject}"
-        case "deliver":
-            return f"{name} sees the next event of {step.subject}"
-        case "relist":
-            return f"{name} lists {step.subject} again"
-        case "retry":
-            return f"{name} retries {step.subject}"
-    return f"{name} starts {step.subject}"
-
-
-def _enabled(walk: Walk) -> str:
-    model, world = walk.model, walk.world
-    return "".join(f"\n  {model.next(world, step).line}" for step in model.steps(world)) or " nothing"

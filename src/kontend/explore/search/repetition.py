@@ -46,7 +46,7 @@ class Repetition:
             return None
         candidates = [each for each in self._graph.ancestors(number) if self._similar.get(each) == similar]
         if candidates and world is not None:
-            self._forms[number] = _canonical(self._model, world)
+            self._forms[number] = form_of_state(self._model, world)
         if len(candidates) < _REPEATS:
             return None
         form = self._form(number)
@@ -58,11 +58,11 @@ class Repetition:
         if form is None:
             transitions = replay(self._model, self._graph.schedule(number))
             world = transitions[-1].world if transitions else self._model.initial()
-            form = self._forms[number] = _canonical(self._model, world)
+            form = self._forms[number] = form_of_state(self._model, world)
         return form
 
 
-def _canonical(model: Model, world: World) -> bytes:
+def form_of_state(model: Model, world: World) -> bytes:
     """A state up to generations and made-up names."""
     state, keys = world.state, model.layout.keys
     lines = [

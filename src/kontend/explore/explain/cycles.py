@@ -1,0 +1,132 @@
+"""Cycles: the steps that repeat where a run never settles.
+
+From a state that a fair run never leaves, every instance gets its turn, without perturbations where that is possible.
+The cycle is complete when a state comes back, up to generations and made-up names, after something was written.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from kontend.explore.explain.causes import Cause
+from kontend.explore.explain.fields import content_of, field_changes, object_name, short_name
+from kontend.explore.explain.steps import overlaps
+from kontend.explore.explain.trail import Part, Taken, Trail
+from kontend.explore.explain.values import shown
+from kontend.explore.model.step import Step
+from kontend.explore.search.repetition import form_of_state
+from kontend.report.document import FieldChange
+
+#: How many steps a cycle may have.
+_LONGEST: Final = 400
+#: The order in which steps are taken where there is a choice.
+_ORDER: Final = ("deliver", "call", "start", "act", "retry", "timer")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenField:
+    """A field that a step of a cycle writes."""
+
+    taken: Taken
+    part: Part
+    object: str
+    change: FieldChange
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of a cycle: the numbers of its first and last step, and the fields that are written."""
+
+    first: int
+    last: int
+    writes: tuple[WrittenField, ...]
+
+
+def go_round(trail: Trail, *, writes: bool) -> Round | None:
+    """Take the steps of one round of a cycle; None where no state comes back. ``writes`` asks for one that writes."""
+    model = trail.model
+    begin = len(trail.steps)
+    seen = {form_of_state(model, trail.world): begin}
+    times: Counter[Step] = Counter()
+    wrote = 0
+    for _ in range(_LONGEST):
+        world = trail.world
+        steps = model.steps(world)
+        if not steps:
+            break
+        step = min(steps, key=lambda each: (model.next(world, each).cost, _rank(each), times[each]))
+        times[step] += 1
+        taken = trail.take(step)
+        if taken.transition.changes:
+            wrote = taken.number
+        form = form_of_state(model, trail.world)
+        known = seen.get(form)
+        if known is not None and (wrote > known or not writes):
+            return Round(known + 1, taken.number, tuple(_written(trail, known + 1)))
+        seen[form] = taken.number
+    del trail.steps[begin:]
+    return None
+
+
+def _rank(step: Step) -> int:
+    return _ORDER.index(step.action) if step.action in _ORDER else len(_ORDER)
+
+
+def _written(trail: Trail, first: int) -> list[WrittenField]:
+    found = []
+    for taken, part, change in trail.changes():
+        if taken.number < first:
+            continue
+        old, new = change.old, change.new
+        name = object_name(content_of(new or old))  # type: ignore[arg-type]
+        if old is None or new is None:
+            found.append(WrittenField(taken, part, name, FieldChange("", old and "present", new and "present")))
+            continue
+        found += [WrittenField(taken, part, name, each) for each in field_changes(content_of(old), content_of(new))]
+    return found
+
+
+def cause_of_cycle(trail: Trail, cycle: Round) -> Cause:
+    """The writes of a cycle that undo each other."""
+    steps = (
+        f"steps {cycle.first} to {cycle.last} repeat forever"
+        if cycle.first < cycle.last
+        else (f"step {cycle.first} repeats forever")
+    )
+    pair = _pair(trail, cycle)
+    if not pair:
+        return Cause(steps)
+    described = "; ".join(_described(trail, each) for each in pair)
+    actors = {trail.actor(each.taken).partition("#")[0] for each in pair}
+    one = pair[0]
+    where = f"{one.change.path} of {short_name(one.object)}" if one.change.path else short_name(one.object)
+    if len(actors) > 1:
+        fix = f"let only one of {' and '.join(sorted(actors))} write {where}, or make both write the same value"
+    else:
+        fix = f"write {where} only when the value that is there is not the wanted one: compare before writing"
+    return Cause(f"{steps}: {described}", tuple(each.taken.number for each in pair), fix, pair[-1].part.line)
+
+
+def _pair(trail: Trail, cycle: Round) -> list[WrittenField]:
+    """Two writes of one field, by different actors if there are such; one write where there is no second."""
+    pairs = [
+        [one, other]
+        for at, one in enumerate(cycle.writes)
+        for other in cycle.writes[at + 1 :]
+        if one.object == other.object
+        and one.taken is not other.taken
+        and overlaps(one.change.path, other.change.path)
+        and one.change.after != other.change.after
+    ]
+    pairs.sort(key=lambda pair: trail.actor(pair[0].taken) == trail.actor(pair[1].taken))
+    return pairs[0] if pairs else list(cycle.writes[:1])
+
+
+def _described(trail: Trail, write: WrittenField) -> str:
+    change, name = write.change, short_name(write.object)
+    actor, step = trail.actor(write.taken), f"(step {write.taken.number})"
+    if not change.path:
+        return f"{actor} {'creates' if change.after else 'deletes'} {name} {step}"
+    return f"{actor} changes {change.path} of {name} from {shown(change.before)} to {shown(change.after)} {step}"

@@ -1,0 +1,207 @@
+"""Trace documents of violations.
+
+The schedule is followed once more; the cause is looked for by the kind of the property; the nearest good run shows what
+should have come out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from kontend.explore.explain.causes import Cause, cause_of_failure, cause_of_write, plain_cause
+from kontend.explore.explain.cycles import Round, cause_of_cycle, go_round
+from kontend.explore.explain.final_states import differences
+from kontend.explore.explain.lines import SourceLines, project_root
+from kontend.explore.explain.nearest import nearest_good_run
+from kontend.explore.explain.outcomes import cause_of_final_state
+from kontend.explore.explain.perturbations import perturbations
+from kontend.explore.explain.steps import StepWriter
+from kontend.explore.explain.trail import Trail
+from kontend.explore.model.model import Model
+from kontend.explore.properties.built_in import BuiltIn
+from kontend.explore.restarts import restarted
+from kontend.explore.scenario import STEP_BOUNDS, Scenario
+from kontend.explore.trace.schedule import dump_schedule
+from kontend.explore.verdict import Violation
+from kontend.report.document import Actor, Cycle, Difference, Document, Explanation, Fix, Source, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The file and the name of a scenario."""
+
+    file: Path | None
+    scenario: str = ""
+
+    @property
+    def root(self) -> Path:
+        """The root of the project."""
+        return project_root(self.file) if self.file is not None else Path.cwd()
+
+
+def origin_of(scenario: Scenario) -> Origin:
+    """The file that makes a scenario, and the name that the scenario has there, as far as they are known."""
+    line = scenario.line
+    file = Path(line.file) if line is not None and Path(line.file).is_file() else None
+    for module in list(sys.modules.values()):
+        if file is None or getattr(module, "__file__", None) != str(file):
+            continue
+        for name, value in vars(module).items():
+            if value is scenario:
+                return Origin(file, name)
+    return Origin(file, scenario.name)
+
+
+def explainer(scenario: Scenario, origin: Origin | None = None) -> Callable[[Violation], Document]:
+    """A function that makes the trace documents of the violations of a scenario."""
+    return lambda violation: explained(scenario, violation, origin or origin_of(scenario))
+
+
+def explained(scenario: Scenario, violation: Violation, origin: Origin, *, strict: bool = False) -> Document:
+    """The trace document of a violation.
+
+    A violation must never go unreported because its explanation fails: it then gets a plain document, unless
+    ``strict``.
+    """
+    try:
+        return restarted(scenario, lambda model: _Explaining(model, violation, origin).document())
+    except Exception as error:
+        if strict:
+            raise
+        return _plain(violation, origin, f"{type(error).__name__}: {error}")
+
+
+class _Explaining:
+    """One violation on its way to a document."""
+
+    def __init__(self, model: Model, violation: Violation, origin: Origin) -> None:
+        self._model = model
+        self._violation = violation
+        self._origin = origin
+        self._lines = SourceLines(origin.root)
+        self._writer = StepWriter(self._lines)
+        self._trail = Trail(model, violation.schedule)
+        self._end = self._trail.world
+        self._cycle: Round | None = None
+        if violation.property in (BuiltIn.NEVER_SETTLES, BuiltIn.FAILS_FOREVER):
+            self._cycle = go_round(self._trail, writes=violation.property == BuiltIn.NEVER_SETTLES)
+        self._good: Trail | None = None
+        if violation.schedule or self._cycle is not None:
+            good = nearest_good_run(model, violation.property, violation.schedule, self._end)
+            self._good = Trail(model, good.schedule) if good is not None else None
+
+    def document(self) -> Document:
+        scenario, trail, violation = self._model.scenario, self._trail, self._violation
+        explanation = self._explanation()
+        steps = self._writer.steps(trail)
+        baseline = self._writer.steps(self._good) if self._good is not None else None
+        initial = self._writer.initial(trail)
+        return Document(
+            source=self._source(),
+            violation=explanation,
+            steps=steps,
+            schedule=tuple(dump_schedule(violation.schedule)),
+            actors=(
+                *(Actor(name, "instance") for name in self._model.names),
+                *((Actor("user", "user"),) if scenario.actions else ()),
+                Actor("server", "server"),
+            ),
+            objects=self._writer.objects,
+            initial=initial,
+            baseline=baseline,
+            bounds={name: getattr(scenario.bounds, name) for name in STEP_BOUNDS},
+            guards=scenario.guards.on,
+            sources=self._lines.around,
+            versions=_versions(),
+            token=violation.token,
+        )
+
+    def _source(self) -> Source:
+        file = self._origin.file
+        if file is None:
+            return Source("", self._origin.scenario)
+        digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+        return Source(self._lines.relative(file), self._origin.scenario, digest)
+
+    def _explanation(self) -> Explanation:
+        violation, trail = self._violation, self._trail
+        difference = self._difference()
+        cause = self._cause(difference)
+        failure = trail.steps[-1].transition.failure if trail.steps else None
+        line = self._lines.line(cause.line)
+        return Explanation(
+            violation.property,
+            cause.sentence,
+            cause.culprits,
+            Fix(cause.fix, line) if cause.fix else None,
+            perturbations(trail),
+            difference,
+            self._round(),
+            failure.traceback or None if failure is not None and violation.property == BuiltIn.EXCEPTION else None,
+            how=violation.how,
+        )
+
+    def _round(self) -> Cycle | None:
+        cycle = self._cycle
+        if cycle is None:
+            return None
+        return Cycle(cycle.first, cycle.last, tuple(write.change for write in cycle.writes))
+
+    def _difference(self) -> tuple[Difference, ...]:
+        """The final state against that of the good run, where the violation is about final states."""
+        if self._good is None or not self._is_about_the_end:
+            return ()
+        return differences(self._end.state, self._good.world.state)
+
+    @property
+    def _is_about_the_end(self) -> bool:
+        name = self._violation.property
+        settling = {each.name for each in self._model.scenario.properties if each.mode == "eventually"}
+        return name == BuiltIn.DIVERGED or name in settling
+
+    def _cause(self, difference: tuple[Difference, ...]) -> Cause:
+        trail, violation = self._trail, self._violation
+        name, otherwise = violation.property, Cause(violation.sentence)
+        if self._cycle is not None and self._cycle.writes:
+            return cause_of_cycle(trail, self._cycle)
+        if not trail.steps:
+            return otherwise
+        last = trail.steps[-1]
+        if self._is_about_the_end:
+            return cause_of_final_state(trail, self._good, difference) or otherwise
+        if name in (BuiltIn.EXCEPTION, BuiltIn.FAILS_FOREVER):
+            return cause_of_failure(trail) or otherwise
+        if name == BuiltIn.NEVER_SETTLES:
+            return otherwise
+        return cause_of_write(trail, last, name=name) or plain_cause(trail, last, name) or otherwise
+
+
+def _versions() -> dict[str, str]:
+    try:
+        version = metadata.version("kontend")
+    except metadata.PackageNotFoundError:
+        version = "(not installed)"
+    return {"kontend": version, "python": platform.python_version()}
+
+
+def _plain(violation: Violation, origin: Origin, why: str) -> Document:
+    """A document with the lines of the trace alone."""
+    return Document(
+        source=Source("" if origin.file is None else SourceLines(origin.root).relative(origin.file), origin.scenario),
+        violation=Explanation(
+            violation.property, f"{violation.sentence}\n(the cause could not be worked out: {why})", how=violation.how
+        ),
+        steps=tuple(
+            Step(number, "", step.action, text)
+            for number, (step, text) in enumerate(zip(violation.schedule, violation.trace, strict=False), 1)
+        ),
+        schedule=tuple(dump_schedule(violation.schedule)),
+        versions=_versions(),
+        token=violation.token,
+    )

@@ -1,0 +1,113 @@
+"""Differences between two final states, up to made-up names.
+
+Objects are paired by name, those with generated names by their prefix. uids stand for the objects that they belong to;
+other uuids are numbered in the order of their appearance.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from kontend.cluster.state import State, Version
+from kontend.explore.explain.fields import ABSENT, changed_paths, content_of, object_name, text_of, value_at
+from kontend.explore.program.identities import IDENTITIES, VERSIONS
+from kontend.explore.program.masking import relative_body
+from kontend.kube.meta.names import Key
+from kontend.report.document import Difference
+
+_Pair = tuple[str, Version | None, Version | None]
+
+
+def differences(got: State, expected: State) -> tuple[Difference, ...]:
+    """The fields in which a final state differs from the expected one."""
+    pairs = list(_pairs(got, expected))
+    names = [(name, one, other) for name, one, other in pairs]
+    left = _Names({_uid(one): name for name, one, _ in names if one is not None})
+    right = _Names({_uid(other): name for name, _, other in names if other is not None})
+    found: list[Difference] = []
+    for name, one, other in pairs:
+        if one is None or other is None:
+            present = one or other
+            assert present is not None
+            content = _outline(content_of(present))
+            found.append(Difference(name, "", content if one else None, content if other else None))
+            continue
+        if one.body == other.body:
+            continue
+        old, new = right.shown(other), left.shown(one)
+        for path in changed_paths(old, new):
+            got_value, wanted = value_at(new, path), value_at(old, path)
+            found.append(Difference(name, text_of(path), _json(got_value), _json(wanted)))
+    return tuple(found)
+
+
+def _pairs(got: State, expected: State) -> Iterator[_Pair]:
+    """Objects of the two states that stand for each other; alone where there is no other."""
+    for resource in sorted({*got.kinds, *expected.kinds}):
+        ours, theirs = dict(got.objects(resource).items()), dict(expected.objects(resource).items())
+        common = sorted(ours.keys() & theirs.keys())
+        for key in common:
+            yield object_name(content_of(theirs[key])), ours.pop(key), theirs.pop(key)
+        for key in sorted(theirs):
+            partner = next((other for other in sorted(ours) if _alike(other, ours[other], key, theirs[key])), None)
+            yield (
+                object_name(content_of(theirs[key])),
+                ours.pop(partner) if partner is not None else None,
+                theirs[key],
+            )
+        for key in sorted(ours):
+            yield object_name(content_of(ours[key])), ours[key], None
+
+
+def _alike(one: Key, version: Version, other: Key, wanted: Version) -> bool:
+    """Two objects have generated names with the same prefix."""
+    prefix = content_of(version)["metadata"].get("generateName")
+    return bool(
+        prefix and one.namespace == other.namespace and content_of(wanted)["metadata"].get("generateName") == prefix
+    )
+
+
+def _uid(version: Version) -> str:
+    return str(content_of(version)["metadata"].get("uid", ""))
+
+
+class _Names:
+    """Names for the uids and uuids of one state."""
+
+    def __init__(self, objects: dict[str, str]) -> None:
+        self._names = {uid: f"<uid of {name}>" for uid, name in objects.items() if uid}
+        self._others: dict[str, str] = {}
+
+    def shown(self, version: Version) -> dict[str, Any]:
+        body = VERSIONS.sub(b"<resourceVersion>", relative_body(version.body))
+        obj: dict[str, Any] = orjson.loads(IDENTITIES.sub(self._name, body))
+        metadata = obj["metadata"]
+        for name in ("creationTimestamp", "uid") + (("name",) if metadata.get("generateName") else ()):
+            metadata.pop(name, None)
+        return obj
+
+    def _name(self, found: re.Match[bytes]) -> bytes:
+        identity = found[0].decode()
+        name = self._names.get(identity)
+        if name is None:
+            name = self._others.setdefault(identity, f"<uuid {len(self._others) + 1}>")
+        return name.encode()
+
+
+def _outline(obj: dict[str, Any]) -> dict[str, Any]:
+    """An object without what every object has."""
+    metadata = {
+        name: value
+        for name, value in obj["metadata"].items()
+        if name not in ("creationTimestamp", "generation", "uid", "name", "namespace")
+    }
+    rest = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind", "metadata")}
+    return {**({"metadata": metadata} if metadata else {}), **rest}
+
+
+def _json(value: Any) -> Any:
+    return None if value is ABSENT else value

@@ -1,0 +1,64 @@
+"""Changes of user code that prevent a violation, by the pattern of its cause."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kontend.cluster.state import Change
+from kontend.explore.explain.fields import content_of, object_name, short_name
+from kontend.explore.explain.trail import Part, Seen
+from kontend.explore.properties.built_in import BuiltIn
+from kontend.explore.properties.writes import Fault
+from kontend.runtime.guards import Guards
+
+_CONFLICT: Final = "the server then refuses the write with 409 Conflict, and the reconcile runs again with a fresh read"
+_DELETES: Final = ("delete", "deletecollection")
+
+
+def fix_of_fault(guards: Guards, part: Part, fault: Fault) -> str:
+    """The change that prevents a write from clashing with another."""
+    call = part.call
+    assert call is not None
+    if fault.property == BuiltIn.OBSERVED_GENERATION:
+        return "set observedGeneration to metadata.generation of the object that this reconcile has read"
+    if call.verb in _DELETES:
+        guard = "" if guards.delete_preconditions else " (the guard delete_preconditions, which is off, does that)"
+        return f'delete with a uid precondition: api.delete(obj, uid=obj["metadata"]["uid"]){guard}; {_CONFLICT}'
+    status = call.subresource == "status"
+    if call.content_type.startswith("application/apply-patch"):
+        return "apply only the fields that this controller owns, without force=True: the server then refuses a conflict"
+    if call.content_type.startswith("application/json-patch"):
+        return f'test the version first: [{{"op": "test", "path": "/metadata/resourceVersion", ...}}, ...]; {_CONFLICT}'
+    if call.verb == "update":
+        return f"keep metadata.resourceVersion in the object that is updated; {_CONFLICT}"
+    safe = "mutate_status(api, obj, change)" if status else "mutate_spec(api, obj, change)"
+    merged = ", which also merges conditions by type" if status and "conditions" in fault.path else ""
+    guard = (
+        "" if guards.locked_status or not status else " (the guard locked_status, which is off, makes that the default)"
+    )
+    return f"lock the patch: merge_from(base, lock=True){guard}, or write with {safe}{merged}; {_CONFLICT}"
+
+
+def fix_of_stale_read(guards: Guards, part: Part, seen: Seen, change: Change, *, own: bool) -> str:
+    """The change that prevents a write from resting on an outdated read; ``own``: of the writer's own earlier write."""
+    call, version = part.call, change.new or change.old
+    assert call is not None
+    assert version is not None
+    name = short_name(object_name(content_of(version)))
+    if own and seen.call.cached and not guards.read_your_writes:
+        return (
+            "switch on the guard read_your_writes (it is off in this scenario): a cached read then waits until the "
+            "cache has seen this instance's own last write"
+        )
+    if call.verb in _DELETES:
+        return (
+            "re-read before the delete, with api.live.get, and delete only what was read: "
+            "api.delete(obj, uid=..., resource_version=...)"
+        )
+    if call.verb == "create":
+        return (
+            "derive the name of the new object from its owner, without generateName or a uuid, so that a second create "
+            f"is refused with 409 AlreadyExists; or re-read {name} with api.live before the create"
+        )
+    where = "api.live.get" if seen.call.verb == "get" else "api.live.list"
+    return f"re-read {name} with {where} right before this write, and write only if it still calls for it"

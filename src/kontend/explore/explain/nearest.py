@@ -1,0 +1,95 @@
+"""The nearest good run: as much of a failing schedule as possible, continued without perturbations.
+
+The longest prefix counts after which everything settles and the property holds. Where it ends is what should have come
+out, and the first step that differs is where the failing run went wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kontend.explore.explain.final_states import differences
+from kontend.explore.model.canonical import final_form
+from kontend.explore.model.model import Model
+from kontend.explore.model.quiescence import is_quiescent
+from kontend.explore.model.step import Step
+from kontend.explore.model.world import World
+from kontend.explore.properties.built_in import BuiltIn
+from kontend.explore.properties.judge import Judge
+from kontend.explore.search.baseline import SOON, Baseline
+from kontend.explore.search.walk import Walk
+
+#: How many prefixes are tried, and for how many steps each goes on.
+_MOST: Final = 40
+_STEPS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class GoodRun:
+    """A run in which the property holds, up to its final state."""
+
+    schedule: tuple[Step, ...]
+    world: World
+    #: How many of its first steps are those of the failing run.
+    common: int
+
+
+def nearest_good_run(model: Model, name: str, schedule: Sequence[Step], failing: World) -> GoodRun | None:
+    """The good run nearest to a failing one that ends in ``failing``; None where none was found.
+
+    For a final state that is wrong, the nearest run is one whose final state differs least.
+    """
+    by_state = name == BuiltIn.DIVERGED or any(
+        each.name == name and each.mode == "eventually" for each in model.scenario.properties
+    )
+    baseline = Baseline(model, most=SOON).run().final_states if by_state else None
+    judge = Judge(model)
+    best: GoodRun | None = None
+    least = 0
+    for length in _prefixes(len(schedule)):
+        run = _continued(model, judge, name, schedule[:length], baseline, unperturbed=name == BuiltIn.DIVERGED)
+        if run is None:
+            continue
+        if not by_state:
+            return run
+        size = len(differences(failing.state, run.world.state))
+        if best is None or size < least:
+            best, least = run, size
+    return best
+
+
+def _prefixes(length: int) -> Iterator[int]:
+    """The lengths of the prefixes to try, longest first: of a long schedule only some."""
+    if length <= _MOST:
+        yield from range(length - 1, -1, -1)
+        return
+    yield from range(length - 1, length - 1 - _MOST // 2, -1)
+    step = max(1, length // (_MOST // 2))
+    yield from range(length - 1 - _MOST // 2, 0, -step)
+    yield 0
+
+
+def _continued(
+    model: Model,
+    judge: Judge,
+    name: str,
+    prefix: Sequence[Step],
+    baseline: frozenset[bytes] | None,
+    *,
+    unperturbed: bool,
+) -> GoodRun | None:
+    """A prefix and its unperturbed continuation, if everything settles and the property holds."""
+    walk = Walk(model, judge=judge, baseline=baseline)
+    for step in prefix:
+        walk.take(step)
+    if name in walk.violations:
+        return None
+    walk.settle(_STEPS, until=name)
+    world = walk.world
+    if name in walk.violations or not is_quiescent(model, world, model.steps(world)):
+        return None
+    if unperturbed and walk.cost and (baseline is None or final_form(world) not in baseline):
+        return None
+    return GoodRun(tuple(walk.schedule), world, len(prefix))

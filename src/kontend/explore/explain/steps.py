@@ -1,0 +1,213 @@
+"""Steps of a trail, and the versions of objects that they read and write, as parts of a trace document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from kontend.cluster.state import Change, Version
+from kontend.explore.explain.fields import content_of, field_changes, named, number_of, object_name
+from kontend.explore.explain.lines import SourceLines
+from kontend.explore.explain.trail import Part, Seen, Taken, Trail
+from kontend.explore.model.cached_reads import viewed
+from kontend.explore.model.world import NOT_STARTED, World
+from kontend.kube.meta.names import Key
+from kontend.report.document import Call, Delivered, Read, Step, Write, hash_of
+from kontend.runtime.client.call import Call as ApiCall
+
+#: How many objects of a list are kept with a read.
+_MOST_READS: Final = 25
+_OK: Final = {"create": "201"}
+
+
+class StepWriter:
+    """Turns trails into steps of a document. Objects of all of them are kept once."""
+
+    def __init__(self, lines: SourceLines) -> None:
+        self._lines = lines
+        self.objects: dict[str, Any] = {}
+        self._hashes: dict[int, tuple[Version, str]] = {}
+
+    def steps(self, trail: Trail) -> tuple[Step, ...]:
+        """The steps of a trail."""
+        quiet = {
+            number
+            for taken in trail.steps
+            if taken.reconcile is not None and not taken.reconcile.matters
+            for number in taken.reconcile.steps
+        }
+        return tuple(self._step(trail, taken, quiet=taken.number in quiet) for taken in trail.steps)
+
+    def initial(self, trail: Trail) -> dict[str, str]:
+        """The objects before the first step, of the kinds that are watched, read or written."""
+        resources = {resource for resources in trail.model.resources for resource in resources}
+        for taken in trail.steps:
+            resources.update(change.resource for change in taken.transition.changes)
+        found = {}
+        for resource in sorted(resources):
+            for _, version in sorted(trail.initial.state.objects(resource).items()):
+                found[object_name(content_of(version))] = self._kept(version)
+        return found
+
+    def _step(self, trail: Trail, taken: Taken, *, quiet: bool) -> Step:
+        step, transition = taken.step, taken.transition
+        main = self._main_part(taken)
+        reads = [seen for seen in (taken.reconcile.reads if taken.reconcile else ()) if seen.step == taken.number]
+        shown = [read for seen in reads for read in self._reads(taken, seen)]
+        shown.sort(key=lambda read: read.version == read.latest)
+        return Step(
+            taken.number,
+            trail.actor(taken),
+            step.action,
+            transition.line,
+            _call(main.call) if main.call is not None else None,
+            _response(trail.actor(taken), main) if main.call is not None else None,
+            tuple(shown[:_MOST_READS]),
+            max(0, len(shown) - _MOST_READS),
+            tuple(self._writes(taken)),
+            tuple(self._delivered(trail, taken.before, taken.after)),
+            self._line(trail, taken, main),
+            str(taken.reconcile.request) if taken.reconcile is not None else _request(taken),
+            quiet,
+            transition.cost,
+            transition.failure.text if transition.failure is not None else None,
+        )
+
+    def _main_part(self, taken: Taken) -> Part:
+        """The call that stands for a step: of an atomic reconcile the first one that writes."""
+        return next((part for part in taken.parts if part.transition.changes), taken.parts[0])
+
+    def _line(self, trail: Trail, taken: Taken, part: Part) -> Any:
+        if taken.step.action == "act":
+            return self._lines.line(trail.model.scenario.actions[taken.before.acted].line)
+        return self._lines.line(part.line)
+
+    # Objects
+
+    def _kept(self, version: Version) -> str:
+        """Keep a version of an object; returns its hash."""
+        known = self._hashes.get(id(version))
+        if known is None:
+            content = content_of(version)
+            number = str(number_of(version.resource_version))
+            obj = {**content, "metadata": {**content["metadata"], "resourceVersion": number}}
+            known = self._hashes[id(version)] = (version, hash_of(obj))
+            self.objects[known[1]] = obj
+        return known[1]
+
+    def _reads(self, taken: Taken, seen: Seen) -> Iterator[Read]:
+        for key, version in seen.versions.items():
+            latest = taken.before.state.find(seen.resource, key)
+            yield Read(
+                named(seen.call.kind, key),
+                number_of(version.resource_version) if version is not None else None,
+                number_of(latest.resource_version) if latest is not None else None,
+                self._kept(version) if version is not None else None,
+            )
+
+    def _writes(self, taken: Taken) -> Iterator[Write]:
+        for part in taken.parts:
+            for change in part.transition.changes:
+                yield self._write(taken, change)
+
+    def _write(self, taken: Taken, change: Change) -> Write:
+        old, new = change.old, change.new
+        one = new or old
+        assert one is not None
+        base, base_step = _base(taken, change)
+        return Write(
+            object_name(content_of(one)),
+            number_of(change.resource_version),
+            self._kept(old) if old is not None else None,
+            self._kept(new) if new is not None else None,
+            field_changes(content_of(old) if old else None, content_of(new)) if new is not None else (),
+            base,
+            base_step,
+        )
+
+    def _delivered(self, trail: Trail, before: World, after: World) -> Iterator[Delivered]:
+        """The events that reached a cache in a step."""
+        for index, instance in enumerate(after.instances):
+            for at, kind in enumerate(trail.model.kinds[index][: len(instance.views)]):
+                resource = trail.model.resources[index][at]
+                old, new = before.instances[index].view(at), instance.view(at)
+                if old == new:
+                    continue
+                for key, version, number in _moved(before, after, index, at, resource):
+                    yield Delivered(
+                        trail.model.names[index],
+                        named(kind, key),
+                        number_of(number),
+                        self._kept(version) if version is not None else None,
+                    )
+
+
+def _moved(
+    before: World, after: World, index: int, at: int, resource: str
+) -> Iterator[tuple[Key, Version | None, int]]:
+    """The objects that a view shows otherwise than before, with the resourceVersion of the change."""
+    old, new = before.instances[index].view(at), after.instances[index].view(at)
+    if old != NOT_STARTED and new > old:
+        for change in after.state.changes_since(old, resource):
+            if change.resource_version <= new:
+                yield Key(*change.key), change.new, change.resource_version
+        return
+    there = viewed(after, index, at, resource) if new != NOT_STARTED else {}
+    gone = viewed(before, index, at, resource) if old != NOT_STARTED else {}
+    for key in sorted({*there, *gone}):
+        version, known = there.get(key), gone.get(key)
+        if version is not known:
+            yield Key(*key), version, version.resource_version if version is not None else max(new, 0)
+
+
+def _base(taken: Taken, change: Change) -> tuple[int | None, int | None]:
+    """The newest version of an object that the writer had read before a write, and the step of that read."""
+    if taken.reconcile is None:
+        return None, None
+    met = [
+        (number_of(number), step)
+        for (resource, key, number), step in taken.reconcile.met.items()
+        if resource == change.resource and key == change.key and number < change.resource_version
+    ]
+    return max(met, default=(None, None), key=lambda each: each[0] or 0)
+
+
+def _call(call: ApiCall) -> Call:
+    return Call(call.verb, call.kind, call.namespace, call.name, call.subresource, call.cached)
+
+
+def _response(actor: str, part: Part) -> str:
+    """The response to a call: the status of an error, or the code of success."""
+    assert part.call is not None
+    text = part.transition.text.removeprefix(f"{actor}: ").removeprefix(str(part.call))
+    text = text.removesuffix(" (stale)").removeprefix(": ").strip()
+    return text or _OK.get(part.call.verb, "200")
+
+
+def _request(taken: Taken) -> str:
+    return str(taken.step.subject) if isinstance(taken.step.subject, Key) else ""
+
+
+def write_steps(steps: Sequence[Step], name: str, path: str) -> list[Step]:
+    """The steps that wrote a field of an object, or a part of it, or all of it.
+
+    >>> write_steps([], "ConfigMap/v1 default/c", "data")
+    []
+    """
+    return [
+        step
+        for step in steps
+        if any(
+            write.object == name and any(overlaps(each.path, path) for each in write.fields) for write in step.writes
+        )
+    ]
+
+
+def overlaps(one: str, other: str) -> bool:
+    """Two paths name the same field, or one of them is a part of the other.
+
+    >>> overlaps("status.plan", "status.plan.id"), overlaps("status.plan", "status.planned")
+    (True, False)
+    """
+    short, long = sorted((one, other), key=len)
+    return not short or long == short or (long.startswith(short) and long[len(short)] in ".[")

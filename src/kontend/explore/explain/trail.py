@@ -1,0 +1,220 @@
+"""A schedule followed step by step, with all that an explanation needs to know about each of its calls.
+
+Reads are kept with the position up to which the reader had seen the kind: a change after that position was unknown to
+the reader, also where the object did not exist yet or was not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from kontend.cluster.startup.seed import UnknownKind
+from kontend.cluster.state import Change, Objects, Version
+from kontend.explore.model.cached_reads import viewed
+from kontend.explore.model.model import Model
+from kontend.explore.model.step import Step, Transition
+from kontend.explore.model.world import NOT_STARTED, InFlight, MetVersion, World
+from kontend.explore.problems import BadScenario
+from kontend.explore.program.symbols import bind_call
+from kontend.kube.meta.names import Key
+from kontend.runtime.client.call import Call
+from kontend.runtime.source_location import SourceLocation
+
+#: Actions in which an in-flight reconcile gets the response to its call.
+_RESPONDS: Final = ("call", "start")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A read: what it returned, and how much the reader had seen of the kind."""
+
+    step: int
+    call: Call
+    resource: str
+    #: Changes of the resource up to this resourceVersion were visible.
+    position: int
+    #: The versions that were returned; None for an object that was not found.
+    versions: Mapping[Key, Version | None]
+
+    def misses(self, change: Change) -> bool:
+        """The read did not show a change, which is about what it asked for."""
+        if change.resource != self.resource or change.resource_version <= self.position:
+            return False
+        if self.call.verb == "get":
+            return change.key == self.call.key
+        return self.call.namespace in ("", change.key.namespace)
+
+
+@dataclass(slots=True)
+class Reconcile:
+    """One reconcile: its steps, its reads, and the steps in which it met each version."""
+
+    instance: int
+    request: Key
+    steps: list[int] = field(default_factory=list)
+    reads: list[Seen] = field(default_factory=list)
+    met: dict[MetVersion, int] = field(default_factory=dict)
+    #: It wrote, failed, changed its memory or was perturbed.
+    matters: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One call of a step, or a step without a call; an atomic reconcile has several."""
+
+    before: World
+    transition: Transition
+    call: Call | None
+    line: SourceLocation | None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A step that was taken."""
+
+    number: int
+    step: Step
+    before: World
+    transition: Transition
+    parts: tuple[Part, ...]
+    reconcile: Reconcile | None
+
+    @property
+    def after(self) -> World:
+        """The state after the step."""
+        return self.transition.world
+
+
+class Trail:
+    """The steps of a schedule."""
+
+    def __init__(self, model: Model, schedule: Sequence[Step]) -> None:
+        """Follow a schedule. Raises :class:`BadScenario` when a step is not enabled."""
+        self.model = model
+        self.initial = model.initial()
+        self.steps: list[Taken] = []
+        self._running: dict[tuple[int, Key], Reconcile] = {}
+        #: Retries that wait for the reconcile that they lead to.
+        self._retries: dict[tuple[int, Key], list[int]] = {}
+        for step in schedule:
+            self.take(step)
+
+    @property
+    def world(self) -> World:
+        """The state after the last step."""
+        return self.steps[-1].after if self.steps else self.initial
+
+    def actor(self, taken: Taken) -> str:
+        """The name of the instance that took a step, or ``user``."""
+        return self.actor_of(taken.step)
+
+    def actor_of(self, step: Step) -> str:
+        """The name of the instance that takes a step; ``user`` or ``server`` where it is none."""
+        if 0 <= step.instance < len(self.model.names):
+            return self.model.names[step.instance]
+        return "user" if step.action == "act" else "server"
+
+    def take(self, step: Step) -> Taken:
+        """Take one more step."""
+        before, number = self.world, len(self.steps) + 1
+        if step not in self.model.steps(before):
+            raise BadScenario(
+                f"step {number}, {tuple(step)}, is not enabled: the scenario or its controllers have changed"
+            )
+        transition = self.model.next(before, step)
+        parts = tuple(self._part(world, part) for world, part in transition.calls or ((before, transition),))
+        reconcile = self._reconcile(step, number)
+        taken = Taken(number, step, before, transition, parts, reconcile)
+        self.steps.append(taken)
+        if reconcile is not None:
+            self._note(taken, reconcile)
+        return taken
+
+    def changes(self) -> Iterator[tuple[Taken, Part, Change]]:
+        """All writes, oldest first."""
+        for taken in self.steps:
+            for part in taken.parts:
+                for change in part.transition.changes:
+                    yield taken, part, change
+
+    # Building
+
+    def _reconcile(self, step: Step, number: int) -> Reconcile | None:
+        if not isinstance(step.subject, Key):
+            return None
+        at = (step.instance, step.subject)
+        if step.action == "start":
+            self._running[at] = Reconcile(*at, steps=self._retries.pop(at, []))
+        elif step.action == "retry":
+            self._retries.setdefault(at, []).append(number)
+            return None
+        reconcile = self._running.get(at)
+        if reconcile is not None:
+            reconcile.steps.append(number)
+        return reconcile
+
+    def _part(self, before: World, transition: Transition) -> Part:
+        in_flight = transition.in_flight
+        if in_flight is None:
+            return Part(before, transition, None, None)
+        call = in_flight.node.calls[transition.at]
+        if in_flight.uuids:
+            call = bind_call(call, in_flight.uuids)
+        return Part(before, transition, call, in_flight.node.lines[transition.at])
+
+    def _note(self, taken: Taken, reconcile: Reconcile) -> None:
+        step, after = taken.step, taken.after
+        for part in taken.parts:
+            if part.call is not None and not part.call.writes and step.action in _RESPONDS:
+                seen = self._seen(taken, part, part.call)
+                if seen is not None:
+                    reconcile.reads.append(seen)
+        running = after.instances[step.instance].running if step.instance < len(after.instances) else ()
+        mine = [each for each in running if each.request == reconcile.request]
+        in_flights: list[InFlight] = [part.transition.in_flight for part in taken.parts if part.transition.in_flight]
+        for in_flight in (*in_flights, *mine):
+            for met in in_flight.versions:
+                reconcile.met.setdefault(met, taken.number)
+        transition = taken.transition
+        remembered = taken.before.instances[step.instance].memory != after.instances[step.instance].memory
+        if transition.changes or transition.failure is not None or transition.cost or remembered:
+            reconcile.matters = True
+
+    def _seen(self, taken: Taken, part: Part, call: Call) -> Seen | None:
+        """The read of a call."""
+        model, world, index = self.model, part.before, taken.step.instance
+        try:
+            resource = model.layout.server.resource(world.state, call.kind).key
+        except UnknownKind:
+            return None
+        objects: Objects = world.state.objects(resource)
+        position = world.state.resource_version
+        if call.cached and not call.subresource and call.kind in model.kinds[index]:
+            at = model.kinds[index].index(call.kind)
+            view = world.instances[index].view(at)
+            undelivered = world.undelivered(index, at, resource)
+            if view != NOT_STARTED and undelivered:
+                objects = viewed(world, index, at, resource)
+                position = undelivered[0].resource_version - 1
+        in_flight = part.transition.in_flight
+        assert in_flight is not None
+        found = model.response(world, index, in_flight, part.transition.at)
+        return Seen(taken.number, call, resource, position, _versions(call, found, objects))
+
+
+def _versions(call: Call, response: bytes, objects: Objects) -> dict[Key, Version | None]:
+    """The versions that a response shows."""
+    if response[:1] == b"!":
+        return {call.key: None} if call.verb == "get" else {}
+    if call.verb == "get":
+        return {call.key: objects.get(call.key)}
+    document: dict[str, Any] = orjson.loads(response[1:])
+    keys = [
+        Key(item["metadata"].get("namespace") or "", item["metadata"].get("name") or "")
+        for item in document.get("items") or ()
+    ]
+    return {key: objects.get(key) for key in keys}

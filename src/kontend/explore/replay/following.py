@@ -1,0 +1,154 @@
+"""Follows a recorded schedule, and finds out whether its property is still violated.
+
+Code changes between the recording and now. Steps that are not enabled any more are left out, and the others are taken:
+a small change elsewhere must not hide a bug. Where the property holds, the first step that went otherwise says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kontend.explore.model.model import Model
+from kontend.explore.model.step import Step
+from kontend.explore.model.world import World
+from kontend.explore.problems import BadScenario, not_among
+from kontend.explore.properties.built_in import BuiltIn, diverged
+from kontend.explore.search.baseline import Baseline
+from kontend.explore.search.breadth_first import BreadthFirst
+from kontend.explore.search.walk import Walk
+from kontend.explore.trace.counterexample import counterexample
+from kontend.explore.verdict import Verdict
+
+#: Properties that concern everything that can happen from a state on.
+_NEVER_END: Final = (BuiltIn.NEVER_SETTLES, BuiltIn.FAILS_FOREVER)
+#: How many more steps a run may take that has left its schedule and must settle to be judged.
+_SETTLING: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """The result of following a schedule."""
+
+    #: The violations along the schedule.
+    verdict: Verdict
+    reproduced: bool
+    #: The first step that went otherwise than recorded; empty where none did.
+    changed: str = ""
+    #: Why the property is not known to be violated; empty where it is.
+    why: str = ""
+    #: A search that would tell stopped at a limit.
+    undecided: bool = False
+
+
+def followed(model: Model, name: str, schedule: Sequence[Step], recorded: Sequence[str] = ()) -> Followed:
+    """Follow a schedule that violated the property ``name``; ``recorded`` are the lines of its trace, if known."""
+    scenario = model.scenario
+    if name not in scenario.property_names():
+        raise BadScenario(not_among("property", name, scenario.property_names()), scenario.line)
+    baseline = Baseline(model).run().final_states if name == BuiltIn.DIVERGED else None
+    walk = Walk(model, baseline=baseline)
+    states = {model.key(walk.world)}
+    changed = ""
+    for number, step in enumerate(schedule, 1):
+        line = recorded[number - 1] if number <= len(recorded) else ""
+        if step not in model.steps(walk.world):
+            changed = changed or f"step {number} ({line or described(model, step)}) does not happen any more"
+            continue
+        transition = walk.take(step)
+        states.add(model.key(walk.world))
+        if line and transition.line != line:
+            changed = changed or _difference(number, line, transition.line)
+    walk.end()
+    if changed and name not in walk.violations and name not in _NEVER_END:
+        walk.settle(_SETTLING, until=name)
+    steps = tuple(walk.schedule)
+    violations = {each: (sentence, steps[:length]) for each, (sentence, length) in walk.violations.items()}
+    why, undecided = "", False
+    if name not in violations:
+        sentence, why, undecided = _concerning_the_rest(model, name, walk, baseline)
+        if sentence:
+            violations[name] = (sentence, steps)
+        elif not undecided:
+            why = changed or f"all {len(schedule)} steps happen, but {why}"
+    verdict = Verdict(
+        bounds=str(scenario.bounds), guards=scenario.guards.on, stopped="it only followed a recorded schedule"
+    )
+    verdict.states, verdict.steps = len(states), len(walk.schedule)
+    verdict.runs = sum(program.runs for program in set(model.programs))
+    verdict.violations = [
+        counterexample(model, each, sentence, way, how="given") for each, (sentence, way) in violations.items()
+    ]
+    return Followed(verdict, name in violations, changed, why, undecided)
+
+
+def _difference(number: int, before: str, now: str) -> str:
+    """Describes a step that went otherwise: only the response differs, or all of it."""
+    call, _, response = now.rpartition(": ")
+    if call and (before == call or before.startswith(f"{call}: ")) and "#" not in response:
+        return f"step {number} now gets {response}"
+    if now and before.startswith(f"{now}: "):
+        return f"step {number} now succeeds, without {before.removeprefix(f'{now}: ')}"
+    return f"step {number} is now {now!r}, not {before!r}"
+
+
+class _Later(Model):
+    """A model that starts after some steps."""
+
+    def __init__(self, model: Model, schedule: Sequence[Step]) -> None:
+        super().__init__(model.scenario, model.knowledge)
+        self._schedule = schedule
+
+    def initial(self) -> World:
+        """The state after the steps."""
+        world = super().initial()
+        for step in self._schedule:
+            world = self.next(world, step).world
+        return world
+
+
+def _concerning_the_rest(
+    model: Model, name: str, walk: Walk, baseline: frozenset[bytes] | None
+) -> tuple[str, str, bool]:
+    """The sentence for a violation by everything that can happen after a walk, which only a search can tell.
+
+    Where there is none it is empty, and the second text says why; the last value says that the search stopped.
+    """
+    violated = sorted(walk.violations)
+    others = f"they violate {', '.join(violated)}" if violated else "nothing is violated"
+    settling = {each.name for each in model.scenario.properties if each.mode == "eventually"}
+    if name in {*_NEVER_END, *settling, BuiltIn.DIVERGED}:
+        search = BreadthFirst(_Later(model, walk.schedule))
+        verdict = search.run()
+        final = search.exploration.final_states()
+        if name == BuiltIn.DIVERGED and not verdict.stopped and baseline and final and not final & baseline:
+            # The schedule ends among states that are quiescent only together, such as retries that take turns.
+            return diverged().sentence, "", False
+        for violation in verdict.violations:
+            # One that needs more steps is another counterexample.
+            if violation.property == name and not violation.schedule:
+                return violation.sentence, "", False
+        if verdict.stopped:
+            return "", f"the search of what can happen after the steps stopped, because {verdict.stopped}", True
+    return "", f"{name} holds: {others}", False
+
+
+def described(model: Model, step: Step) -> str:
+    """Describes a step, also one that is not enabled."""
+    exists = 0 <= step.instance < len(model.names)
+    name = model.names[step.instance] if exists else f"controller {step.instance + 1}"
+    match step.action:
+        case "act":
+            return "the user's next action"
+        case "call":
+            return f"the next call of {name} for {step.subject}"
+        case "deliver":
+            return f"{name} sees the next event of {step.subject}"
+        case "relist":
+            return f"{name} lists {step.subject} again"
+        case "retry":
+            return f"{name} retries {step.subject}"
+        case "start":
+            return f"{name} starts {step.subject}"
+    return f"{step.action} of {name}"

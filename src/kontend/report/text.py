@@ -1,0 +1,234 @@
+"""A trace document as text for terminals and for the messages of failed tests."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import orjson
+
+from kontend.report.document import Call, Difference, Document, Explanation, FieldChange, Read, Step, Write
+
+#: How many fields of one write and how many differences are shown, unless everything is asked for.
+_FIELDS: Final = 6
+_DIFFERENCES: Final = 12
+_LONGEST: Final = 60
+_WIDTH: Final = 110
+
+
+def render(document: Document, *, verbose: bool = False) -> str:
+    """The explanation of a violation, with its steps; ``verbose`` shows all of them, and all fields."""
+    violation = document.violation
+    parts = [heading(document), _indented(violation.sentence)]
+    if violation.traceback:
+        parts.append(textwrap.indent(violation.traceback, "  "))
+    if document.steps:
+        parts.append("\n".join(trace_lines(document.steps, violation, verbose=verbose)))
+    if violation.cycle is not None:
+        parts.append(_indented(f"Steps {violation.cycle.first} to {violation.cycle.last} repeat forever."))
+    if violation.difference:
+        parts.append("\n".join(difference_lines(violation.difference, verbose=verbose)))
+    if violation.fix is not None:
+        parts.append(_fix(violation))
+    return "\n".join(parts)
+
+
+def heading(document: Document) -> str:
+    """The first line: the property (with others that the same cause violates), and the size of the trace."""
+    violation, steps = document.violation, len(document.steps)
+    names = ", ".join((violation.property, *violation.also))
+    same = "the same cause; " if violation.also else ""
+    if not steps:
+        return f"{names}: violated"
+    size = f"{steps} step{'s' * (steps != 1)}" + (f", {violation.how}" if violation.how else "")
+    many = len(violation.perturbations)
+    perturbed = f"{many} perturbation{'s' * (many != 1)}" if many else "unperturbed"
+    return f"{names}: violated ({same}{size}; {perturbed})"
+
+
+# Steps
+
+
+def trace_lines(steps: Sequence[Step], violation: Explanation | None = None, *, verbose: bool = False) -> Iterator[str]:
+    """The steps, a line or more for each; those that change nothing are folded unless ``verbose``."""
+    culprits = violation.culprits if violation is not None else ()
+    names = max((len(step.actor) for step in steps), default=0)
+    digits = len(str(len(steps)))
+    folded: list[Step] = []
+    for step in steps:
+        if step.changes_nothing and not verbose and step.number not in culprits:
+            folded.append(step)
+            continue
+        yield from _folded(folded, digits)
+        folded = []
+        mark = "►" if step.number in culprits else " "
+        first, *rest = step_lines(step, verbose=verbose)
+        where = f"  [{step.line}]" if step.line is not None else ""
+        yield f"  {mark} {step.number:>{digits}}  {step.actor:<{names}}  {first}{where}"
+        for line in rest:
+            yield f"  {' ' * (digits + names + 8)}{line}"
+    yield from _folded(folded, digits)
+
+
+def _folded(steps: Sequence[Step], digits: int) -> Iterator[str]:
+    if not steps:
+        return
+    many = sum(step.action == "start" for step in steps) or 1
+    first, last = steps[0].number, steps[-1].number
+    span = f"step {first}" if first == last else f"steps {first} to {last}"
+    yield f"    {'·' * digits}  {many} no-op reconcile{'s' * (many != 1)} ({span})"
+
+
+def step_lines(step: Step, *, verbose: bool = False) -> list[str]:
+    """One step: what happens, then the fields that it changes and the events that it delivers."""
+    lines = [_action(step)]
+    for write in step.writes:
+        lines += _write_lines(write, several=len(step.writes) > 1, verbose=verbose)
+    if step.call is not None or step.action in ("act", "start"):
+        lines += _seen_by_others(step)
+    if step.failure:
+        lines.append(f"raises {step.failure}")
+    return lines
+
+
+def _seen_by_others(step: Step) -> Iterator[str]:
+    """The events that reach caches because they must not lag further behind."""
+    caches: dict[str, list[str]] = {}
+    for event in step.delivered:
+        caches.setdefault(f"{_short(event.object)} at version {event.version}", []).append(event.cache)
+    for event_text, names in caches.items():
+        yield f"and {' and '.join(names)} {'sees' if len(names) == 1 else 'see'} {event_text}"
+
+
+def _action(step: Step) -> str:
+    if step.call is not None:
+        return _call_text(step, step.call)
+    if step.delivered and step.action in ("deliver", "relist"):
+        events = ", ".join(
+            f"{_short(event.object)} " + (f"at version {event.version}" if event.hash else "is deleted")
+            for event in step.delivered
+        )
+        return f"{'lists again and sees' if step.action == 'relist' else 'sees'} {events}"
+    text = step.text.removeprefix("the ").removeprefix(step.actor).removeprefix(":").strip()
+    return text.partition(", and ")[0] if step.delivered else text
+
+
+def _call_text(step: Step, call: Call) -> str:
+    target = f"{_kind(call.kind)} {_key(call)}" if call.name else f"{_kind(call.kind)} in {call.namespace or 'all'}"
+    subresource = f"/{call.subresource}" if call.subresource else ""
+    text = f"{'cached ' if call.cached else ''}{call.verb} {target}{subresource}"
+    if step.response is not None and not step.response.startswith("2"):
+        return f"{text}: {step.response}{_missed(step.reads)}"
+    if call.verb == "get" and step.reads:
+        return f"{text}: version {step.reads[0].version}{_missed(step.reads)}"
+    if call.verb == "list":
+        many = len(step.reads) + step.reads_omitted
+        return f"{text}: {many} object{'s' * (many != 1)}{_missed(step.reads)}"
+    write = step.writes[0] if step.writes else None
+    if write is None:
+        return f"{text}: {'no change' if call.verb != 'get' else step.response}"
+    version = f"version {write.version}" if write.after else "gone"
+    base = f", from version {write.base}" if write.base is not None and write.before else ""
+    return f"{text}: {version}{base}"
+
+
+def _missed(reads: Sequence[Read]) -> str:
+    """Says how stale reads are."""
+    stale = [read for read in reads if read.version != read.latest]
+    if not stale:
+        return ""
+    one = stale[0]
+    server = f"has version {one.latest}" if one.latest is not None else "has it no more"
+    about = f" {_short(one.object)}:" if len(reads) > 1 else ""
+    return f", stale:{about} the server {server}"
+
+
+def _write_lines(write: Write, *, several: bool, verbose: bool) -> Iterator[str]:
+    name = f"{_short(write.object)}: " if several else ""
+    if write.before is None:
+        shown = [change for change in write.fields if not change.path.startswith("metadata.")] or list(write.fields)
+        yield from _field_lines(shown, f"{name}created", verbose=verbose)
+    elif write.after is None:
+        yield f"{name}deleted"
+    else:
+        yield from _field_lines(write.fields, name.removesuffix(": "), verbose=verbose)
+
+
+def _field_lines(fields: Sequence[FieldChange], prefix: str, *, verbose: bool) -> Iterator[str]:
+    if prefix:
+        yield prefix
+    shown = fields if verbose else fields[:_FIELDS]
+    for change in shown:
+        yield f"{change.path}: {value(change.before)} → {value(change.after)}"
+    if len(shown) < len(fields):
+        yield f"… and {len(fields) - len(shown)} more fields"
+
+
+# Differences, fixes
+
+
+def difference_lines(found: Sequence[Difference], *, verbose: bool = False) -> Iterator[str]:
+    """The final state as a diff against the expected one."""
+    yield "  The final state (+) against that of the nearest good run (-):"
+    shown = found if verbose else found[:_DIFFERENCES]
+    last = ""
+    for each in shown:
+        if each.object != last:
+            yield f"    {each.object}"
+            last = each.object
+        if not each.path:
+            sign, content = ("+", each.got) if each.got is not None else ("-", each.expected)
+            yield f"    {sign}   {value(content)}"
+            continue
+        if each.expected is not None:
+            yield f"    -   {each.path}: {value(each.expected)}"
+        if each.got is not None:
+            yield f"    +   {each.path}: {value(each.got)}"
+    if len(shown) < len(found):
+        yield f"    … and {len(found) - len(shown)} more differences"
+
+
+def _fix(violation: Explanation) -> str:
+    fix = violation.fix
+    assert fix is not None
+    where = f" at {fix.line}" if fix.line is not None else ""
+    lines = [_indented(f"Fix{where}: {fix.text}")]
+    if fix.line is not None and fix.line.text:
+        lines.append(f"      {fix.line.text}")
+    return "\n".join(lines)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(
+        textwrap.fill(line, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
+        for line in text.splitlines()
+    )
+
+
+# Words
+
+
+def value(content: Any) -> str:
+    """A value in one line, cut where it is long.
+
+    >>> value(None), value("a"), value({"a": [1]})
+    ('absent', '"a"', '{"a":[1]}')
+    """
+    if content is None:
+        return "absent"
+    text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _short(name: str) -> str:
+    kind, _, key = name.partition(" ")
+    return f"{_kind(kind)} {key}"
+
+
+def _kind(kind: str) -> str:
+    return kind.partition("/")[0].partition(".")[0]
+
+
+def _key(call: Call) -> str:
+    return f"{call.namespace}/{call.name}" if call.namespace else call.name
