@@ -26,8 +26,8 @@ def test_the_ten_lines_print_what_they_say() -> None:
 
 
 def test_the_demo_prints_the_steps_that_are_shown() -> None:
-    shown = re.findall(r"^    (blind merge patch:|merge patch locked .*|  \d .*)$", _README, re.MULTILINE)
-    assert len(shown) == 8
+    shown = re.findall(r"^    (blind merge patch:|merge patch locked .*|  [ ►] \d .*|  \S.*)$", _README, re.MULTILINE)
+    assert len(shown) == 10
     ran = subprocess.run(
         [sys.executable, _ROOT / "examples" / "double_plan.py"], capture_output=True, text=True, check=True, timeout=60
     )

@@ -45,7 +45,7 @@ def test_a_finding_that_is_reproduced_is_confirmed_with_its_replay(
     (finding,) = json.loads(capsys.readouterr().out)["findings"]
     assert finding["rule"] == "status-patch-without-lock"
     assert main(["replay", finding["confirmed"]]) == 1
-    assert "overwrote .status" in capsys.readouterr().out
+    assert "reproduced: lost update\n" in capsys.readouterr().out
 
 
 def test_a_locked_writer_has_nothing_to_confirm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_a_locked_writer_has_nothing_to_confirm(tmp_path: Path, monkeypatch: pyt
 def test_explore_prints_the_violation_and_how_to_replay_it(operator: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", operator.name]) == 1
     printed = capsys.readouterr().out
-    assert "lost update: violated after 6 steps (shortest)" in printed
+    assert "lost update: violated after 6 steps (shortest, 1 perturbation)" in printed
     assert "Replay: kontend replay failures/lost-update-" in printed
 
 

@@ -26,7 +26,7 @@ def test_bounds_of_the_command_line_are_kept_with_the_counterexample(
     assert {each["property"] for each in found} == {"one_plan", "lost update"}
     for each in found:
         assert main(["replay", each["replay"]]) == 1
-        assert each["sentence"] in capsys.readouterr().out
+        assert each["sentence"] in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_search_that_was_cut_short_is_undecided(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,8 +51,8 @@ def test_walks_with_a_violation_print_their_seed_and_how_to_replay_it(
     assert "found in 20 PCT walks (seed 0); there may be more\n" in out
     replays = re.findall(r"^Replay: kontend replay (.*\.zip)$", out, re.MULTILINE)
     tokens = re.findall(r'^Or in a test: @reproduce\("(.*)"\)$', out, re.MULTILINE)
-    assert len(replays) == len(tokens) == 2
-    assert [main(["replay", file]) for file in replays] == [1, 1]
+    assert len(replays) == len(tokens) == 1  # two violations with one cause
+    assert [main(["replay", file]) for file in replays] == [1]
     for token in tokens:
         verdict = reproduce(token)(lambda: check(scenarios_in(EXAMPLE)["blind"]))()
         assert read_token(token).property in {each.property for each in verdict.violations}
@@ -107,10 +107,7 @@ def test_usage_errors_are_printed(options: list[str], message: str, capsys: pyte
         "[]",
         "{}",
         '{"schedule": [[1]]}',
-        json.dumps({**dict.fromkeys(("source", "scenario", "property", "sentence"), "x"), "schedule": [], "trace": []})[
-            :-1
-        ]
-        + ', "bounds": {"wings": 2}}',
+        '{"format": 2, "source": {}}',
     ],
 )
 def test_a_file_that_is_no_counterexample_is_refused(
@@ -119,7 +116,7 @@ def test_a_file_that_is_no_counterexample_is_refused(
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr("trace.json", trace)
     assert main(["replay", str(tmp_path / "x.zip")]) == 2
-    assert "x.zip: not a counterexample of kontend" in capsys.readouterr().err
+    assert "x.zip: not a trace of kontend" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["run", "explore"])

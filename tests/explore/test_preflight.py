@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,8 +31,6 @@ from kontend.explore import (
 )
 from kontend.explore.preflight import checked_cluster, resolved_controllers
 from kontend.explore.properties.built_in import BuiltIn
-from kontend.explore.replay.files import replay_file
-from kontend.explore.trace.artefact import save
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Mapper, Request
@@ -542,17 +539,3 @@ def test_a_bad_bound_of_the_command_line_is_named_by_its_option(
     assert main(["explore", "mine.py", f"--{option}", value]) == 2
     message = f"argument --{option}: expected a whole number, at least {least}, found {value}"
     assert capsys.readouterr().err.startswith(f"kontend explore: {message}\n")
-
-
-def test_a_bad_bound_of_a_counterexample_is_named_by_its_file(tmp_path: Path) -> None:
-    source = tmp_path / "mine.py"
-    source.write_text("from explore.widgets import Widgets, double_plan\nrace = double_plan(Widgets(), concurrent=2)\n")
-    violation = check(double_plan(Widgets(), concurrent=2)).violations[0]
-    trace = save(tmp_path, source, "race", violation, Bounds(concurrent=2))
-    with zipfile.ZipFile(trace) as archive:
-        document = json.loads(archive.read("trace.json"))
-    document["bounds"]["lag"] = -1
-    with zipfile.ZipFile(trace, "w") as archive:
-        archive.writestr("trace.json", json.dumps(document))
-    with _refused(f"{trace}: Bounds(lag=-1): expected a whole number, at least 0"):
-        replay_file(trace, document)

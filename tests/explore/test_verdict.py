@@ -29,8 +29,17 @@ def test_raise_for_violations_raises_with_the_traces() -> None:
     with pytest.raises(AssertionError) as caught:
         check(BLIND).raise_for_violations()
     message = str(caught.value)
-    assert "one_plan: violated after 6 steps (shortest)\n" in message
-    assert "\n  1 widgets#1 starts default/w\n" in message
+    assert "lost update, one_plan: violated after 6 steps (shortest, 1 perturbation, 2 violations with one" in message
+    assert "\n    1  widgets#1  starts default/w\n" in message
+    assert "\n  Fix at tests/explore/widgets.py:" in message
+
+
+def test_a_failed_assert_shows_the_cause() -> None:
+    verdict = check(BLIND)
+    assert not verdict
+    assert repr(verdict).startswith("<Verdict: violated: lost update, one_plan: widgets#2 wrote status.plan.id = ")
+    assert "\n" not in repr(verdict)
+    assert repr(check(LOCKED)) == f"<Verdict: holds in all {check(LOCKED).states} states>"
 
 
 def test_raise_for_violations_raises_when_the_search_is_undecided() -> None:

@@ -38,13 +38,14 @@ def heading(document: Document) -> str:
     """The first line: the property (with others that the same cause violates), and the size of the trace."""
     violation, steps = document.violation, len(document.steps)
     names = ", ".join((violation.property, *violation.also))
-    same = "the same cause; " if violation.also else ""
     if not steps:
         return f"{names}: violated"
-    size = f"{steps} step{'s' * (steps != 1)}" + (f", {violation.how}" if violation.how else "")
     many = len(violation.perturbations)
-    perturbed = f"{many} perturbation{'s' * (many != 1)}" if many else "unperturbed"
-    return f"{names}: violated ({same}{size}; {perturbed})"
+    notes = [violation.how] if violation.how else []
+    notes.append(f"{many} perturbation{'s' * (many != 1)}" if many else "unperturbed")
+    if violation.also:
+        notes.append(f"{len(violation.also) + 1} violations with one cause")
+    return f"{names}: violated after {steps} step{'s' * (steps != 1)} ({', '.join(notes)})"
 
 
 # Steps

@@ -59,7 +59,7 @@ class StepWriter:
             taken.number,
             trail.actor(taken),
             step.action,
-            transition.line,
+            transition.text,
             _call(main.call) if main.call is not None else None,
             _response(trail.actor(taken), main) if main.call is not None else None,
             tuple(shown[:_MOST_READS]),

@@ -58,8 +58,8 @@ def followed(model: Model, name: str, schedule: Sequence[Step], recorded: Sequen
             continue
         transition = walk.take(step)
         states.add(model.key(walk.world))
-        if line and transition.line != line:
-            changed = changed or _difference(number, line, transition.line)
+        if line and transition.text != line:
+            changed = changed or _difference(number, line, transition.text)
     walk.end()
     if changed and name not in walk.violations and name not in _NEVER_END:
         walk.settle(_SETTLING, until=name)
@@ -77,9 +77,10 @@ def followed(model: Model, name: str, schedule: Sequence[Step], recorded: Sequen
     )
     verdict.states, verdict.steps = len(states), len(walk.schedule)
     verdict.runs = sum(program.runs for program in set(model.programs))
-    verdict.violations = [
-        counterexample(model, each, sentence, way, how="given") for each, (sentence, way) in violations.items()
-    ]
+    if name in violations:  # otherwise it is another run, and nothing is said about it
+        verdict.violations = [
+            counterexample(model, each, sentence, way, how="given") for each, (sentence, way) in violations.items()
+        ]
     return Followed(verdict, name in violations, changed, why, undecided)
 
 
