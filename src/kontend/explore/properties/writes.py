@@ -97,6 +97,14 @@ def faults_of_writes(
             yield from _observed(before, writer, in_flight, change, old, new)
 
 
+def violations_of_writes(
+    before: State, writer: str, in_flight: Reader, call: Call, resource: str, changes: Sequence[Change]
+) -> Iterator[tuple[str, str]]:
+    """The properties and sentences of :func:`faults_of_writes`."""
+    for fault in faults_of_writes(before, writer, in_flight, call, resource, changes):
+        yield fault.property, fault.sentence
+
+
 def _net(changes: Sequence[Change]) -> list[Change]:
     """One change for each object: from what was there before the call to what is there after it."""
     net: dict[tuple[object, ...], Change] = {}
@@ -203,13 +211,8 @@ def _first_overwrites(read: bytes, old: bytes, new: bytes) -> tuple[Overwrite, .
 
 
 def _observed(
-<<<<<<< HEAD
     before: State, writer: str, in_flight: Reader, change: Change, old: Version, new: Version
-) -> Iterator[tuple[str, str]]:
-=======
-    before: State, writer: str, in_flight: InFlight, change: Change, old: Version, new: Version
 ) -> Iterator[Fault]:
->>>>>>> d7d0160 (explore: violations are explained: cause, culprits, values, lines, fix; traces are portable documents)
     """A generation that the write claims as observed, and that was never read.
 
     A claim that was there before, or in a version that was read, is not this writer's. A reconcile that never read the
