@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint api wheel bench fuzz fuzz-serve soak conformance clients clean
+.PHONY: demo test lint api wheel bench fuzz fuzz-serve soak conformance clients browser clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/double_plan.py
@@ -28,6 +28,10 @@ conformance: $(VENV)/.ready
 clients: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group clients
 	@if command -v go >/dev/null; then $(BIN)/python tools/build_clients.py; else echo "going without the Go clients: go is not installed"; fi
+
+# Playwright for the tests of the HTML page in Chromium, which the system has to have (Debian: apt-get install chromium).
+browser: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser
 
 bench: $(VENV)/.ready
 	@$(BIN)/python -m benchmarks

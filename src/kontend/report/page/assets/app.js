@@ -1,0 +1,356 @@
+// The page: reads the data, keeps the selection in the URL, and handles the keyboard.
+
+const TABS = { trace: "Trace", fields: "Who wrote this field?", compare: "Compare", explored: "What was explored" };
+const KEYS = [
+  ["↓ ↑", "next, previous step"],
+  ["Home End", "first, last step"],
+  ["PageDown PageUp", "ten steps on, back"],
+  ["c", "next step at fault"],
+  ["Enter", "unfold the selected steps"],
+  ["f", "fold or unfold all steps that change nothing"],
+  ["n p", "next, previous violation"],
+  ["1 2 3 4", "trace, fields, compare, explored"],
+  ["w", "who wrote the first field of this step?"],
+  ["t", "light or dark"],
+  ["?", "this list"],
+];
+
+class Page {
+  constructor(data, root) {
+    this.data = data;
+    this.root = root;
+    this.open = new Set();
+    this.showAll = false;
+    this.items = data.scenarios.flatMap((scenario, at) => [
+      ...scenario.violations.map((number) => ({ id: `v${number + 1}`, scenario, document: data.documents[number] })),
+      ...(scenario.violations.length ? [] : [{ id: `s${at + 1}`, scenario, document: null }]),
+    ]);
+    this.traces = new Map();
+    this.#frame();
+    addEventListener("hashchange", () => location.hash === this.hash || this.show());
+    addEventListener("keydown", (event) => this.#key(event));
+    let width = innerWidth;
+    addEventListener("resize", () => {
+      if (innerWidth !== width) this.show(true);
+      width = innerWidth;
+    });
+  }
+
+  // The selection, as in the URL: #/v1/trace/7?object=…&field=…
+
+  read() {
+    const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+    const [id, tab, step] = path.split("/").map(decoded);
+    const item = this.items.find((candidate) => candidate.id === id) || this.items[0];
+    const parameters = new URLSearchParams(query || "");
+    const tabs = this.#tabs(item);
+    return {
+      item,
+      tab: tabs.includes(tab) ? tab : tabs[0],
+      step: /^\d+$/.test(step || "") ? Number(step) : null,
+      object: parameters.get("object") || "",
+      field: parameters.get("field") || "",
+    };
+  }
+
+  go(change) {
+    const { item, tab, step, object, field } = { ...this.selection, ...change };
+    const parameters = new URLSearchParams();
+    if (object && tab === "fields") parameters.set("object", object);
+    if (field && tab === "fields") parameters.set("field", field);
+    const query = String(parameters);
+    const hash = `#/${item.id}/${tab}${step === null ? "" : `/${step}`}${query ? `?${query}` : ""}`;
+    // A replaced entry, so that one press of Back leaves a trace that was stepped through.
+    const stepped = this.selection && item === this.selection.item && tab === this.selection.tab;
+    if (stepped) location.replace(hash);
+    else if (hash !== location.hash) location.hash = hash;
+    this.show();
+  }
+
+  // Drawing
+
+  #frame() {
+    const bad = this.data.documents.length;
+    this.theme = new Theme();
+    this.help = h(
+      "dialog",
+      { id: "help", "aria-label": "Keys" },
+      h("h3", null, "Keys"),
+      table(
+        ["key", ""],
+        KEYS.map(([key, text]) => [key.split(" ").map((part) => [h("kbd", null, part), " "]), text]),
+      ),
+      h("form", { method: "dialog" }, h("button", null, "Close")),
+    );
+    this.nav = h("nav", { "aria-label": "Scenarios and violations" });
+    this.main = h("main", { id: "main" });
+    const unsure = this.data.scenarios.some((scenario) => scenario.verdict === "undecided");
+    const chip = bad
+      ? ["bad", `✘ ${plural(bad, "violation")}`]
+      : unsure
+        ? ["unsure", "… undecided"]
+        : ["good", "✔ holds"];
+    this.root.replaceChildren(
+      h(
+        "header",
+        null,
+        h("h1", null, this.data.title),
+        h("span", { class: `chip ${chip[0]}` }, chip[1]),
+        h("span", { class: "space" }),
+        this.theme.button,
+        h("button", { id: "keys", onclick: () => this.help.showModal() }, "Keys"),
+      ),
+      this.nav,
+      this.main,
+      this.help,
+    );
+    this.root.className = "ready";
+  }
+
+  show(redraw = false) {
+    const before = this.selection;
+    this.hash = location.hash;
+    this.selection = this.read();
+    const { item, tab, step, object, field } = this.selection;
+    const onlyStep =
+      before &&
+      !redraw &&
+      before.item === item &&
+      before.tab === tab &&
+      before.object === object &&
+      before.field === field;
+    if (onlyStep && tab === "trace" && this.diagram) {
+      if (this.diagram.isFold(step) && before.step !== step && !this.diagram.rowOf.has(before.step))
+        this.open.add(step);
+      this.#selectStep();
+      return;
+    }
+    this.nav.replaceChildren(...navigationOf(this.data.scenarios, this.items, item, (chosen) => this.#open(chosen)));
+    const goto = (number) => this.go({ tab: "trace", step: number });
+    this.main.replaceChildren(...verdictOf(item, goto), this.#tabBar(item, tab), this.#panel());
+    if (tab === "trace" && this.diagram) this.#selectStep();
+  }
+
+  #open(item) {
+    this.go({ item, tab: this.#tabs(item)[0], step: null, object: "", field: "" });
+  }
+
+  #tabs(item) {
+    if (!item.document) return ["explored"];
+    return Object.keys(TABS).filter((tab) => tab !== "compare" || item.document.baseline);
+  }
+
+  #tabBar(item, current) {
+    return h(
+      "div",
+      { class: "tabs", role: "tablist" },
+      this.#tabs(item).map((tab) =>
+        h(
+          "button",
+          {
+            role: "tab",
+            id: `tab-${tab}`,
+            "aria-selected": tab === current ? "true" : "false",
+            onclick: () => this.go({ tab }),
+          },
+          TABS[tab],
+        ),
+      ),
+    );
+  }
+
+  #trace(item) {
+    if (!this.traces.has(item)) this.traces.set(item, new Trace(item.document.steps, item.document));
+    return this.traces.get(item);
+  }
+
+  #panel() {
+    const { item, tab, object, field } = this.selection;
+    const failing = item.document;
+    const goto = (number) => this.go({ tab: "trace", step: number });
+    this.diagram = null;
+    if (tab === "trace") return this.#tracePanel(item);
+    const panel = (...content) => h("section", { role: "tabpanel", "aria-labelledby": `tab-${tab}` }, content);
+    if (tab === "fields") {
+      return panel(
+        fieldView(this.#trace(item), {
+          object,
+          path: field,
+          culprits: failing.violation.culprits,
+          goto,
+          choose: (chosen, path) => this.go({ tab, object: chosen, field: path }),
+        }),
+      );
+    }
+    if (tab === "compare")
+      return panel(compareView(failing.steps, failing.baseline, { culprits: failing.violation.culprits, goto }));
+    return panel(
+      explorationView(item.scenario.exploration, failing && this.#trace(item), {
+        bounds: failing && failing.bounds,
+        guards: failing && failing.guards,
+        untested: item.scenario.untested,
+      }),
+    );
+  }
+
+  #tracePanel(item) {
+    const { violation, actors } = item.document;
+    const trace = this.#trace(item);
+    if (this.selection.step !== null) this.#unfoldAround(trace, this.selection.step);
+    this.diagram = new Diagram(trace, {
+      actors,
+      culprits: violation.culprits,
+      cycle: violation.cycle,
+      open: this.open,
+      showAll: this.showAll,
+      width: Math.min(
+        innerWidth,
+        innerWidth > 1088 ? innerWidth - 730 : innerWidth > 896 ? innerWidth - 480 : innerWidth - 30,
+      ),
+      choose: (number) => this.go({ step: number }),
+      caption: `Steps of ${violation.property}`,
+      unfold: (number) => {
+        this.open.add(number);
+        this.go({ step: number });
+        this.show(true);
+      },
+    });
+    this.details = h("aside", {
+      class: "details",
+      "aria-labelledby": "details-title",
+      "aria-live": "polite",
+      tabindex: 0,
+    });
+    const hidden = trace.steps.filter((step) => step.changes_nothing).length;
+    return h(
+      "section",
+      { role: "tabpanel", "aria-labelledby": "tab-trace" },
+      h(
+        "div",
+        { class: "toolbar" },
+        hidden > 0 &&
+          h(
+            "label",
+            null,
+            h("input", { type: "checkbox", id: "show-all", checked: this.showAll, onchange: () => this.#fold() }),
+            `show ${plural(hidden, "step")} that change nothing`,
+          ),
+        h("span", { class: "muted" }, plural(trace.steps.length, "step"), ". Arrow keys move, ? lists all keys."),
+      ),
+      h("div", { class: "split" }, h("div", null, this.diagram.element, legend()), this.details),
+    );
+  }
+
+  #unfoldAround(trace, number) {
+    const at = trace.positions.get(number);
+    if (at === undefined || !trace.steps[at].changes_nothing) return;
+    let first = at;
+    while (first > 0 && trace.steps[first - 1].changes_nothing) first -= 1;
+    if (first !== at) this.open.add(trace.steps[first].number);
+  }
+
+  #selectStep() {
+    const { item, step } = this.selection;
+    const trace = this.#trace(item);
+    const current = trace.steps[trace.positions.get(step)];
+    this.diagram.select(step);
+    const folded = step !== null && this.diagram.isFold(step);
+    this.details.replaceChildren(
+      ...(folded
+        ? [h("p", { id: "details-title" }, "These steps change nothing. Press Enter to show them one by one.")]
+        : flat(
+            stepDetails(trace, current, {
+              culprits: item.document.violation.culprits,
+              sources: item.document.sources,
+              follow: (object, field) => this.go({ tab: "fields", object, field }),
+            }),
+          )),
+    );
+    this.details.scrollTop = 0;
+  }
+
+  #fold() {
+    this.showAll = !this.showAll;
+    if (!this.showAll) this.open.clear();
+    this.show(true);
+  }
+
+  // The keyboard
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || this.help.open) return;
+    const target = event.target;
+    if (target.closest("input:not([type=checkbox]), select, textarea")) return;
+    if (this.#moved(event, target) || this.#commanded(event.key)) event.preventDefault();
+  }
+
+  #moved({ key }, target) {
+    if (!this.diagram || target.closest(".details, .diff, pre")) return false;
+    const { step } = this.selection;
+    const by = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: 10, PageUp: -10, Home: -1e9, End: 1e9 }[key];
+    if (by !== undefined) {
+      this.go({ step: this.diagram.neighbour(step, by) });
+      return true;
+    }
+    if (
+      ["Enter", "ArrowRight"].includes(key) &&
+      step !== null &&
+      this.diagram.isFold(step) &&
+      !target.closest("button, a, summary")
+    ) {
+      this.open.add(step);
+      this.show(true);
+      return true;
+    }
+    return false;
+  }
+
+  #commanded(key) {
+    const { item, step } = this.selection;
+    const tab = this.#tabs(item)[Number(key) - 1];
+    if (/^[1-4]$/.test(key) && tab) this.go({ tab });
+    else if (key === "t") this.theme.toggle();
+    else if (key === "?") this.help.showModal();
+    else if (key === "f" && this.diagram) this.#fold();
+    else if (key === "n" || key === "p") {
+      const at = this.items.indexOf(item) + (key === "n" ? 1 : -1);
+      const next = this.items[(at + this.items.length) % this.items.length];
+      this.#open(next);
+    } else if (key === "c" && item.document && item.document.violation.culprits.length) {
+      const { culprits } = item.document.violation;
+      this.go({ tab: "trace", step: culprits.find((number) => number > (step ?? 0)) ?? culprits[0] });
+    } else if (key === "w" && item.document && step !== null) {
+      const write = item.document.steps.find((each) => each.number === step)?.writes[0];
+      if (write)
+        this.go({
+          tab: "fields",
+          object: write.object,
+          field: write.before && write.after && write.fields.length ? write.fields[0].path : "",
+        });
+    } else return false;
+    return true;
+  }
+}
+
+const flat = (children) => h("div", null, children).childNodes;
+// Reading a malformed escape must not take the page down.
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+async function content() {
+  const element = document.getElementById("data");
+  if (element.dataset.encoding === "json") return JSON.parse(element.textContent);
+  const bytes = Uint8Array.from(atob(element.textContent.trim()), (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+content().then((data) => {
+  const page = new Page(data, document.getElementById("app"));
+  page.show();
+  document.documentElement.dataset.ready = "true";
+});

@@ -1,0 +1,114 @@
+// Verdicts: the list of scenarios and violations, and the explanation of one of them.
+
+/** The verdict of a scenario, or a violation with its cause and its fix. */
+function verdictOf({ scenario, document: failing }, goto) {
+  if (!failing) return [h("h2", null, scenario.name), h("p", null, scenario.sentence)];
+  const { property, sentence, fix, difference, cycle, traceback, perturbations, culprits, also } = failing.violation;
+  const step = (number) => h("button", { class: "link", onclick: () => goto(number) }, `step ${number}`);
+  return [
+    h("h2", null, h("span", { class: "bad" }, "✘ "), property),
+    scenario.sentence && h("p", { class: "small muted" }, scenario.sentence),
+    h(
+      "div",
+      { class: "box fault" },
+      h("p", { id: "sentence" }, h("strong", null, sentence)),
+      culprits.length > 0 &&
+        h(
+          "p",
+          null,
+          "At fault: ",
+          culprits.map((number, at) => [at ? " and " : "", step(number)]),
+        ),
+      perturbations.length > 0 && h("p", { class: "small" }, "Needs: ", perturbations.join(", ")),
+      also.length > 0 && h("p", { class: "small" }, "The same cause violates: ", also.join(", ")),
+      cycle && h("p", null, "From ", step(cycle.first), " to ", step(cycle.last), " the run repeats forever."),
+      cycle &&
+        cycle.writes.length > 0 &&
+        table(
+          ["field", "before", "after"],
+          cycle.writes.map((write) => [
+            h("code", null, write.path),
+            h("code", null, shown(write.before ?? undefined)),
+            h("code", null, shown(write.after ?? undefined)),
+          ]),
+        ),
+      difference.length > 0 && [
+        h("p", null, "The final state differs from the nearest good one:"),
+        differenceList(difference),
+      ],
+      traceback && h("details", null, h("summary", null, "Traceback"), h("pre", null, traceback)),
+    ),
+    fix &&
+      h(
+        "div",
+        { class: "box fix" },
+        h("p", null, h("strong", null, "Fix: "), fix.text),
+        fix.line &&
+          h("p", { class: "small" }, `${fix.line.file}:${fix.line.line} `, h("code", null, fix.line.text.trim())),
+      ),
+  ].filter(Boolean);
+}
+
+/** The list of scenarios, with their violations and properties. */
+function navigationOf(scenarios, items, current, choose) {
+  const entry = (item, mark, text) =>
+    h(
+      "li",
+      null,
+      h(
+        "button",
+        {
+          "aria-current": item === current ? "true" : null,
+          onclick: () => choose(item),
+        },
+        mark,
+        " ",
+        text,
+      ),
+    );
+  return scenarios.map((scenario) =>
+    h(
+      "section",
+      null,
+      h("h3", null, scenario.name),
+      h(
+        "ul",
+        null,
+        items
+          .filter((item) => item.scenario === scenario)
+          .map((item) =>
+            item.document
+              ? entry(
+                  item,
+                  h("span", { class: "bad" }, "✘"),
+                  `${item.document.violation.property}${item.document.violation.count > 1 ? ` (${item.document.violation.count})` : ""}`,
+                )
+              : entry(
+                  item,
+                  scenario.verdict === "holds"
+                    ? h("span", { class: "good" }, "✔")
+                    : h("span", { class: "unsure" }, "…"),
+                  scenario.verdict === "holds" ? "everything holds" : "undecided",
+                ),
+          ),
+      ),
+      scenario.properties.length > 0 &&
+        h(
+          "ul",
+          { class: "small" },
+          scenario.properties.map((property) =>
+            h(
+              "li",
+              { class: "muted" },
+              h(
+                "span",
+                { class: { holds: "good", violated: "bad" }[property.state] || "unsure" },
+                { holds: "✔", violated: "✘" }[property.state] || "…",
+              ),
+              ` ${property.name}${property.state === "untested" ? " (never put to the test)" : ""}`,
+            ),
+          ),
+        ),
+    ),
+  );
+}

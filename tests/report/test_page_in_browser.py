@@ -1,0 +1,255 @@
+"""The page in headless Chromium, opened from disk: keyboard, fields, comparison, themes, phones, hostile data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kontend.report.page.contents import PropertyResult, ScenarioResult, results_of
+from kontend.report.page.page import page
+from report.browser import View
+from report.documents import hostile, large, lost_update, never_settles
+
+Open = Callable[..., View]
+
+#: Measures the contrast of all texts. WCAG AA asks for 4.5.
+_CONTRASTS: Final = Path(__file__).with_name("contrasts.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with two violations and a scenario that holds."""
+    holds = ScenarioResult(
+        "locked",
+        "holds",
+        "holds in all 15 states",
+        properties=(PropertyResult("lost update", "holds"), PropertyResult("reached", "untested")),
+        exploration=lost_update().exploration,
+    )
+    file = tmp_path_factory.mktemp("page") / "report.html"
+    file.write_text(page([*results_of([lost_update(), never_settles()]), holds], title="ports.py"), encoding="utf-8")
+    return file
+
+
+def test_the_page_opens_from_disk_with_the_verdict_the_cause_and_the_fix(view: Open, report: Path) -> None:
+    shown = view().open(report)
+    assert "2 violations" in shown.text("header")
+    assert "ports#2 wrote data.next = 8001 from resourceVersion 2" in shown.text("#sentence")
+    assert "merge_from(base, lock=True)" in shown.text(".fix")
+    assert "examples/ports.py:31" in shown.text(".fix")
+    assert '"8001" instead of "8002"' in shown.text(".fault")
+
+
+def test_arrow_keys_move_through_the_steps_and_the_step_is_in_the_url(view: Open, report: Path) -> None:
+    shown = view().open(report).press("ArrowDown", "ArrowDown")
+    shown.wait("location.hash === '#/v1/trace/2'")
+    assert "Step 2" in shown.text(".details")
+    assert shown.page.locator('[aria-selected="true"].row').get_attribute("data-step") == "2"
+    shown.press("ArrowUp")
+    shown.wait("location.hash === '#/v1/trace/1'")
+    shown.press("c")
+    shown.wait("location.hash === '#/v1/trace/6'")
+    shown.press("c")
+    shown.wait("location.hash === '#/v1/trace/9'")
+    assert "at fault" in shown.text(".details")
+    shown.press("Home")
+    shown.wait("location.hash === '#/v1/trace/1'")
+
+
+def test_a_link_to_a_step_opens_that_step(view: Open, report: Path) -> None:
+    shown = view().open(report, "#/v2/trace/8")
+    assert "never settles" in shown.text("main h2")
+    assert "Step 8 · ports#2" in shown.text(".details")
+
+
+@pytest.mark.parametrize("route", ["#/v9/trace/3", "#/v1/nothing", "#/v1/trace/999", "#/%E0%A4%A/x", "#"])
+def test_a_link_that_leads_nowhere_shows_the_first_violation(view: Open, report: Path, route: str) -> None:
+    assert "lost update" in view().open(report, route).text("main h2")
+
+
+def test_a_step_shows_what_it_read_and_wrote_its_source_and_the_caches(view: Open, report: Path) -> None:
+    shown = view().open(report, "#/v1/trace/8")
+    assert "3 (stale)" in shown.text(".details")
+    shown = view().open(report, "#/v1/trace/6")
+    details = shown.text(".details")
+    assert "examples/ports.py:31, in reconcile" in details
+    assert 'next: "8000"' in details
+    assert 'next: "8001"' in details
+    assert shown.page.locator(".diff .removed", has_text="8000").count() == 1
+    assert shown.page.locator(".diff .added", has_text="8001").count() == 1
+    assert "1 behind" in details
+
+
+def test_the_diagram_has_a_lane_for_each_actor_and_marks_the_culprits(view: Open, report: Path) -> None:
+    shown = view().open(report)
+    heading = shown.page.locator(".lanes").text_content()
+    for name in ("ports#1", "ports#2", "cache", "server", "user"):
+        assert name in heading
+    marked = shown.page.locator(".row.culprit").evaluate_all("rows => rows.map((row) => row.dataset.step)")
+    assert marked == ["6", "9"]
+    # Marked by a sign too, not only by colour.
+    assert all("◆" in text for text in shown.page.locator(".row.culprit .number").all_inner_texts())
+    # An event starts where the version was written, above the row in which it arrives.
+    slopes = shown.page.locator(".picture line.arrow.event").evaluate_all(
+        "lines => lines.map((l) => l.y2.baseVal.value - l.y1.baseVal.value)"
+    )
+    assert slopes
+    assert all(slope > 0 for slope in slopes)
+
+
+def test_steps_that_change_nothing_are_folded_until_they_are_asked_for(view: Open, report: Path) -> None:
+    shown = view().open(report)
+    assert "6 steps that change nothing" in shown.text(".row.fold")
+    shown.press("End", "Enter")
+    shown.wait("document.querySelectorAll('.row').length === 17")
+    shown.press("f", "f")
+    shown.wait("document.querySelectorAll('.row.fold').length === 1")
+    assert "Step 15" in view().open(report, "#/v1/trace/15").text(".details")
+
+
+def test_a_field_leads_to_its_writers_and_a_writer_to_its_step(view: Open, report: Path) -> None:
+    shown = view().open(report, "#/v1/trace/9")
+    shown.page.click(".details table button.link")
+    shown.wait("document.querySelector('#chain')")
+    assert "field=data.next" in shown.route
+    chain = shown.page.locator("#chain li").all_inner_texts()
+    assert "At the start" in chain[0]
+    assert "The writer had version 2, from step 5: the latest one." in chain[1]
+    assert "The writer had version 2, from step 8, and wrote over version 3" in chain[2]
+    shown.page.click("#chain button >> text=Step 6")
+    shown.wait("location.hash === '#/v1/trace/6'")
+
+
+def test_the_writers_of_any_field_are_found_by_keyboard_alone(view: Open, report: Path) -> None:
+    shown = view().open(report).press("2")
+    shown.page.focus("#field-path")
+    shown.page.keyboard.type("data.owner")
+    shown.press("Enter")
+    shown.wait("document.querySelector('#chain')")
+    assert '"nobody" → "team-a" as version 2' in shown.text("#chain")
+    shown = view().open(report, "#/v1/trace/6").press("w")
+    shown.wait("location.hash.includes('field=data.next')")
+
+
+def test_the_failing_trace_stands_beside_the_good_one(view: Open, report: Path) -> None:
+    shown = view().open(report).press("3")
+    shown.wait("location.hash === '#/v1/compare'")
+    first = shown.text("#first-difference")
+    assert "after step 6 the good run takes “ports#2 sees ConfigMap/v1 default/c at resourceVersion 3”" in first
+    assert shown.page.locator(".pair .first").count() == 2
+    row = shown.page.locator(".pair > .culprit").last
+    assert "9 ◆ ports#2: patch" in row.inner_text()
+    assert row.evaluate("cell => cell.nextElementSibling.innerText").startswith("10 ports#2: patch")
+    shown.page.click(".pair .culprit button")
+    shown.wait("location.hash === '#/v1/trace/6'")
+
+
+def test_the_search_is_described_and_plotted(view: Open, report: Path) -> None:
+    shown = view().open(report).press("4")
+    shown.wait("document.querySelectorAll('figure').length === 3")
+    text = shown.text("main")
+    assert "184 states, 611 steps" in text
+    assert "lag ≤ 1, 2 instances" in text
+    assert shown.page.locator("figure .bar:not(.reconcile)").count() == 9
+    assert shown.page.locator("circle.state").count() == 1
+    assert shown.page.locator("path.state.only").count() == 2
+    assert 'data.owner: "nobody" instead of "team-a"' in text
+
+
+def test_a_scenario_that_holds_has_its_entry(view: Open, report: Path) -> None:
+    shown = view().open(report).press("p")
+    shown.wait("location.hash.startsWith('#/s3')")
+    assert "holds in all 15 states" in shown.text("main")
+    assert "never put to the test" in shown.text("nav")
+
+
+def test_a_cycle_is_marked(view: Open, report: Path) -> None:
+    shown = view().open(report, "#/v2/trace")
+    assert "From step 6 to step 15 the run repeats forever" in shown.text(".fault")
+    assert shown.page.locator(".row.cycle").count() == 10
+
+
+@pytest.mark.parametrize(("scheme", "other"), [("light", "dark"), ("dark", "light")])
+def test_the_theme_follows_the_system_and_can_be_changed(view: Open, report: Path, scheme: str, other: str) -> None:
+    shown = view(scheme=scheme).open(report)
+    theme = "document.documentElement.dataset.theme"
+    assert shown.page.evaluate(theme) == scheme
+    shown.press("t")
+    assert shown.page.evaluate(theme) == other
+    shown.page.reload()
+    shown.page.wait_for_selector("html[data-ready]")
+    assert shown.page.evaluate(theme) == other
+    shown.page.click("#theme")
+    assert shown.page.evaluate(theme) == scheme
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("route", ["#/v1/trace/9", "#/v1/fields", "#/v1/compare", "#/v1/explored", "#/v2/trace/7"])
+def test_every_text_has_enough_contrast(view: Open, report: Path, scheme: str, route: str) -> None:
+    worst = view(scheme=scheme).open(report, route).page.evaluate(_CONTRASTS)
+    assert [entry for entry in worst if entry[0] < 4.5] == []
+
+
+@pytest.mark.parametrize("route", ["#/v1/trace/9", "#/v1/fields", "#/v1/compare", "#/v1/explored"])
+def test_a_phone_shows_everything_without_scrolling_sideways(view: Open, report: Path, route: str) -> None:
+    shown = view(width=390, height=844).open(report, route)
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= 390
+    if "trace" in route:
+        # The text of the steps is beside the lanes, not beyond the edge.
+        box = shown.page.locator(".row .text").first.bounding_box()
+        assert box["x"] + 100 < 390
+
+
+def test_every_control_can_be_reached_with_tab_and_named(view: Open, report: Path) -> None:
+    shown = view().open(report, "#/v1/trace/9")
+    seen = set()
+    for _ in range(40):
+        shown.press("Tab")
+        seen.add(
+            shown.page.evaluate(
+                "document.activeElement.id || document.activeElement.className || document.activeElement.tagName"
+            )
+        )
+    assert {
+        "theme",
+        "keys",
+        "tab-trace",
+        "tab-fields",
+        "tab-compare",
+        "tab-explored",
+        "show-all",
+        "rows",
+        "details",
+    } <= seen
+    unnamed = "[...document.querySelectorAll('button, input, select')]"
+    unnamed += ".filter((e) => !(e.innerText || e.ariaLabel || e.labels?.length)).length"
+    assert shown.page.evaluate(unnamed) == 0
+
+
+def test_the_keys_are_listed(view: Open, report: Path) -> None:
+    shown = view().open(report).press("?")
+    assert "next step at fault" in shown.text("#help")
+    shown.press("Escape", "ArrowDown")
+    shown.wait("location.hash === '#/v1/trace/1'")
+
+
+def test_hostile_objects_stay_text(view: Open, tmp_path: Path) -> None:
+    file = tmp_path / "hostile.html"
+    file.write_text(page(results_of([hostile()]), title="</title><script>window.hacked=1</script>"), encoding="utf-8")
+    shown = view().open(file).press("c", "w", "4", "1")
+    shown.wait("location.hash.startsWith('#/v1/trace')")
+    assert shown.page.evaluate("window.hacked") is None
+    assert "</script><script>window.hacked=1</script>" in shown.text("#sentence")
+
+
+def test_a_long_trace_opens_and_moves(view: Open, tmp_path: Path) -> None:
+    file = tmp_path / "large.html"
+    file.write_text(page(results_of([large(2000, 500)])), encoding="utf-8")
+    shown = view().open(file)
+    assert shown.page.locator(".row").count() == 2000
+    shown.press("End")
+    shown.wait("location.hash === '#/v1/trace/2000'")
+    assert "All objects after this step (500)" in shown.text(".details")
