@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHMARKS = ("cluster", "memory", "serve", "fuzz_serve", "runtime", "explore", "audit_labels", "audit_speed")
+BENCHMARKS = ("cluster", "memory", "serve", "fuzz_serve", "runtime", "explore", "page", "audit_labels", "audit_speed")
 
 
 def main(names: list[str]) -> int:

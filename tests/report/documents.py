@@ -1,4 +1,4 @@
-"""Trace documents for the tests of the page, recorded by a tiny server with caches so that versions and hashes agree."""
+"""Trace documents for the tests of the page, recorded by a tiny server with caches: versions and hashes agree."""
 
 from __future__ import annotations
 
