@@ -64,6 +64,7 @@ class Fuzzer:
         self.version = ""
         self.made: list[str] = []
         self.definitions = 0
+        self.dense_defined = False
 
     # Requests
 
@@ -336,6 +337,42 @@ class Fuzzer:
         self.send("POST", maps + rng.choice(["", "?dryRun=All"]), raw, Content_Type=media)
         self.send("DELETE", f"{maps}/large")
 
+    def dense(self) -> None:
+        """Send something small that costs much: rules and alternatives of a definition, copies, long lists."""
+        rng = self.rng
+        crds, things = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "dense.fuzz.example.com"
+        if not self.dense_defined:
+            self.dense_defined = self.send("POST", crds, json.dumps(_dense_definition(things)).encode())[0] in (
+                201,
+                409,
+            )
+        items = f"/apis/fuzz.example.com/v1/namespaces/default/{things.partition('.')[0]}"
+        head = {"apiVersion": "fuzz.example.com/v1", "kind": "Dense", "metadata": {"name": "d"}}
+        count = rng.choice([10, 300, 2000])
+        spec = rng.choice(
+            [
+                {"loops": list(range(count))},
+                {"rules": [1] * count},
+                {"alternatives": [1] * count},
+                {"free": {"a": {"b": [1] * 20}}},
+                {"text": "a" * count},
+            ]
+        )
+        self.send("POST", items, json.dumps({**head, "spec": spec}).encode())
+        copies = [{"op": "copy", "from": "/spec/free", "path": f"/spec/free/c{n}"} for n in range(rng.choice([5, 16]))]
+        self.send("PATCH", f"{items}/d", json.dumps(copies).encode(), Content_Type="application/json-patch+json")
+        self.send("DELETE", f"{items}/d")
+        containers = [{"name": f"c{n}", "image": "i"} for n in range(count // 10)]
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "d"}, "spec": {"containers": containers}}
+        self.send("POST", "/api/v1/namespaces/default/pods", json.dumps(pod).encode())
+        self.send("DELETE", "/api/v1/namespaces/default/pods/d", b'{"gracePeriodSeconds":0}')
+        entry = b"\x12\x08\x0a\x03k%02d\x12\x01v"
+        entries = b"".join(entry % (n % 100) for n in range(count * 10))
+        proto = b"k8s\x00\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12" + _varint(len(entries)) + entries
+        maps = "/api/v1/namespaces/default/configmaps"
+        self.send("POST", maps, proto, Content_Type="application/vnd.kubernetes.protobuf")
+        self.send("GET", f"{maps}?" + "&".join(f"a{n}={n}" for n in range(count * 10)))
+
     def raw(self) -> None:
         """Send bytes that are hardly HTTP, on a connection of their own."""
         import socket
@@ -374,6 +411,46 @@ class Fuzzer:
         return bytes(data)
 
 
+def _varint(number: int) -> bytes:
+    """The encoding of a number in protobuf."""
+    encoded = bytearray()
+    while number > 127:
+        encoded.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*encoded, number])
+
+
+def _dense_definition(name: str) -> dict[str, Any]:
+    """A definition with rules that loop, with many rules, with many alternatives and without a schema."""
+    integers = {"type": "array", "items": {"type": "integer"}, "maxItems": 10_000}
+    quadratic = [{"rule": "self.all(x, x in self)"}, {"rule": "self == self.map(x, x)"}]
+    simple = [{"rule": f"self + {n} > {n - 5}"} for n in range(20)]
+    alternatives = [{"minimum": 10 + n} for n in range(500)]
+    spec = {
+        "type": "object",
+        "properties": {
+            "loops": {**integers, "maxItems": 800, "x-kubernetes-validations": quadratic},
+            "rules": {**integers, "items": {"type": "integer", "x-kubernetes-validations": simple}},
+            "alternatives": {**integers, "items": {"type": "integer", "anyOf": [*alternatives, {"minimum": 0}]}},
+            "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+            "text": {"type": "string", "pattern": "^((a?){1,30}){1,30}b$"},
+        },
+    }
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    plural, _, group = name.partition(".")
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": name},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": "Dense"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
 def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
@@ -382,4 +459,5 @@ _KINDS: Final[list[tuple[str, Callable[[Fuzzer], None]]]] = [
     *[("manifests", Fuzzer.create)] * 6, *[("patches", Fuzzer.patch)] * 4, ("deletes", Fuzzer.delete),
     ("definitions", Fuzzer.define),
     *[("queries", Fuzzer.query)] * 3, ("protobuf", Fuzzer.protobuf), ("raw HTTP", Fuzzer.raw), ("large", Fuzzer.large),
+    ("dense", Fuzzer.dense),
 ]  # fmt: skip

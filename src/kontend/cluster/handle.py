@@ -7,6 +7,7 @@ A refused request gives back the state it was given. Nothing here reads a clock,
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from kontend.cluster.verbs.delete import delete, delete_collection
 from kontend.cluster.verbs.patch import check_patch_type, patch
 from kontend.cluster.verbs.read import get, list_objects
 from kontend.cluster.verbs.update import update
-from kontend.cluster.verbs.watch import watch
+from kontend.cluster.verbs.watch import Event, watch
 from kontend.cluster.wire import discovery, present
 from kontend.cluster.wire.decoding import check_size, decode_object, parse_body
 from kontend.cluster.wire.response import ApiResponse
@@ -51,7 +52,9 @@ def handle(
     to be handled again with the ``progress`` that has their answers. ``known`` are conversions that are known already.
     """
     after, response = handle_lazily(state, request, progress, wait=wait, known=known)
-    return after, response if response.watch is None else replace(response, body=list(response.body))
+    if response.watch is None:
+        return after, response
+    return after, replace(response, body=[event for event in response.body if event is not None])
 
 
 def handle_lazily(
@@ -62,7 +65,10 @@ def handle_lazily(
     wait: bool = False,
     known: Known | None = None,
 ) -> tuple[State, ApiResponse]:
-    """Does as :func:`handle`, but makes the first events of a watch only as they are read, once."""
+    """Does as :func:`handle`, but makes the first events of a watch only as they are read, once.
+
+    None among them is a pause, for a caller that has other things to do as well.
+    """
     if progress is None:
         try:
             return _converting(state, request, Answers({}, state.hooks.webhooks, wait=wait), known, wait)
@@ -132,9 +138,16 @@ def _watch(state: State, target: Target, request: ApiRequest) -> ApiResponse:
     events, watching = watch(state, target, options)
     stream = present.Stream(watching, target, form, request.first("includeObject"))
     # Made as they are read, so that a client that reads slowly holds no more than it has been sent.
-    shown = (stream.show(state, event, first=index == 0) for index, event in enumerate(events))
+    shown = _shown(state, stream, events)
     eager = state.registry.converts_by_webhook  # what must be converted must be known now
     return ApiResponse(200, list(shown) if eager else shown, target.warnings, watch=stream)
+
+
+def _shown(state: State, stream: present.Stream, events: Iterable[Event | None]) -> Iterator[Event | None]:
+    first = True
+    for event in events:
+        yield None if event is None else stream.show(state, event, first=first)
+        first = first and event is None
 
 
 def _get(state: State, target: Target, request: ApiRequest) -> Outcome:

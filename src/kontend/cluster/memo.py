@@ -13,21 +13,22 @@ T = TypeVar("T")
 class Memo(Generic[T]):
     """A function of the objects of a resource that remembers its last few results.
 
-    States are immutable and share what did not change, so identity of the map of objects is enough.
+    States are immutable and share what did not change, so identity of the map of objects is enough. Results are kept in
+    a tuple that is replaced as a whole, so that threads can share a memo without a lock.
     """
 
     def __init__(self, function: Callable[[Objects], T], *, size: int = 8) -> None:
         self._function = function
         self._size = size
-        self._kept: list[tuple[Objects, T]] = []
+        self._kept: tuple[tuple[Objects, T], ...] = ()
 
     def __call__(self, objects: Objects) -> T:
-        for index, (known, value) in enumerate(self._kept):
-            if known is objects:
+        kept = self._kept
+        for index, entry in enumerate(kept):
+            if entry[0] is objects:
                 if index:
-                    self._kept.insert(0, self._kept.pop(index))
-                return value
+                    self._kept = (entry, *kept[:index], *kept[index + 1 :])
+                return entry[1]
         value = self._function(objects)
-        self._kept.insert(0, (objects, value))
-        del self._kept[self._size :]
+        self._kept = ((objects, value), *kept[: self._size - 1])
         return value

@@ -32,7 +32,14 @@ def read(
 def write(
     state: State, exchange: Exchange, progress: Progress | None, known: Known
 ) -> tuple[State, ApiResponse, bytes]:
-    """Return the state after a write, the response and its bytes; no bytes while webhooks must be asked."""
+    """Return the state after a write, the response and its bytes; no bytes while webhooks must be asked.
+
+    Raises an ApiError for protobuf that cannot be read.
+    """
+    if exchange.is_protobuf:
+        from kontend.serve.protobuf.requests import as_json  # large, and only some clients send it
+
+        exchange.request = as_json(state.registry, exchange.request)
     after, response = handle(state, exchange.request, progress, wait=True, known=known)
     return after, response, b"" if response.suspended is not None else exchange.encoded(response)
 

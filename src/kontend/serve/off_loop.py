@@ -2,8 +2,9 @@
 
 ``handle`` is a pure function, so a request that may take long is carried out in a thread, on the state it found, while
 the loop goes on. A read is answered from that state. A write counts only if no other write came first; else it is
-carried out again on the newer state, a few times, and then with other writes held back. :func:`is_costly` guesses by
-what is known before: sizes, numbers of objects, and rules in CEL with loops inside of loops.
+carried out again on the newer state, a few times, and then with other writes held back. :func:`is_costly` predicts
+the cost from what is known before: sizes, numbers of objects, aliases, and rules in CEL with loops inside of loops. A
+request that it underestimates is interrupted (:mod:`~kontend.serve.loop_budget`) and goes to a thread as well.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from kontend.cluster.resources import Resource
 from kontend.cluster.state import State
 from kontend.kube.meta.names import Key
 from kontend.serve.exchange import Exchange
+from kontend.serve.loop_budget import LoopBudget
 
 T = TypeVar("T")
 
@@ -43,6 +45,7 @@ class Workers:
     """Threads that carry out costly requests."""
 
     def __init__(self) -> None:
+        self.budget = LoopBudget()
         self._executor = ThreadPoolExecutor(_THREADS, "kontend-request")
         self._running: set[asyncio.Future[Any]] = set()
 
@@ -55,6 +58,7 @@ class Workers:
 
     async def finish(self) -> None:
         """Wait until everything is done."""
+        self.budget.stop()
         while self._running:
             await asyncio.wait(self._running)
             await asyncio.sleep(0)
@@ -64,8 +68,13 @@ class Workers:
 def is_costly(state: State, exchange: Exchange) -> bool:
     """Return whether a request may take longer than others should wait."""
     request = exchange.request
-    if len(request.body) > _BODY or len(exchange.target) > _TARGET:
+    body = request.body
+    if len(body) > _BODY or len(exchange.target) > _TARGET:
         return True
+    if b"&" in body and b"*" in body and "yaml" in request.content_type:
+        return True  # aliases: the value may be a thousand times larger than the text
+    if b'"copy"' in body and request.method == "PATCH":
+        return True  # each operation may double the object
     path = request.path
     if not path.startswith("/api"):
         return path.startswith("/openapi/")

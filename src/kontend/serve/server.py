@@ -31,6 +31,7 @@ from kontend.serve.connection import Connection
 from kontend.serve.exchange import Exchange
 from kontend.serve.gate import Gate
 from kontend.serve.identity import Tokens
+from kontend.serve.loop_budget import OverBudget
 from kontend.serve.media import YAML_TYPE, answer_type
 from kontend.serve.metrics import ServerMetrics
 from kontend.serve.off_loop import Workers, is_costly
@@ -55,6 +56,8 @@ _SWEEP_EVERY: Final = 1.0
 _BACKLOG: Final = 4096
 #: Bytes that clients may leave unread, all together.
 UNREAD_LIMIT: Final = 256 << 20
+#: Bytes of a request line from which it is parsed in a thread.
+_LONG_TARGET: Final = 32 * 1024
 #: Clients that have gone before memory is looked through for what they left.
 _MANY_GONE: Final = 1000
 
@@ -148,6 +151,7 @@ class Server:
             lambda: Connection(self), address, port, ssl=tls, backlog=_BACKLOG, reuse_address=True
         )
         self.port = self._listener.sockets[0].getsockname()[1]
+        self._workers.budget.start()
         self._sweeper = loop.call_later(_SWEEP_EVERY, self._sweep)
 
     async def stop(self) -> None:
@@ -213,8 +217,14 @@ class Server:
 
     def serve(self, incoming: Incoming, connection: Connection) -> None:
         """Answer one request, now or when its write is durable."""
-        exchange = Exchange(incoming, connection, self._connections.get(connection, 0))
-        self.guarded(exchange, self._serve)
+        number = self._connections.get(connection, 0)
+        if len(incoming.target) > _LONG_TARGET:
+            self._workers.run(
+                lambda: Exchange(incoming, connection, number),
+                lambda done: self.guarded(done.result(), self._serve),
+            )
+        else:
+            self.guarded(Exchange(incoming, connection, number), self._serve)
 
     def guarded(self, exchange: Exchange, step: Callable[..., None], *arguments: object) -> None:
         """Take a step towards the answer of a request; whatever it raises is the answer."""
@@ -232,10 +242,29 @@ class Server:
             check_origin(exchange.incoming, self._address)
         self._commits.tick(int(time.time()))
         state = self._commits.durable
+        try:
+            self._workers.budget.spend(lambda: self._identify(state, exchange))
+        except OverBudget:
+            self._workers.run(
+                lambda: self._identify(state, exchange),
+                lambda done: self.guarded(exchange, self._serve_identified, done),
+            )
+        else:
+            self._serve_known(exchange)
+
+    def _serve_identified(self, exchange: Exchange, done: asyncio.Future[None]) -> None:
+        done.result()
+        self._serve_known(exchange)
+
+    def _identify(self, state: State, exchange: Exchange) -> None:
+        """Find out which user sends a request. Raises an ApiError for what that user may not do."""
         credentials = Credentials(exchange.incoming.headers, exchange.connection.certificate)
         user = self._authenticator.user_of(state, credentials, exchange.path)
         exchange.understand(user, impersonated(state, user, exchange.incoming))
         rbac.check(state, exchange.request)
+
+    def _serve_known(self, exchange: Exchange) -> None:
+        """Answer the request of a known user, unless the gate holds it back."""
         if self._gate is None or self._gate.admits(exchange):
             self._dispatch(exchange)
 
@@ -264,13 +293,19 @@ class Server:
         state, known = self._commits.durable, self._conversions
         if self._gate is not None:
             state = self._gate.view(exchange, state)
-        if is_costly(state, exchange):
-            self._workers.run(
-                lambda: answering.read(state, exchange, progress, known),
-                lambda done: self.resume(exchange, self._reply, done),
-            )
-        else:
-            self._reply(exchange, *answering.read(state, exchange, progress, known))
+
+        def work() -> tuple[ApiResponse, bytes | None]:
+            return answering.read(state, exchange, progress, known)
+
+        if not is_costly(state, exchange):
+            try:
+                outcome = self._workers.budget.spend(work)
+            except OverBudget:
+                pass
+            else:
+                self._reply(exchange, *outcome)
+                return
+        self._workers.run(work, lambda done: self.resume(exchange, self._reply, done))
 
     def _reply(self, exchange: Exchange, response: ApiResponse, answer: bytes | None) -> None:
         """Send the answer to a read."""
@@ -347,14 +382,16 @@ class Server:
             return
         self._publishing = False
         with Conversions(self._conversions, {}, wait=False).active():
-            self._hub.publish(state)
+            complete = self._hub.publish(state)
+        if not complete:
+            self._something_new()
         self.when_changed()
         if self._waiting:
             ready = [each for each in self._waiting if each[0] <= state.resource_version]
             self._waiting = [each for each in self._waiting if each[0] > state.resource_version]
             for _, timer, exchange in ready:
                 timer.cancel()
-                self._answer(exchange, answering.read(state, exchange)[0])
+                self.guarded(exchange, self._read)
 
     def _convert_events(self, state: State) -> bool:
         """Ask webhooks for the objects that watches are about to send; publishing goes on when they have answered."""

@@ -9,6 +9,7 @@ too many have gathered it is cut off, as kube-apiserver does, and its next watch
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 import sys
 import traceback
@@ -37,6 +38,8 @@ SHORTEST_WATCH: Final = 1800.0
 #: Bytes that are given to the operating system in one go, and how long that may be repeated before others get a turn.
 _AT_ONCE: Final = 64 * 1024
 _TURN: Final = 0.005
+#: How long changes are published before others get a turn.
+_PUBLISHING_TURN: Final = 0.02
 #: How long a client that was cut off may take to read what it was sent.
 _LAST_WORDS: Final = 10.0
 
@@ -96,16 +99,19 @@ class Watcher:
         #: Takes over the events, if there is a gate.
         self.tap: Tap | None = None
 
-    def start(self, head: bytes, events: Iterator[dict[str, Any]]) -> None:
+    def start(self, head: bytes, events: Iterator[dict[str, Any] | None]) -> None:
         """Send the head of the answer and the events so far."""
         self.connection.begin_stream(head, on_writable=self._drain, on_lost=self._lost)
         self._first = self._frames(events)
         self._set_timer()
         self._drain()
 
-    def _frames(self, events: Iterator[dict[str, Any]]) -> Iterator[bytes]:
-        """Encode the events so far; after an error the watch is over."""
+    def _frames(self, events: Iterator[dict[str, Any] | None]) -> Iterator[bytes]:
+        """Encode the events so far, pauses as nothing; after an error the watch is over."""
         for event in events:
+            if event is None:
+                yield b""
+                continue
             yield _frame(event)
             if event["type"] == "ERROR":
                 self._first = None
@@ -139,6 +145,8 @@ class Watcher:
             while size < _AT_ONCE and (frame := self._next_frame()) is not None:
                 part.append(frame)
                 size += len(frame)
+                if not frame:
+                    break
             if not part:
                 self.behind = 0
                 return
@@ -233,8 +241,10 @@ class Hub:
     """All open watches."""
 
     def __init__(self, state: State) -> None:
-        #: The state up to which changes were published.
+        #: The newest state that was published, and the version up to which its changes were.
         self._state = state
+        self._version = state.resource_version
+        self._registry = state.registry
         self._channels: dict[str, dict[ChannelKey, Channel]] = {}
 
     def __len__(self) -> int:
@@ -260,10 +270,11 @@ class Hub:
         loop = asyncio.get_running_loop()
         watcher = Watcher(self, channel, exchange, stream, loop.time() + _duration(request))
         channel.watchers.add(watcher)
-        if gate is None or (tap := gate.tap(exchange, watcher)) is None:
-            watcher.start(exchange.stream_head(response), iter(response.body))
+        tap = None if gate is None else gate.tap(exchange, watcher)
+        if tap is None:
+            watcher.start(exchange.stream_head(response), self._since(watcher, stream, iter(response.body)))
             return watcher
-        first = list(response.body)
+        first = [event for event in response.body if event is not None]
         if any(event["type"] == "ERROR" for event in first):
             watcher.start(exchange.stream_head(response), iter(first))
             return watcher
@@ -272,6 +283,16 @@ class Hub:
         tap.offer([(_version(event, watch.version), _frame(event)) for event in first])
         tap.offer(list(self._missed(stream)))
         return watcher
+
+    def _since(
+        self, watcher: Watcher, stream: Stream, events: Iterator[dict[str, Any] | None]
+    ) -> Iterator[dict[str, Any] | None]:
+        """The first events of a watch, and what was published while a thread began it."""
+        if stream.watch.version >= self._version:
+            return events
+        missed, later = stream.since(self._state)
+        watcher.version = later.watch.version
+        return itertools.chain(events, missed)
 
     def _missed(self, stream: Stream) -> Iterator[tuple[int, bytes]]:
         """The events since the state from which a watch was answered, where the gate has chosen an earlier one."""
@@ -294,35 +315,49 @@ class Hub:
 
     def rehearse(self, after: State) -> None:
         """Read what has happened as :meth:`publish` does, without sending it: for objects that must be converted."""
-        if self._state.resource_version < after.floor:
+        if self._version < after.floor:
             return
-        for change in after.changes_since(self._state.resource_version):
+        for change in after.changes_since(self._version):
             for channel in (self._channels.get(change.resource) or {}).values():
                 if channel.stream.watch.resource.custom is not None:
                     channel.stream.watch.event(change)
 
-    def publish(self, after: State) -> None:
-        """Send the changes since the last time to the clients that watch them."""
-        before, self._state = self._state, after
-        if not self._channels or after.resource_version == before.resource_version:
-            return
-        if before.resource_version < after.floor:
+    def publish(self, after: State) -> bool:
+        """Send the changes since the last time to the clients that watch them.
+
+        Return False when the turn has ended before the last change: the caller publishes again when others had theirs.
+        """
+        self._state = after
+        if not self._channels or after.resource_version == self._version:
+            self._version = after.resource_version
+            return True
+        if self._version < after.floor:
             # More happened in one step than history keeps, so events are missing.
+            self._version = after.resource_version
             self.end_all(keep_alive=False)
-            return
+            return True
+        clock = asyncio.get_running_loop().time
+        turn_ends = clock() + _PUBLISHING_TURN
         frames: Frames = {}
-        for change in after.changes_since(before.resource_version):
+        for change in after.changes_since(self._version):
             channels = self._channels.get(change.resource)
             if channels:
                 _read(after, change, channels.values(), frames)
+            self._version = change.resource_version
+            if clock() > turn_ends:
+                break
         for channel, changes in frames.items():
             if changes is None:
                 for watcher in list(channel.watchers):
                     watcher.end(keep_alive=False)
             else:
                 _send(channel, changes)
-        if after.registry is not before.registry:
+        if self._version < after.resource_version:
+            return False
+        if after.registry is not self._registry:
+            self._registry = after.registry
             self._end_stale(after.registry)
+        return True
 
     def _end_stale(self, registry: Registry) -> None:
         """End the watches of custom resources whose definition has changed, as kube-apiserver does."""
@@ -338,7 +373,7 @@ class Hub:
     def send_bookmark(self, watcher: Watcher) -> None:
         """Send a client the version it has reached."""
         stream = watcher.channel.stream
-        version = max(self._state.resource_version, watcher.version)
+        version = max(self._version, watcher.version)
         watcher.push(_frame(stream.show(self._state, stream.watch.bookmark(version))), 1)
 
     def end_all(self, *, keep_alive: bool) -> None:

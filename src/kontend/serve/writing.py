@@ -21,6 +21,7 @@ from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import ApiError, Forbidden, internal_error
 from kontend.serve import answering
 from kontend.serve.exchange import Exchange
+from kontend.serve.loop_budget import OverBudget
 from kontend.serve.off_loop import Workers, is_costly
 from kontend.serve.storage.committing import Commits
 from kontend.serve.webhooks import WebhookCalls
@@ -92,18 +93,23 @@ class Writes:
             raise Forbidden("this server is read-only: it was started with --read-only")
         if request.method != "DELETE" and not self._commits.has_room():
             raise ApiError("etcdserver: mvcc: database space exceeded", code=500)
-        if exchange.is_protobuf:
-            from kontend.serve.protobuf.requests import as_json  # large, and only some clients send it
-
-            request = exchange.request = as_json(self._commits.newest.registry, request)
         base = self._commits.newest
+
+        def work() -> tuple[State, ApiResponse, bytes]:
+            return answering.write(base, exchange, progress, self._conversions)
+
         if not is_costly(base, exchange):
-            self._commit(exchange, *answering.write(base, exchange, progress, self._conversions))
-            return False
+            try:
+                outcome = self._workers.budget.spend(work)
+            except OverBudget:
+                pass
+            else:
+                self._commit(exchange, *outcome)
+                return False
         if attempt >= _ATTEMPTS and self._held is None:
             self._held = deque()
         self._workers.run(
-            lambda: (base, *answering.write(base, exchange, progress, self._conversions)),
+            lambda: (base, *work()),
             lambda done: self._finish_write(exchange, progress, attempt, done),
         )
         return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from kontend.cluster.options import ListOptions
 from kontend.cluster.request import Target
@@ -20,6 +20,9 @@ from kontend.cluster.verbs.read import ObjectFilter, expired, filter_of, parse_v
 from kontend.kube.errors import ApiError
 
 Event = dict[str, Any]
+
+#: Objects that a watch passes over before it pauses, so that a selector of little does not hold its caller up.
+_PAUSE_AFTER: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +40,14 @@ class Watch:
         """The events between the last version seen and ``state``, and the watch that goes on from there."""
         if state.resource_version <= self.version:
             return [], self
-        return list(self._events(state)), replace(self, version=state.resource_version)
+        events = [event for event in self._events(state) if event is not None]
+        return events, replace(self, version=state.resource_version)
 
-    def _events(self, state: State) -> Iterator[Event]:
+    def _events(self, state: State) -> Iterator[Event | None]:
         if self.version < state.floor:
             yield _error(expired(self.version, state.floor))
             return
-        for change in state.changes_since(self.version):
-            event = self.event(change)
-            if event is not None:
-                yield event
+        yield from _with_pauses(self.event(change) for change in state.changes_since(self.version, self.resource.key))
 
     def event(self, change: Change) -> Event | None:
         """Returns the event of this watch for one change, if there is one."""
@@ -84,8 +85,11 @@ class Watch:
         return obj if self.predicate is None or self.predicate(obj) else None
 
 
-def watch(state: State, target: Target, options: ListOptions) -> tuple[Iterable[Event], Watch]:
-    """Begins a watch: the events to send at once, made as they are read, and the watch that goes on from there."""
+def watch(state: State, target: Target, options: ListOptions) -> tuple[Iterable[Event | None], Watch]:
+    """Begins a watch: the events to send at once, made as they are read, and the watch that goes on from there.
+
+    None among the events is a pause: the watch has passed over many objects that it does not select.
+    """
     predicate = filter_of(target, options)
     wanted = parse_version(options.resource_version, ApiError)
     legacy = options.send_initial_events is None and not wanted
@@ -109,7 +113,7 @@ def watch(state: State, target: Target, options: ListOptions) -> tuple[Iterable[
     return replace(begun, version=wanted)._events(state), begun
 
 
-def _initial_events(state: State, target: Target, options: ListOptions, begun: Watch) -> Iterator[Event]:
+def _initial_events(state: State, target: Target, options: ListOptions, begun: Watch) -> Iterator[Event | None]:
     plain = replace(
         options,
         resource_version="",
@@ -122,13 +126,27 @@ def _initial_events(state: State, target: Target, options: ListOptions, begun: W
     return _added(begun, select(state, target, plain), state.resource_version if options.allow_bookmarks else None)
 
 
-def _added(begun: Watch, versions: Iterable[Version], end: int | None) -> Iterator[Event]:
-    for version in versions:
-        obj = begun._read(version)
-        if obj is not None:
-            yield {"type": "ADDED", "object": obj}
+def _added(begun: Watch, versions: Iterable[Version], end: int | None) -> Iterator[Event | None]:
+    objects = (begun._read(version) for version in versions)
+    yield from _with_pauses(None if obj is None else {"type": "ADDED", "object": obj} for obj in objects)
     if end is not None:
         yield begun.bookmark(end, initial_events_end=True)
+
+
+def _with_pauses(events: Iterable[Event | None]) -> Iterator[Event | None]:
+    """Leaves out what is not selected, except for one None in a hundred.
+
+    >>> list(_with_pauses([None] * 250 + [{"type": "ADDED"}]))
+    [None, None, {'type': 'ADDED'}]
+    """
+    passed = 0
+    for event in events:
+        if event is not None:
+            yield event
+            continue
+        passed += 1
+        if passed % _PAUSE_AFTER == 0:
+            yield None
 
 
 def _error(error: ApiError) -> Event:
