@@ -112,6 +112,16 @@ def test_many_interchangeable_names_cost_little() -> None:
     assert time.process_time() - started < 5
 
 
+def test_many_interchangeable_objects_with_a_name_and_a_uid_cost_little() -> None:
+    uids = [f"{number:08d}-0000-4000-8000-000000000001" for number in range(40)]
+    lines = [f"pod-{number:03d} {uid} {uid[:4]}".encode() for number, uid in enumerate(uids)]
+    names = [f"pod-{number:03d}".encode() for number in range(40)]
+    start = time.perf_counter()
+    form = canonical_form(lines, names)
+    assert time.perf_counter() - start < 5
+    assert form == canonical_form(lines[::-1], names)
+
+
 def test_generated_names_and_stored_versions_are_made_up() -> None:
     def form(name: str, version: int) -> bytes:
         metadata = {

@@ -33,6 +33,39 @@ def test_locked_writers_make_one_plan_in_every_state() -> None:
     assert len(verdict.final_states) == 1
 
 
+def test_until_first_stops_when_the_unperturbed_runs_never_settle() -> None:
+    scenario = Scenario(
+        controllers=[Toggles()], crds=[CRD], objects=[WIDGET], guards=UNGUARDED, bounds=Bounds(lag=2, concurrent=2)
+    )
+    first, all_of_them = check(scenario, until_first=True), check(scenario)
+    assert [violation.property for violation in first.violations] == ["never settles"]
+    assert "never settles" in [violation.property for violation in all_of_them.violations]
+    assert first.states < all_of_them.states
+
+
+def test_until_first_stops_at_the_first_final_state_that_no_unperturbed_run_reaches() -> None:
+    class Copies(Controller):
+        kind = KIND
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            widget = await api.get(KIND, request)
+            if not widget["metadata"].get("labels"):
+                metadata = {"generateName": "copy-", "namespace": "default"}
+                await api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+                base = copy.deepcopy(widget)
+                widget["metadata"]["annotations"] = {"copied": "true"}
+                widget = await api.patch(widget, merge_from(base))
+                widget["metadata"]["labels"] = {"copied": "true"}
+                await api.update(widget)
+
+    scenario = Scenario(controllers=[Copies()], crds=[CRD], objects=[WIDGET], guards=UNGUARDED, bounds=Bounds(lag=2))
+    first = check(scenario, until_first=True)
+    assert [violation.property for violation in first.violations] == ["diverged"]
+    assert first.stopped == "it stops at the first violation"
+    (shortest,) = [each for each in check(scenario).violations if each.property == "diverged"]
+    assert first.violations[0].perturbations == shortest.perturbations
+
+
 def test_the_same_scenario_gives_the_same_counts() -> None:
     first, second = (check(double_plan(LockedWidgets(), lag=1, concurrent=2)) for _ in range(2))
     assert (first.states, first.steps) == (second.states, second.steps)

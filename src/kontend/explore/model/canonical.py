@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import orjson
@@ -140,7 +140,7 @@ class _Labelling:
         # Symbols that can be swapped without changing anything lead to the same form: one of them is enough.
         representatives: list[bytes] = []
         for symbol in tied:
-            if not any(self._is_swappable(symbol, other) for other in representatives):
+            if not any(self._is_swappable(symbol, other, colours) for other in representatives):
                 representatives.append(symbol)
         top = max(colours.values()) + 1
         return min(self._smallest({**colours, symbol: top}) for symbol in representatives)
@@ -168,9 +168,24 @@ class _Labelling:
             written.append(text)
         return b"".join(written)
 
-    def _is_swappable(self, one: bytes, other: bytes) -> bool:
-        swap = {one: other, other: one}
-        where = {*self._where[one], *self._where[other]}
+    def _is_swappable(self, one: bytes, other: bytes, colours: Mapping[bytes, int]) -> bool:
+        """Return True if the lines stay the same when ``one`` and ``other`` change places.
+
+        An object has several symbols of its own, its name and its uid, which change places together: those at the same
+        positions of a line with the one and a line with the other.
+        """
+        line, counterpart = self._lines[self._where[one][0]], self._lines[self._where[other][0]]
+        if line[0] != counterpart[0]:
+            return False
+        swap: dict[bytes, bytes] = {}
+        for here, there in zip(line[1], counterpart[1], strict=True):
+            if swap.setdefault(here, there) != there or swap.setdefault(there, here) != here:
+                return False
+            if colours[here] != colours[there]:
+                return False
+        if swap.get(one) != other:
+            return False
+        where = {at for symbol in swap for at in self._where[symbol]}
         before = Counter((tuple(self._lines[at][0]), tuple(self._lines[at][1])) for at in where)
         after = Counter(
             (tuple(self._lines[at][0]), tuple(swap.get(symbol, symbol) for symbol in self._lines[at][1]))

@@ -118,6 +118,10 @@ class BreadthFirst:
             if layer[0] > 0 and not self._knows_baseline:
                 self._knows_baseline = True
                 exploration.judge_actions(baseline_only=True)
+                if self._until_first:
+                    exploration.judge_baseline()
+                    if exploration.has_violations:
+                        return FIRST_FOUND
             # A state to which a cheaper way was found meanwhile is in that way's layer, too, and was expanded there.
             numbers = sorted(
                 {number for number in layers.pop(layer) if (graph.costs[number], graph.depths[number]) == layer}

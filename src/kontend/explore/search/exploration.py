@@ -71,6 +71,8 @@ class Exploration:
         #: All quiescent states.
         self._quiescent: list[int] = []
         self._canonical: dict[int, bytes] = {}
+        #: The final states of the unperturbed runs, once others are compared with them as they are found.
+        self._baseline: frozenset[bytes] = frozenset()
         self._repetition = Repetition(model, self.graph)
         self._wrote = False
         self._created: set[Key] = set()
@@ -197,6 +199,12 @@ class Exploration:
         verdict.violations += [self._explained(each, explain) for each in found]
         return verdict
 
+    def judge_baseline(self) -> None:
+        """Judge the unperturbed runs, all of which are known, and from then on each final state as it is found."""
+        self._judge_cycles(perturbed=False)
+        self._judge_quiescent()
+        self._baseline = self.baseline_states()
+
     def final_states(self) -> frozenset[bytes]:
         """The canonical forms of the final states."""
         return frozenset(self._final)
@@ -236,13 +244,19 @@ class Exploration:
         known = self._final[form]
         if self.graph.costs[number] < self.graph.costs[known[0]]:
             self._final[form] = (number, known[1])
+        if self._baseline:
+            if form not in self._baseline:
+                self._found(built_in.diverged(), number)
+            self._judge_eventually(number)
 
     def _judge_quiescent(self) -> None:
+        for number in self._quiescent:
+            self._judge_eventually(number)
+
+    def _judge_eventually(self, number: int) -> None:
         for each in self._properties:
-            if each.mode == "eventually":
-                for number in self._quiescent:
-                    if not self.graph.holds[number][self._positions[each.name]]:
-                        self._found(built_in.not_eventually(each.name), number)
+            if each.mode == "eventually" and not self.graph.holds[number][self._positions[each.name]]:
+                self._found(built_in.not_eventually(each.name), number)
 
     def _judge_cycles(self, *, perturbed: bool) -> None:
         """Judge sets of states that lead only to each other: a fair run that reaches one stays there.
