@@ -17,6 +17,7 @@ Fix: derive the condition from the history when it is missing.
 
 from copy import deepcopy
 from dataclasses import replace
+from typing import Literal
 
 from kontend import Api, Conflict, Controller, Guards, Request, is_true, merge_from, new_object, set_condition
 from kontend.explore import Scenario, update
@@ -47,7 +48,7 @@ class Releases(Controller):
             release["status"] = {**(release.get("status") or {}), "history": ["v1"]}
             await api.status.patch(release, merge_from(base))
 
-    async def patch_conditions(self, request: Request, api: Api, conditions: dict[str, str]) -> None:
+    async def patch_conditions(self, request: Request, api: Api, conditions: dict[str, Literal["True", "Unknown"]]) -> None:
         for attempt in (1, 2):
             latest = await api.get(RELEASE, request)
             base = deepcopy(latest)
