@@ -30,6 +30,8 @@ COMMANDS: Final = {
     "explore": Command("kontend.cli.explore", "run", "check controllers against every order and every lag"),
     "live": Command("kontend.cli.live", "run", "explore an unmodified controller in any language"),
     "replay": Command("kontend.cli.replay", "run", "replay a counterexample"),
+    "inspect": Command("kontend.cli.inspect", "run", "answer questions about a counterexample"),
+    "report": Command("kontend.cli.report", "run", "turn counterexamples into a report"),
     "zoo": Command("kontend.cli.zoo", "run", "explore a collection of real bugs and their fixed twins"),
     "audit": Command("kontend.cli.audit", "run", "find unsafe status and metadata writes in controllers"),
     "rule": Command("kontend.cli.rule", "run", "explain a rule of the auditor"),

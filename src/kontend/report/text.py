@@ -21,12 +21,12 @@ def render(document: Document, *, verbose: bool = False) -> str:
     """The explanation of a violation, with its steps; ``verbose`` shows all of them, and all fields."""
     violation = document.violation
     parts = [heading(document), _indented(violation.sentence)]
+    if violation.perturbations:
+        parts.append(_indented(f"Perturbed by {'; '.join(violation.perturbations)}."))
     if violation.traceback:
         parts.append(textwrap.indent(violation.traceback, "  "))
     if document.steps:
         parts.append("\n".join(trace_lines(document.steps, violation, verbose=verbose)))
-    if violation.cycle is not None:
-        parts.append(_indented(f"Steps {violation.cycle.first} to {violation.cycle.last} repeat forever."))
     if violation.difference:
         parts.append("\n".join(difference_lines(violation.difference, verbose=verbose)))
     if violation.fix is not None:
@@ -75,10 +75,11 @@ def trace_lines(steps: Sequence[Step], violation: Explanation | None = None, *, 
 def _folded(steps: Sequence[Step], digits: int) -> Iterator[str]:
     if not steps:
         return
-    many = sum(step.action == "start" for step in steps) or 1
+    many = sum(step.action == "start" for step in steps)
     first, last = steps[0].number, steps[-1].number
     span = f"step {first}" if first == last else f"steps {first} to {last}"
-    yield f"    {'·' * digits}  {many} no-op reconcile{'s' * (many != 1)} ({span})"
+    what = f"{many} no-op reconcile{'s' * (many != 1)}" if many else "nothing that matters"
+    yield f"    {'·' * digits}  {what} ({span})"
 
 
 def step_lines(step: Step, *, verbose: bool = False) -> list[str]:
@@ -117,6 +118,8 @@ def _action(step: Step) -> str:
 
 def _call_text(step: Step, call: Call) -> str:
     target = f"{_kind(call.kind)} {_key(call)}" if call.name else f"{_kind(call.kind)} in {call.namespace or 'all'}"
+    if call.verb == "create" and step.writes and not call.name:
+        target = _short(step.writes[0].object)
     subresource = f"/{call.subresource}" if call.subresource else ""
     text = f"{'cached ' if call.cached else ''}{call.verb} {target}{subresource}"
     if step.response is not None and not step.response.startswith("2"):
@@ -124,7 +127,7 @@ def _call_text(step: Step, call: Call) -> str:
     if call.verb == "get" and step.reads:
         return f"{text}: version {step.reads[0].version}{_missed(step.reads)}"
     if call.verb == "list":
-        many = len(step.reads) + step.reads_omitted
+        many = sum(read.version is not None for read in step.reads) + step.reads_omitted
         return f"{text}: {many} object{'s' * (many != 1)}{_missed(step.reads)}"
     write = step.writes[0] if step.writes else None
     if write is None:
@@ -140,20 +143,24 @@ def _missed(reads: Sequence[Read]) -> str:
     if not stale:
         return ""
     one = stale[0]
-    server = f"has version {one.latest}" if one.latest is not None else "has it no more"
-    about = f" {_short(one.object)}:" if len(reads) > 1 else ""
-    return f", stale:{about} the server {server}"
+    if len(reads) == 1 and one.version is not None and one.latest is not None:
+        return f", stale: the server has version {one.latest}"
+    if one.latest is None:
+        return f", stale: the server has no {_short(one.object)} any more"
+    return f", stale: the server has {_short(one.object)} at version {one.latest}"
 
 
 def _write_lines(write: Write, *, several: bool, verbose: bool) -> Iterator[str]:
-    name = f"{_short(write.object)}: " if several else ""
+    name = _short(write.object) if several else ""
     if write.before is None:
-        shown = [change for change in write.fields if not change.path.startswith("metadata.")] or list(write.fields)
-        yield from _field_lines(shown, f"{name}created", verbose=verbose)
-    elif write.after is None:
-        yield f"{name}deleted"
-    else:
-        yield from _field_lines(write.fields, name.removesuffix(": "), verbose=verbose)
+        shown = write.fields
+        if not verbose:
+            shown = tuple(change for change in write.fields if not change.path.startswith("metadata."))
+        yield from _field_lines(shown, f"{name}: created" if several else "", verbose=verbose)
+    elif write.after is not None:
+        yield from _field_lines(write.fields, name, verbose=verbose)
+    elif several:
+        yield f"{name}: deleted"
 
 
 def _field_lines(fields: Sequence[FieldChange], prefix: str, *, verbose: bool) -> Iterator[str]:
@@ -161,9 +168,17 @@ def _field_lines(fields: Sequence[FieldChange], prefix: str, *, verbose: bool) -
         yield prefix
     shown = fields if verbose else fields[:_FIELDS]
     for change in shown:
-        yield f"{change.path}: {value(change.before)} → {value(change.after)}"
+        yield _field(change)
     if len(shown) < len(fields):
         yield f"… and {len(fields) - len(shown)} more fields"
+
+
+def _field(change: FieldChange) -> str:
+    """One field: its value before and after, or an element of a list that was added or removed."""
+    for one, word in ((change.after, "adds"), (change.before, "removes")):
+        if None in (change.before, change.after) and change.path.endswith(f"[{value(one)}]"):
+            return f"{change.path.removesuffix(f'[{value(one)}]')} {word} {value(one)}"
+    return f"{change.path}: {value(change.before)} → {value(change.after)}"
 
 
 # Differences, fixes
@@ -180,7 +195,7 @@ def difference_lines(found: Sequence[Difference], *, verbose: bool = False) -> I
             last = each.object
         if not each.path:
             sign, content = ("+", each.got) if each.got is not None else ("-", each.expected)
-            yield f"    {sign}   {value(content)}"
+            yield f"    {sign}   the whole object: {value(content)}"
             continue
         if each.expected is not None:
             yield f"    -   {each.path}: {value(each.expected)}"

@@ -21,7 +21,7 @@ from kontend.explore.explain.fields import (
     text_of,
     value_at,
 )
-from kontend.explore.explain.fixes import fix_of_fault, fix_of_stale_read
+from kontend.explore.explain.fixes import fix_of_failure, fix_of_fault, fix_of_stale_read
 from kontend.explore.explain.trail import Part, Seen, Taken, Trail
 from kontend.explore.explain.values import shown
 from kontend.explore.properties.built_in import BuiltIn
@@ -74,19 +74,19 @@ def cause_of_failure(trail: Trail) -> Cause | None:
         failure = taken.transition.failure
         if failure is None:
             continue
-        line = failure.line if failure.line != UNKNOWN else None
-        where = f" at {line.short}" if line is not None else ""
+        line = failure.line if failure.line != UNKNOWN else taken.parts[-1].line
+        where = f" at {failure.line.short}" if failure.line != UNKNOWN else ""
         request = f" in the reconcile of {taken.reconcile.request}" if taken.reconcile is not None else ""
         sentence = f"{trail.actor(taken)} raised {failure.text}{where}{request} (step {taken.number})"
         missed = _missed(trail, taken, taken.reconcile.reads) if taken.reconcile is not None else None
         if missed is None:
-            return Cause(sentence, (taken.number,), "", line)
+            return Cause(sentence, (taken.number,), fix_of_failure(failure), line)
         seen, other, change = missed
         sentence += (
             f" after it had read {_what(seen, change)} in step {seen.step}; {trail.actor(other)} had {_changed(change)}"
             f" at resourceVersion {number_of(change.resource_version)} (step {other.number})"
         )
-        return Cause(sentence, tuple(sorted({other.number, taken.number})), "", line)
+        return Cause(sentence, tuple(sorted({other.number, taken.number})), fix_of_failure(failure), line)
     return None
 
 
@@ -154,7 +154,7 @@ def _wrong_object(trail: Trail, writer: str, change: Change, base: Version, read
     version = number_of(base.resource_version)
     return (
         f"{writer} {did} {_name(change)} with uid {_uid(change.old)}, which {creator} under the same name; {writer} "
-        f"meant the one with uid {_uid(base)} that it had read at resourceVersion {version}{read}, and that one is gone"
+        f"meant the one with uid {_uid(base)} and resourceVersion {version}{read}, which is gone"
     )
 
 
@@ -202,41 +202,42 @@ def _outdated(trail: Trail, taken: Taken, part: Part) -> Cause | None:
     seen, other, change = missed
     writer = trail.actor(taken)
     author = trail.actor(other)
-    own = author == writer and other.reconcile is not taken.reconcile
-    change_text = _changed(change)
-    stale = _staleness(seen, change)
+    own = author == writer
+    by = f"{author} itself" if own else author
     sentence = (
         f"{writer} {_writes(part)} (step {taken.number}) after it had read {_what(seen, change)} in step {seen.step}, "
-        f"{stale}; {'it' if own else author} had {change_text} at resourceVersion {number_of(change.resource_version)} "
-        f"(step {other.number})"
+        f"{_staleness(seen, change)}; {by} had {_changed(change)} at resourceVersion "
+        f"{number_of(change.resource_version)} (step {other.number})"
     )
     fix = fix_of_stale_read(trail.model.scenario.guards, part, seen, change, own=own)
     return Cause(sentence, tuple(sorted({other.number, taken.number})), fix, part.line)
 
 
 def _missed(trail: Trail, taken: Taken, reads: Sequence[Seen]) -> tuple[Seen, Taken, Change] | None:
-    """The last change that the reads of a reconcile did not show, although it was about something they asked for.
+    """The last change that the reads of a reconcile did not show: the same read would show it now.
 
     The newest read of an object counts, and a change that the reconcile made itself is known to it.
     """
+    earlier = [seen for seen in reads if seen.step < taken.number]
+    now = [trail.would_see(seen, taken.before, taken.step.instance) for seen in earlier]
     found = None
     for other, _, change in trail.changes():
         if other.number >= taken.number:
             break
-        if other.reconcile is taken.reconcile:
+        if other.reconcile is not None and other.reconcile is taken.reconcile:
             continue
-        about = [seen for seen in reads if seen.step < taken.number and _asks_for(seen, change)]
-        if about and about[-1].misses(change) and all(seen.misses(change) for seen in about):
-            found = (about[-1], other, change)
+        about = [
+            (seen, fresh)
+            for seen, fresh in zip(earlier, now, strict=True)
+            if seen.resource == change.resource and (change.key in seen.versions or change.key in fresh)
+        ]
+        if not about:
+            continue
+        seen, fresh = about[-1]
+        was, present = seen.versions.get(change.key), fresh.get(change.key)
+        if seen.position < change.resource_version and was is not present:
+            found = (seen, other, change)
     return found
-
-
-def _asks_for(seen: Seen, change: Change) -> bool:
-    if change.resource != seen.resource:
-        return False
-    if seen.call.verb == "get":
-        return change.key == seen.call.key
-    return seen.call.namespace in ("", change.key.namespace)
 
 
 def _what(seen: Seen, change: Change) -> str:

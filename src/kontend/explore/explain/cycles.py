@@ -12,12 +12,12 @@ from typing import Final
 
 from kontend.explore.explain.causes import Cause
 from kontend.explore.explain.fields import content_of, field_changes, object_name, short_name
-from kontend.explore.explain.steps import overlaps
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.explore.explain.values import shown
 from kontend.explore.model.step import Step
 from kontend.explore.search.repetition import form_of_state
 from kontend.report.document import FieldChange
+from kontend.report.inspection import overlaps
 
 #: How many steps a cycle may have.
 _LONGEST: Final = 400
@@ -45,7 +45,10 @@ class Round:
 
 
 def go_round(trail: Trail, *, writes: bool) -> Round | None:
-    """Take the steps of one round of a cycle; None where no state comes back. ``writes`` asks for one that writes."""
+    """Take the steps of one round of a cycle; None where no state comes back. ``writes`` asks for one that writes.
+
+    The trail ends with the first round: a search may have gone round several times before it knew.
+    """
     model = trail.model
     begin = len(trail.steps)
     seen = {form_of_state(model, trail.world): begin}
@@ -53,10 +56,7 @@ def go_round(trail: Trail, *, writes: bool) -> Round | None:
     wrote = 0
     for _ in range(_LONGEST):
         world = trail.world
-        steps = model.steps(world)
-        if not steps:
-            break
-        step = min(steps, key=lambda each: (model.next(world, each).cost, _rank(each), times[each]))
+        step = min(model.steps(world), key=lambda each: (model.next(world, each).cost, _rank(each), times[each]))
         times[step] += 1
         taken = trail.take(step)
         if taken.transition.changes:
@@ -64,10 +64,30 @@ def go_round(trail: Trail, *, writes: bool) -> Round | None:
         form = form_of_state(model, trail.world)
         known = seen.get(form)
         if known is not None and (wrote > known or not writes):
-            return Round(known + 1, taken.number, tuple(_written(trail, known + 1)))
+            first, last = _first_round(trail, {each for each, at in seen.items() if at >= known}, writes=writes)
+            del trail.steps[last:]
+            return Round(first, last, tuple(_written(trail, first)))
         seen[form] = taken.number
     del trail.steps[begin:]
     return None
+
+
+def _first_round(trail: Trail, forms: set[bytes], *, writes: bool) -> tuple[int, int]:
+    """The first and the last step of the first round through states of these forms."""
+    model = trail.model
+    known: dict[bytes, int] = {}
+    worlds = [trail.initial, *(taken.after for taken in trail.steps)]
+    wrote = 0
+    for number, world in enumerate(worlds):
+        if number and trail.steps[number - 1].transition.changes:
+            wrote = number
+        form = form_of_state(model, world)
+        if form not in forms:
+            continue
+        if form in known and (wrote > known[form] or not writes):
+            return known[form] + 1, number
+        known[form] = number
+    raise AssertionError("a round was found before")
 
 
 def _rank(step: Step) -> int:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Final
 
 from kontend.explore.explain.causes import Cause, cause_of_failure, cause_of_write, plain_cause
 from kontend.explore.explain.cycles import Round, cause_of_cycle, go_round
@@ -24,12 +26,15 @@ from kontend.explore.explain.perturbations import perturbations
 from kontend.explore.explain.steps import StepWriter
 from kontend.explore.explain.trail import Trail
 from kontend.explore.model.model import Model
+from kontend.explore.program.progress import Failure
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario import STEP_BOUNDS, Scenario
 from kontend.explore.trace.schedule import dump_schedule
 from kontend.explore.verdict import Violation
 from kontend.report.document import Actor, Cycle, Difference, Document, Explanation, Fix, Source, Step
+
+_FILES: Final = re.compile(r'File "([^"]+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,7 @@ class _Explaining:
         if violation.property in (BuiltIn.NEVER_SETTLES, BuiltIn.FAILS_FOREVER):
             self._cycle = go_round(self._trail, writes=violation.property == BuiltIn.NEVER_SETTLES)
         self._good: Trail | None = None
-        if violation.schedule or self._cycle is not None:
+        if violation.schedule and not (self._cycle is not None and not violation.perturbations):
             good = nearest_good_run(model, violation.property, violation.schedule, self._end)
             self._good = Trail(model, good.schedule) if good is not None else None
 
@@ -143,9 +148,13 @@ class _Explaining:
             perturbations(trail),
             difference,
             self._round(),
-            failure.traceback or None if failure is not None and violation.property == BuiltIn.EXCEPTION else None,
+            self._traceback(failure) if failure is not None and violation.property == BuiltIn.EXCEPTION else None,
             how=violation.how,
         )
+
+    def _traceback(self, failure: Failure) -> str | None:
+        """The traceback of an exception, with paths as in the rest of the document."""
+        return _FILES.sub(lambda found: f'File "{self._lines.relative(found[1])}"', failure.traceback) or None
 
     def _round(self) -> Cycle | None:
         cycle = self._cycle

@@ -7,6 +7,7 @@ from typing import Final
 from kontend.cluster.state import Change
 from kontend.explore.explain.fields import content_of, object_name, short_name
 from kontend.explore.explain.trail import Part, Seen
+from kontend.explore.program.progress import Failure
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.writes import Fault
 from kontend.runtime.guards import Guards
@@ -46,9 +47,10 @@ def fix_of_stale_read(guards: Guards, part: Part, seen: Seen, change: Change, *,
     assert version is not None
     name = short_name(object_name(content_of(version)))
     if own and seen.call.cached and not guards.read_your_writes:
+        named = ", or derive the name of the new object from its owner, so that a second create is refused"
         return (
             "switch on the guard read_your_writes (it is off in this scenario): a cached read then waits until the "
-            "cache has seen this instance's own last write"
+            f"cache has seen this instance's own last write{named if call.verb == 'create' else ''}"
         )
     if call.verb in _DELETES:
         return (
@@ -62,3 +64,16 @@ def fix_of_stale_read(guards: Guards, part: Part, seen: Seen, change: Change, *,
         )
     where = "api.live.get" if seen.call.verb == "get" else "api.live.list"
     return f"re-read {name} with {where} right before this write, and write only if it still calls for it"
+
+
+def fix_of_failure(failure: Failure) -> str:
+    """The change that prevents an exception from coming back with every retry."""
+    name, _, detail = failure.text.partition(": ")
+    if name == "KeyError":
+        return f"the object may come without {detail}: read it with .get({detail}), and decide what to do without it"
+    if failure.is_bug:
+        return "test for the condition before this line: every retry has the same input and fails again"
+    return (
+        "every retry has the same input and fails again: handle the error, for instance as a condition in the status, "
+        "and return"
+    )

@@ -21,9 +21,10 @@ from kontend.explore.properties.judge import Judge
 from kontend.explore.search.baseline import SOON, Baseline
 from kontend.explore.search.walk import Walk
 
-#: How many prefixes are tried, and for how many steps each goes on.
+#: How many prefixes are tried, for how many steps each goes on, and how many steps that may take in all.
 _MOST: Final = 40
 _STEPS: Final = 500
+_BUDGET: Final = 3_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,12 @@ def nearest_good_run(model: Model, name: str, schedule: Sequence[Step], failing:
     judge = Judge(model)
     best: GoodRun | None = None
     least = 0
+    budget = _BUDGET
     for length in _prefixes(len(schedule)):
-        run = _continued(model, judge, name, schedule[:length], baseline, unperturbed=name == BuiltIn.DIVERGED)
+        if budget <= 0 and length:
+            continue  # but the run that is unperturbed from its start is tried
+        run, steps = _continued(model, judge, name, schedule[:length], baseline)
+        budget -= steps
         if run is None:
             continue
         if not by_state:
@@ -72,24 +77,18 @@ def _prefixes(length: int) -> Iterator[int]:
 
 
 def _continued(
-    model: Model,
-    judge: Judge,
-    name: str,
-    prefix: Sequence[Step],
-    baseline: frozenset[bytes] | None,
-    *,
-    unperturbed: bool,
-) -> GoodRun | None:
-    """A prefix and its unperturbed continuation, if everything settles and the property holds."""
+    model: Model, judge: Judge, name: str, prefix: Sequence[Step], baseline: frozenset[bytes] | None
+) -> tuple[GoodRun | None, int]:
+    """A prefix and its unperturbed continuation, if everything settles and the property holds; and its length."""
     walk = Walk(model, judge=judge, baseline=baseline)
     for step in prefix:
         walk.take(step)
     if name in walk.violations:
-        return None
+        return None, 0
     walk.settle(_STEPS, until=name)
-    world = walk.world
+    world, taken = walk.world, len(walk.schedule)
     if name in walk.violations or not is_quiescent(model, world, model.steps(world)):
-        return None
-    if unperturbed and walk.cost and (baseline is None or final_form(world) not in baseline):
-        return None
-    return GoodRun(tuple(walk.schedule), world, len(prefix))
+        return None, taken
+    if name == BuiltIn.DIVERGED and walk.cost and (baseline is None or final_form(world) not in baseline):
+        return None, taken
+    return GoodRun(tuple(walk.schedule), world, len(prefix)), taken

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from kontend.explore.explain.causes import Cause, cause_of_write
 from kontend.explore.explain.fields import changed_paths, content_of, object_name, short_name, text_of
 from kontend.explore.explain.perturbations import perturbation
-from kontend.explore.explain.steps import overlaps
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.explore.explain.values import shown
 from kontend.report.document import Difference
+from kontend.report.inspection import overlaps
 
 
 def cause_of_final_state(trail: Trail, good: Trail | None, found: Sequence[Difference]) -> Cause | None:
@@ -78,7 +78,7 @@ def _missing(good: Trail | None, difference: Difference) -> str:
 
 def _perturbed(trail: Trail) -> str:
     texts = [perturbation(taken) for taken in trail.steps if taken.transition.cost]
-    return f"; what disturbs this run is a {texts[-1]}" if texts else ""
+    return f"; the run is perturbed by {texts[-1]}" if texts else ""
 
 
 def _after_perturbation(trail: Trail) -> tuple[str, None]:

@@ -7,21 +7,20 @@ from typing import Final
 from kontend.explore.explain.trail import Taken, Trail
 
 _WORDS: Final = {
-    "call": "stale read",
-    "start": "reconcile that starts while another one is in flight",
-    "act": "user who acts in the middle of a reconcile",
-    "relist": "relist, which shows several events as one",
-    "crash": "crash",
-    "fail": "failed request",
-    "lose": "lost response",
-    "restart": "restart",
+    "call": "a stale read in step {}",
+    "start": "a reconcile that starts in step {} while another one is in flight",
+    "act": "a user who acts in step {}, in the middle of a reconcile",
+    "relist": "a relist in step {}, which shows several events as one",
+    "crash": "a crash in step {}",
+    "restart": "a restart in step {}",
+    "fail": "a request that fails in step {}",
+    "lose": "a response that is lost in step {}",
 }
 
 
 def perturbation(taken: Taken) -> str:
     """Describes the perturbation of a step."""
-    words = _WORDS.get(taken.step.action, taken.step.action)
-    return f"{words} in step {taken.number}"
+    return _WORDS.get(taken.step.action, f"{taken.step.action} in step {{}}").format(taken.number)
 
 
 def perturbations(trail: Trail) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 from kontend.cluster.state import Change, Version
@@ -30,12 +30,7 @@ class StepWriter:
 
     def steps(self, trail: Trail) -> tuple[Step, ...]:
         """The steps of a trail."""
-        quiet = {
-            number
-            for taken in trail.steps
-            if taken.reconcile is not None and not taken.reconcile.matters
-            for number in taken.reconcile.steps
-        }
+        quiet = _quiet_steps(trail)
         return tuple(self._step(trail, taken, quiet=taken.number in quiet) for taken in trail.steps)
 
     def initial(self, trail: Trail) -> dict[str, str]:
@@ -53,7 +48,7 @@ class StepWriter:
         step, transition = taken.step, taken.transition
         main = self._main_part(taken)
         reads = [seen for seen in (taken.reconcile.reads if taken.reconcile else ()) if seen.step == taken.number]
-        shown = [read for seen in reads for read in self._reads(taken, seen)]
+        shown = [read for seen in reads for read in self._reads(trail, taken, seen)]
         shown.sort(key=lambda read: read.version == read.latest)
         return Step(
             taken.number,
@@ -95,8 +90,11 @@ class StepWriter:
             self.objects[known[1]] = obj
         return known[1]
 
-    def _reads(self, taken: Taken, seen: Seen) -> Iterator[Read]:
-        for key, version in seen.versions.items():
+    def _reads(self, trail: Trail, taken: Taken, seen: Seen) -> Iterator[Read]:
+        """The objects that a read returned, and those that it would have returned from an up-to-date cache."""
+        fresh = trail.would_see(seen, taken.before, taken.step.instance) if seen.call.verb == "list" else {}
+        for key in (*seen.versions, *(key for key in fresh if key not in seen.versions)):
+            version = seen.versions.get(key)
             latest = taken.before.state.find(seen.resource, key)
             yield Read(
                 named(seen.call.kind, key),
@@ -140,6 +138,22 @@ class StepWriter:
                         number_of(number),
                         self._kept(version) if version is not None else None,
                     )
+
+
+def _quiet_steps(trail: Trail) -> set[int]:
+    """The numbers of steps without effect: of reconciles that do not matter, and deliveries that only they see."""
+    quiet: set[int] = set()
+    awaited: set[int] = set()
+    for taken in reversed(trail.steps):
+        index = taken.step.instance
+        if taken.reconcile is not None:
+            if taken.reconcile.matters:
+                awaited.add(index)
+            else:
+                quiet.update(taken.reconcile.steps)
+        elif taken.step.action == "deliver" and index not in awaited and not taken.transition.cost:
+            quiet.add(taken.number)
+    return quiet
 
 
 def _moved(
@@ -186,28 +200,3 @@ def _response(actor: str, part: Part) -> str:
 
 def _request(taken: Taken) -> str:
     return str(taken.step.subject) if isinstance(taken.step.subject, Key) else ""
-
-
-def write_steps(steps: Sequence[Step], name: str, path: str) -> list[Step]:
-    """The steps that wrote a field of an object, or a part of it, or all of it.
-
-    >>> write_steps([], "ConfigMap/v1 default/c", "data")
-    []
-    """
-    return [
-        step
-        for step in steps
-        if any(
-            write.object == name and any(overlaps(each.path, path) for each in write.fields) for write in step.writes
-        )
-    ]
-
-
-def overlaps(one: str, other: str) -> bool:
-    """Two paths name the same field, or one of them is a part of the other.
-
-    >>> overlaps("status.plan", "status.plan.id"), overlaps("status.plan", "status.planned")
-    (True, False)
-    """
-    short, long = sorted((one, other), key=len)
-    return not short or long == short or (long.startswith(short) and long[len(short)] in ".[")

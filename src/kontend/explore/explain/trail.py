@@ -39,14 +39,9 @@ class Seen:
     position: int
     #: The versions that were returned; None for an object that was not found.
     versions: Mapping[Key, Version | None]
-
-    def misses(self, change: Change) -> bool:
-        """The read did not show a change, which is about what it asked for."""
-        if change.resource != self.resource or change.resource_version <= self.position:
-            return False
-        if self.call.verb == "get":
-            return change.key == self.call.key
-        return self.call.namespace in ("", change.key.namespace)
+    #: The reconcile before the read, and which of its calls it was.
+    in_flight: InFlight
+    at: int
 
 
 @dataclass(slots=True)
@@ -141,6 +136,14 @@ class Trail:
                 for change in part.transition.changes:
                     yield taken, part, change
 
+    def would_see(self, seen: Seen, world: World, index: int) -> dict[Key, Version | None]:
+        """The versions that the same read would return in a state, with views that are up to date."""
+        model, instance, state = self.model, world.instances[index], world.state
+        current = tuple(NOT_STARTED if view == NOT_STARTED else state.resource_version for view in instance.views)
+        fresh = world.with_instance(index, instance.changed(views=current, own=()))
+        response = model.response(fresh, index, seen.in_flight, seen.at)
+        return _versions(seen.call, response, state.objects(seen.resource))
+
     # Building
 
     def _reconcile(self, step: Step, number: int) -> Reconcile | None:
@@ -203,7 +206,8 @@ class Trail:
         in_flight = part.transition.in_flight
         assert in_flight is not None
         found = model.response(world, index, in_flight, part.transition.at)
-        return Seen(taken.number, call, resource, position, _versions(call, found, objects))
+        versions = _versions(call, found, objects)
+        return Seen(taken.number, call, resource, position, versions, in_flight, part.transition.at)
 
 
 def _versions(call: Call, response: bytes, objects: Objects) -> dict[Key, Version | None]:

@@ -1,0 +1,121 @@
+"""``kontend inspect``, ``kontend report`` and ``kontend replay`` on a trace of the demo."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kontend.cli import main
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "double_plan.py"
+NODE = "Node.example.com/v1 default/n"
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The trace of a lost update."""
+    directory = tmp_path_factory.mktemp("failures")
+    assert main(["explore", str(EXAMPLE), "--scenario", "blind", "--one-process", "--failures", str(directory)]) == 1
+    (file,) = directory.glob("lost-update-*.zip")
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        (
+            [],
+            [
+                "lost update: violated after 6 steps",
+                "nodes#2 wrote status.plan.id = ",
+                "Fix at examples/double_plan.py",
+            ],
+        ),
+        (
+            ["failures"],
+            [": lost update: violated after 6 steps (shortest, 1 perturbation)\n  nodes#2 wrote status.plan.id"],
+        ),
+        (["steps"], ["  ► 3  nodes#1  patch Node default/n/status: version 4, from version 3"]),
+        (
+            ["step", "6"],
+            ["at fault", "from version 3 read in step 5", "  ►   57  ", "the cache of nodes#1 then has version 4"],
+        ),
+        (
+            ["object", "Node/n", "at", "3"],
+            ["on the server:", "resourceVersion: '4'", "which is stale (-) against the server"],
+        ),
+        (["object", "n", "at", "0"], ["resourceVersion: '3'", "the cache of nodes#2 has the same"]),
+        (["who", "wrote", "status.plan.id"], ["step 3: nodes#1 wrote status.plan.id of ", "► step 6: nodes#2 wrote "]),
+        (["who", ".status.plan", "of", "n"], ["from version 3 (read in step 2), as version 4: absent → "]),
+        (["diff", "0", "3"], [NODE, "+  status:"]),
+        (["diff"], ["the first 4 steps are those of the nearest good run; then"]),
+    ],
+)
+def test_questions_are_answered(
+    trace: str, question: list[str], parts: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["inspect", trace, *question]) == 0
+    printed = capsys.readouterr().out
+    for part in parts:
+        assert part in printed
+
+
+@pytest.mark.parametrize(
+    "question",
+    [[], ["failures"], ["steps"], ["step", "6"], ["object", "n"], ["who", "status"], ["diff"], ["diff", "0", "6"]],
+)
+def test_answers_are_also_json(trace: str, question: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", trace, *question, "--output-format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        (["step", "9"], "there is no step 9; the trace has steps 1 to 6"),
+        (["step", "six"], "expected the number of a step, found 'six'"),
+        (["step"], "expected: kontend inspect FILE step N"),
+        (["who", "spec"], "no step writes spec; the fields that are written: status.plan.id, status.plan.tasks"),
+        (["object", "m"], f"no object is called m; there are: {NODE}"),
+        (["why"], "no question 'why'; there are: failures, steps, step, object, who, diff"),
+    ],
+)
+def test_bad_questions_are_refused(
+    trace: str, question: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["inspect", trace, *question]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_bug_report_is_printed_or_written(trace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", trace, "--markdown"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("## lost update: 6 steps\n")
+    assert main(["report", trace, "--markdown", "--output", str(tmp_path / "bug.md")]) == 0
+    assert (tmp_path / "bug.md").read_text() == printed
+
+
+def test_a_trace_replays_with_a_file_from_elsewhere(
+    trace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["replay", trace]) == 2
+    assert "examples/double_plan.py is neither here nor beside the trace" in capsys.readouterr().err
+    assert main(["replay", trace, "--file", str(EXAMPLE)]) == 1
+    assert capsys.readouterr().out.endswith("reproduced: lost update\n")
+    fixed = tmp_path / "fixed.py"
+    fixed.write_text(EXAMPLE.read_text().replace("lock = False", "lock = True"))
+    assert main(["replay", trace, "--file", str(fixed)]) == 0
+    assert capsys.readouterr().out == "not reproduced: step 6 now gets 409 Conflict\n"
+
+
+def test_explore_unfolds_with_verbose(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    operator = EXAMPLE.parent.parent / "zoo" / "capi_245.py"
+    options = ["--scenario", "buggy", "--one-process", "--failures", str(tmp_path)]
+    lengths = []
+    for more in ([], ["--verbose"]):
+        main(["explore", str(operator), *options, *more])
+        lengths.append(len(capsys.readouterr().out.splitlines()))
+    assert lengths[0] < lengths[1]

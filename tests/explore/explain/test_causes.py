@@ -1,0 +1,283 @@
+"""Explanations name the cause: the reads, the writes, their values and versions, and the change that helps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from explore.samples import SIGNED, Fails, Toggles
+from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, Widgets, double_plan
+from kontend.cluster.cluster import Cluster
+from kontend.explore import Bounds, Scenario, always, check, create, delete, eventually, update
+from kontend.explore.explain.explanation import explained, origin_of
+from kontend.kube.errors import ApiError
+from kontend.report.document import Document
+from kontend.report.text import render
+from kontend.runtime.client.api import Api
+from kontend.runtime.controller import Controller, Request
+
+OLD = {**WIDGET, "spec": {"old": True}}
+
+
+def _of(
+    *controllers: Controller, objects: Any = (WIDGET,), lag: int = 0, guards: Any = UNGUARDED, **more: Any
+) -> Scenario:
+    return Scenario(list(controllers), crds=[CRD], objects=objects, bounds=Bounds(lag=lag), guards=guards, **more)
+
+
+def _explained(scenario: Scenario, name: str, **options: Any) -> Document:
+    (violation,) = [each for each in check(scenario, **options).violations if each.property == name]
+    document = explained(scenario, violation, origin_of(scenario), strict=True)
+    assert Document.load(document.dump()) == document
+    return document
+
+
+def _values(document: Document, number: int) -> dict[str, tuple[Any, Any]]:
+    step = document.steps[number - 1]
+    return {each.path: (each.before, each.after) for write in step.writes for each in write.fields}
+
+
+# Clashing writes
+
+
+def test_a_lost_update_names_both_writes_with_values_and_versions() -> None:
+    document = _explained(double_plan(Widgets(), lag=1, concurrent=2), "lost update")
+    first, second = (_values(document, number)["status.plan.id"][1] for number in document.violation.culprits)
+    assert document.violation.sentence == (
+        f'widgets#2 wrote status.plan.id = "{second[:8]}…" to Widget default/w from resourceVersion 3 (read in step 5);'
+        f' widgets#1 had changed it to "{first[:8]}…" at resourceVersion 4 (step 3), and the server accepted the write '
+        "without a conflict"
+    )
+    assert document.violation.culprits == (3, 6)
+    assert document.violation.perturbations == ("a stale read in step 5",)
+
+
+def test_the_fix_of_a_blind_patch_is_a_lock_at_its_line() -> None:
+    fix = _explained(double_plan(Widgets(), lag=1, concurrent=2), "lost update").violation.fix
+    assert fix is not None
+    assert "merge_from(base, lock=True)" in fix.text
+    assert "mutate_status" in fix.text
+    assert fix.line is not None
+    assert (fix.line.file, fix.line.function) == ("tests/explore/widgets.py", "reconcile")
+    assert "api.status.patch" in fix.line.text
+
+
+def test_a_vanished_element_is_named() -> None:
+    sentence = _explained(SIGNED, "vanished element").violation.sentence
+    assert sentence.startswith('second wrote status.signed of Widget default/w without "first" from resourceVersion 3 ')
+    assert "; first had added it at resourceVersion 4 (step 5), and the server accepted" in sentence
+
+
+class Deletes(Controller):
+    """Deletes old widgets, whichever object has the name by then."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Delete."""
+        try:
+            widget = await api.get(self.kind, request)
+        except ApiError:
+            return
+        if widget["spec"].get("old"):
+            await api.delete(widget)
+
+
+WRONG = _of(Deletes(), objects=[OLD], actions=[delete(OLD), create(WIDGET)], lag=2)
+
+
+def test_a_wrong_object_is_told_apart_by_its_uid() -> None:
+    violation = _explained(WRONG, "wrong object").violation
+    assert "which user had created (step 2) under the same name; deletes meant the one with uid" in violation.sentence
+    assert violation.culprits == (2, 5)
+    assert violation.fix is not None
+    assert "uid precondition" in violation.fix.text
+
+
+# Outdated reads
+
+
+class Copies(Controller):
+    """Copies the size of the widget to a ConfigMap."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Copy."""
+        widget = await api.get(self.kind, request)
+        copied = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"namespace": "default", "generateName": "copy-"},
+            "data": {"size": str(widget["spec"].get("size"))},
+        }
+        await api.create(copied)
+
+
+def test_a_write_that_rests_on_an_outdated_read_names_the_read() -> None:
+    def fresh(before: Cluster, after: Cluster) -> bool:
+        copies = {each["metadata"]["name"]: each for each in after.list("ConfigMap/v1")}
+        known = {each["metadata"]["name"] for each in before.list("ConfigMap/v1")}
+        size = str(before.get(KIND, "w")["spec"].get("size"))
+        return all(each["data"]["size"] == size for name, each in copies.items() if name not in known)
+
+    scenario = _of(Copies(), actions=[update(WIDGET, spec={"size": 3})], lag=1, properties=[always(fresh)])
+    violation = _explained(scenario, "fresh").violation
+    assert (
+        "(step 4) after it had read Widget default/w at resourceVersion 3 in step 3, from its cache; user had changed "
+        in (violation.sentence)
+    )
+    assert "spec.size of Widget default/w from absent to 3 at resourceVersion 4 (step 1)" in violation.sentence
+    assert len(violation.culprits) == 2
+
+
+# Final states
+
+
+def test_a_diverged_final_state_is_shown_against_the_expected_one() -> None:
+    document = _explained(SIGNED, "diverged")
+    (difference,) = document.violation.difference
+    assert (difference.object, difference.path) == ("Widget.example.com/v1 default/w", 'status.signed["first"]')
+    assert (difference.got, difference.expected) == (None, "first")
+    assert document.violation.sentence.startswith(
+        'Widget default/w ends with status.signed["first"] = absent instead of'
+    )
+    assert document.baseline is not None
+    assert document.baseline[0] == document.steps[0]
+
+
+def test_an_object_that_is_missing_in_the_end_is_named() -> None:
+    document = _explained(WRONG, "diverged")
+    assert document.violation.sentence.startswith("Widget default/w is missing in the end: deletes deleted Widget")
+    assert [(each.path, each.got) for each in document.violation.difference] == [("", None)]
+
+
+def test_an_eventuality_that_does_not_hold_is_compared_with_a_run_in_which_it_does() -> None:
+    def both(cluster: Cluster) -> bool:
+        return sorted((cluster.get(KIND, "w").get("status") or {}).get("signed", [])) == ["first", "second"]
+
+    scenario = Scenario(
+        SIGNED.controllers,
+        crds=[CRD],
+        objects=[WIDGET],
+        bounds=Bounds(lag=0),
+        guards=UNGUARDED,
+        properties=[eventually(both)],
+    )
+    violation = _explained(scenario, "both").violation
+    assert [each.expected for each in violation.difference] == ["first"]
+    assert "second wrote status.signed of Widget default/w without" in violation.sentence
+
+
+# Cycles
+
+
+def test_a_cycle_is_shown_once_with_what_is_written() -> None:
+    document = _explained(_of(Toggles()), "never settles")
+    cycle = document.violation.cycle
+    assert cycle is not None
+    assert (cycle.first, cycle.last) == (4, 9)
+    assert [(each.path, each.before, each.after) for each in cycle.writes] == [
+        ("status.on", True, False),
+        ("status.on", False, True),
+    ]
+    assert document.violation.culprits == (6, 9)
+    assert document.violation.sentence.startswith("steps 4 to 9 repeat forever: toggles changes status.on of Widget")
+
+
+class Paints(Controller):
+    """Gives a widget its colour."""
+
+    kind = KIND
+    color = ""
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Paint."""
+        widget = await api.get(self.kind, request)
+        if widget["spec"].get("color") != self.color:
+            widget["spec"]["color"] = self.color
+            await api.update(widget)
+
+
+class Red(Paints):
+    """Paints red."""
+
+    color = "red"
+
+
+class Blue(Paints):
+    """Paints blue."""
+
+    color = "blue"
+
+
+def test_a_fight_between_two_controllers_is_named_although_generations_grow() -> None:
+    violation = _explained(_of(Red(), Blue()), "never settles").violation
+    assert {'from "red" to "blue"' in violation.sentence, 'from "blue" to "red"' in violation.sentence} == {True}
+    assert violation.fix is not None
+    assert "let only one of blue and red write spec.color" in violation.fix.text
+    assert violation.cycle is not None
+    assert violation.cycle.last - violation.cycle.first < 8
+
+
+def test_a_failure_that_never_ends_is_named() -> None:
+    violation = _explained(_of(Fails()), "fails forever").violation
+    assert violation.sentence.startswith("fails raised RuntimeError: default/w fails in the reconcile of default/w")
+    assert violation.cycle is not None
+
+
+# Exceptions
+
+
+class Reads(Controller):
+    """Expects a status."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Read the phase."""
+        widget = await api.get(self.kind, request)
+        widget["status"]["phase"]
+
+
+def test_an_exception_has_its_traceback_with_relative_paths_and_the_line_to_change() -> None:
+    violation = _explained(_of(Reads()), "exception").violation
+    assert violation.sentence.startswith("reads raised KeyError: 'status' at test_causes.py:")
+    assert violation.traceback is not None
+    assert violation.traceback.startswith('  File "tests/explore/explain/test_causes.py", line ')
+    assert violation.fix is not None
+    assert violation.fix.line is not None
+    assert violation.fix.line.function == "reconcile"
+    assert ".get('status')" in violation.fix.text
+
+
+# The same cause, the same names
+
+
+def test_violations_with_one_cause_are_reported_once_with_their_number() -> None:
+    text = str(check(double_plan(Widgets(), lag=1, concurrent=2)))
+    assert text.startswith(
+        "lost update, one_plan: violated after 6 steps (shortest, 1 perturbation, 2 violations with one cause)\n"
+    )
+    assert text.count("violated after") == 1
+
+
+@pytest.mark.parametrize("search", ["breadth", "depth", "random", "pct"])
+def test_every_violation_of_every_search_is_explained(search: Any) -> None:
+    for scenario in (double_plan(Widgets(), lag=1, concurrent=2), SIGNED, WRONG):
+        for violation in check(scenario, search=search, walks=60).violations:
+            document = explained(scenario, violation, origin_of(scenario), strict=True)
+            assert document.violation.culprits
+            assert render(document)
+
+
+def test_an_atomic_reconcile_is_explained_by_its_calls() -> None:
+    race = double_plan(Widgets(), lag=1, concurrent=2)
+    document = _explained(replace(race, bounds=replace(race.bounds, atomic=True)), "lost update")
+    assert document.violation.sentence.startswith("widgets#2 wrote status.plan.id = ")
+    last = document.steps[-1]
+    assert last.call is not None
+    assert (last.action, last.call.verb) == ("start", "patch")
+    assert [read.version for read in last.reads] == [3]
