@@ -13,6 +13,8 @@ import orjson
 
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
 from kontend.explore.explain.explanation import Origin, explainer
+from kontend.explore.explain.lines import relative_name
+from kontend.explore.explain.results import explained_documents, scenario_result
 from kontend.explore.exploring import STRATEGIES, SearchOptions, explore
 from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario, not_among
@@ -26,7 +28,10 @@ from kontend.report.archive import write_archive
 from kontend.report.decoding import encode
 from kontend.report.document import Document
 from kontend.report.grouping import grouped
+from kontend.report.page.contents import results_of
+from kontend.report.page.page import page
 from kontend.runtime.controller import BadController
+from kontend.safe_files import write_whole
 
 _FAILURES: Final = Path("failures")
 #: How many runs are made again in other processes.
@@ -65,10 +70,11 @@ def run(argv: Sequence[str]) -> int:
             verdicts[name].explain = explainer(scenario, Origin(source, name))
         if not options.one_process:
             recheck(options.file, runs)
-    files = {
-        name: [_saved(options.failures, document) for document in verdict.documents]
-        for name, verdict in verdicts.items()
-    }
+    documents = {name: explained_documents(verdict) for name, verdict in verdicts.items()}
+    files = {name: [_saved(options.failures, document) for document in documents[name]] for name in verdicts}
+    if options.html is not None:
+        results = [scenario_result(name, scenarios[name], verdicts[name], documents[name]) for name in verdicts]
+        _write_page(options.html, page(results, title=relative_name(source)))
     if options.output_format == "json":
         document = {name: _document(verdict, files[name]) for name, verdict in verdicts.items()}
         write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
@@ -82,12 +88,24 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _saved(directory: Path, document: Document) -> str:
-    """Write a counterexample; returns its path, or nothing if it cannot be written. The verdict is printed anyway."""
+    """Write a counterexample and its page; returns the path, or nothing if it cannot be written.
+
+    The verdict is printed anyway.
+    """
     try:
-        return str(write_archive(directory, document))
+        path = write_archive(directory, document)
+        write_whole(path.with_suffix(".html"), page(results_of([document]), title=document.source.file).encode())
+        return str(path)
     except OSError as error:
         sys.stderr.write(f"kontend explore: the counterexample is not saved: {error}\n")
         return ""
+
+
+def _write_page(path: Path, html: str) -> None:
+    try:
+        write_whole(path, html.encode())
+    except OSError as error:
+        raise UsageError(f"--html: {path}: {error.strerror}") from error
 
 
 def _parser() -> Parser:
@@ -114,6 +132,7 @@ def _parser() -> Parser:
     add("--seed", type=at_least(0), default=0, metavar="N", help="random seed (default: 0)")
     add("--walks", type=at_least(1), default=1_000, metavar="N", help="number of walks (default: 1,000)")
     add("--verbose", "-v", action="store_true", help="show every step and every field of a trace")
+    add("--html", type=Path, metavar="FILE", help="write all verdicts as one HTML page")
     add("--output-format", choices=("text", "json"), default="text", help="output format (default: text)")
     return parser
 
@@ -142,7 +161,8 @@ def _text(name: str, verdict: Verdict, files: list[str], *, generated: str, verb
         if document.violation.property not in shown:
             continue  # the same cause as another one
         if path:
-            lines += [f"Replay: kontend replay {path}", f"Look closer: kontend inspect {path}"]
+            lines += [f"Open: {Path(path).with_suffix('.html')}", f"Replay: kontend replay {path}"]
+            lines.append(f"Look closer: kontend inspect {path}")
         if document.token:
             lines.append(f'Or in a test: @reproduce("{document.token}")')
     return "\n".join(lines) + "\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from kontend.cluster.state import State
 from kontend.explore.model.step import Step
@@ -48,6 +48,15 @@ class Violation:
         return f"{self.property}: {after}\n  {sentence}{lines}"
 
 
+class Reached(NamedTuple):
+    """The frequency of a final state in a search."""
+
+    #: The number of quiescent states of a search, or of walks, that end in it.
+    count: int
+    #: An unperturbed run reaches it.
+    unperturbed: bool
+
+
 @dataclass(slots=True, repr=False)
 class Verdict:
     """The result of an exploration. It is true when everything holds in the whole bounded space.
@@ -59,6 +68,10 @@ class Verdict:
     violations: list[Violation] = field(default_factory=list)
     #: The different final states, up to made-up names.
     final_states: list[State] = field(default_factory=list)
+    #: For each of them how often it was reached.
+    reached: list[Reached] = field(default_factory=list)
+    #: The number of states at depth 0, 1, …; empty for walks.
+    depths: tuple[int, ...] = ()
     states: int = 0
     steps: int = 0
     #: Whether the whole space within the bounds was searched, and if not, why the search stopped.
@@ -128,6 +141,21 @@ class Verdict:
         """The bounds, and what was not tried."""
         return ", ".join([self.bounds, *(f"no {name}" for name in self.not_tried)])
 
+    @property
+    def summary(self) -> str:
+        """The extent of the search in one line, with the outcome where nothing is violated."""
+        if self.not_reproduced:
+            return f"not reproduced: {self.not_reproduced}"
+        if self.ok:
+            return f"holds in all {self.states:,} states ({self.coverage})"
+        if self.walks:
+            found = f"found in {self.walks}; there may be more"
+            return found if self.violations else f"nothing found in {self.walks}; that proves nothing"
+        if not self.exhausted:
+            what = "the search is incomplete" if self.violations else "undecided: the space was not exhausted"
+            return f"{what}, because {self.stopped} ({self.coverage})"
+        return f"searched all {self._count()} ({self.coverage})"
+
     def __repr__(self) -> str:
         """Return one line with the first cause: this is what a failed ``assert check(...)`` shows."""
         if self.violations:
@@ -147,18 +175,7 @@ class Verdict:
     def text(self, *, verbose: bool = False) -> str:
         """The whole verdict; ``verbose`` shows every step and every field."""
         lines = [self.explanation(verbose=verbose)] if self.violations else []
-        if self.not_reproduced:
-            lines.append(f"not reproduced: {self.not_reproduced}")
-        elif self.ok:
-            lines.append(f"holds in all {self.states:,} states ({self.coverage})")
-        elif self.walks:
-            found = f"found in {self.walks}; there may be more"
-            lines.append(found if self.violations else f"nothing found in {self.walks}; that proves nothing")
-        elif not self.exhausted:
-            what = "the search is incomplete" if self.violations else "undecided: the space was not exhausted"
-            lines.append(f"{what}, because {self.stopped} ({self.coverage})")
-        else:
-            lines.append(f"searched all {self._count()} ({self.coverage})")
+        lines.append(self.summary)
         lines += [f"{name}: never put to the test; the scenario may do less than it seems" for name in self.untested]
         lines += self.notes
         if self.guards is not None:

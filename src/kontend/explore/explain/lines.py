@@ -51,6 +51,11 @@ class SourceLines:
         return path.name
 
 
+def relative_name(file: Path) -> str:
+    """The path of a file below the root of its project."""
+    return SourceLines(project_root(file)).relative(file)
+
+
 def project_root(file: Path) -> Path:
     """The nearest directory above a file that looks like the root of a project.
 

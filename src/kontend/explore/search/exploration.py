@@ -6,6 +6,7 @@ the graph is known: final states, cycles, actions that were never possible.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
@@ -20,7 +21,7 @@ from kontend.explore.properties.built_in import BuiltIn, Finding
 from kontend.explore.search.expander import Successor
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.repetition import Repetition
-from kontend.explore.verdict import Verdict, Violation
+from kontend.explore.verdict import Reached, Verdict, Violation
 from kontend.kube.meta.names import Key
 from kontend.runtime.source_location import SourceLocation
 
@@ -192,6 +193,10 @@ class Exploration:
                 "names, and were not followed further"
             )
         verdict.final_states = [state for _, state in self._final.values()]
+        counts = Counter(self._canonical[graph.objects[number]] for number in set(self._quiescent))
+        verdict.reached = [Reached(counts[form], form in good) for form in self._final]
+        depths = Counter(graph.depths)
+        verdict.depths = tuple(depths[depth] for depth in range(max(depths, default=-1) + 1))
         verdict.baseline_states = len(self._final.keys() & good)
         verdict.states = len(graph)
         verdict.cut = graph.unexpanded

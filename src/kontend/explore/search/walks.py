@@ -11,6 +11,7 @@ One seed gives the same walks, and so the same verdict, everywhere.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
@@ -27,7 +28,7 @@ from kontend.explore.search.limits import Limits
 from kontend.explore.search.schedulers import Pct, RandomScheduler, Scheduler
 from kontend.explore.search.shrink import shrunk
 from kontend.explore.search.walk import Walk
-from kontend.explore.verdict import Verdict
+from kontend.explore.verdict import Reached, Verdict
 
 #: A walk is cut off after so many steps, or so many times those of an unperturbed run if that is more.
 _LONGEST: Final = 1_000
@@ -63,6 +64,7 @@ class Walks:
         self._made = 0
         self._states: set[bytes] = set()
         self._final: dict[bytes, State] = {}
+        self._ends: Counter[bytes] = Counter()
         #: The shortest way to a violation of each property, and its sentence.
         self._violations: dict[str, tuple[str, tuple[Step, ...]]] = {}
         self._wrote = False
@@ -131,7 +133,9 @@ class Walks:
             steps = model.steps(walk.world)
             if is_quiescent(model, walk.world, steps):
                 walk.end()
-                self._final.setdefault(final_form(walk.world), walk.world.state)
+                form = final_form(walk.world)
+                self._final.setdefault(form, walk.world.state)
+                self._ends[form] += 1
                 return ""
             if not steps or len(walk.schedule) == longest:
                 verdict.cut += 1
@@ -168,7 +172,9 @@ class Walks:
         verdict.stopped = stopped or f"{many} {'were' if self._made != 1 else 'was'} made, not all there are"
         verdict.states = len(self._states)
         verdict.final_states = list(self._final.values())
-        verdict.baseline_states = len(self._final.keys() & (baseline.final_states or frozenset()))
+        good = baseline.final_states or frozenset()
+        verdict.baseline_states = len(self._final.keys() & good)
+        verdict.reached = [Reached(self._ends[form], form in good) for form in self._final]
         verdict.runs = sum(program.runs for program in set(self.model.programs))
         properties = self.model.scenario.properties
         verdict.untested = [

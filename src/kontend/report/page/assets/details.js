@@ -32,19 +32,18 @@ function sourceLine(line, sources) {
   const lines = Object.entries((sources || {})[line.file] || {}).map(([number, text]) => [Number(number), text]);
   const near = lines.filter(([number]) => Math.abs(number - line.line) <= 3).sort(([one], [other]) => one - other);
   if (!near.some(([number]) => number === line.line)) near.splice(0, near.length, [line.line, line.text]);
+  const indent = Math.min(...near.filter(([, text]) => text.trim()).map(([, text]) => text.search(/\S/)));
   return [
     h("h4", null, "Source"),
     h("p", { class: "small muted" }, `${line.file}:${line.line}${line.function ? `, in ${line.function}` : ""}`),
     h(
       "pre",
-      { class: "source", tabindex: 0 },
-      near.map(([number, text]) =>
-        h(
-          "span",
-          { class: number === line.line ? "current" : null },
-          `${number === line.line ? "▸" : " "} ${String(number).padStart(4)}  ${text}\n`,
-        ),
-      ),
+      { class: "source", tabindex: 0, "aria-label": "Source lines" },
+      near.map(([number, text]) => {
+        const current = number === line.line;
+        const label = `${current ? "▸" : " "} ${String(number).padStart(4)}  ${text.slice(indent)}`;
+        return h("span", { class: current ? "current" : null }, label);
+      }),
     ),
   ];
 }

@@ -124,7 +124,13 @@ class Diagram {
         title: step.text,
       },
       h("span", { class: "number" }, culprit && "◆ ", cycle && "↻ ", step.cost > 0 && "△", step.number),
-      h("span", { class: "text" }, h("span", { class: "sr" }, notes), step.text),
+      h(
+        "span",
+        { class: "text" },
+        h("span", { class: "sr" }, notes),
+        h("span", { class: "main" }, briefly(step.text)),
+        h("span", { class: "effect" }, effectOf(step)),
+      ),
     );
   }
 
@@ -141,7 +147,10 @@ class Diagram {
   }
 
   #heading(text, x, y, space, weight) {
-    const most = Math.max(3, Math.floor((space + 4) / (weight === "600" ? 7 : 6)));
+    const most = Math.max(
+      3,
+      Math.floor((space - (weight === "600" && space < 60 ? 2 : -4)) / (weight === "600" ? 7 : 6)),
+    );
     const short = text.length > most ? `${text.slice(0, most - 1)}…` : text;
     return svg(
       "text",
@@ -303,6 +312,35 @@ const cross = (x, y) =>
     class: "arrow culprit",
     d: `M${x - 6} ${y - 6}L${x + 6} ${y + 6}M${x + 6} ${y - 6}L${x - 6} ${y + 6}`,
   });
+// Kinds without their groups and versions, which are in the details.
+const briefly = (text) => text.replace(/\b([A-Z]\w*)(\.[\w.-]+)?\/v\d\w* /g, "$1 ");
+
+/** The outcome of a step in a few words. */
+function effectOf(step) {
+  if (step.failure) return step.failure;
+  if (/^[45]/.test(step.response || "")) return step.response;
+  const [write] = step.writes;
+  if (write) {
+    const more = step.writes.length > 1 ? `, and ${step.writes.length - 1} more` : "";
+    if (!write.after) return `deletes ${briefly(write.object)}${more}`;
+    if (!write.before) return `creates ${briefly(write.object)}, version ${write.version}${more}`;
+    const [field] = write.fields;
+    if (!field) return `version ${write.version}${more}`;
+    const others = write.fields.length > 1 ? `, and ${plural(write.fields.length - 1, "field")} more` : "";
+    return `${field.path}: ${shown(field.before ?? undefined)} → ${shown(field.after ?? undefined)}${others}${more}`;
+  }
+  const stale = step.reads.find(isStale);
+  const read = stale || step.reads[0];
+  if (read) {
+    const had = read.version === null ? "not found" : `version ${read.version}`;
+    return stale ? `${had}; the server has ${read.latest === null ? "nothing" : `version ${read.latest}`}` : had;
+  }
+  const [event] = step.delivered;
+  return event
+    ? `version ${event.version}${step.delivered.length > 1 ? `, and ${step.delivered.length - 1} more` : ""}`
+    : "";
+}
+
 const isStale = (read) => read.version !== read.latest;
 
 /** The reconciles of a trace, each from its start to its last call. */

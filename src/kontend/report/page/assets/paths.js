@@ -59,7 +59,7 @@ function differences(before, after) {
         walk(key, left.get(key), right.get(key), child(path, key), name === null ? depth : depth + 1);
       }
     } else if (same(one, other)) {
-      lines.push({ mark: " ", depth, text: `${name}: ${scalar(one)}`, path });
+      lines.push({ mark: " ", depth, text: labelled(name, one), path });
     } else {
       if (one !== undefined) whole("-", name, one, path, depth);
       if (other !== undefined) whole("+", name, other, path, depth);
@@ -68,7 +68,7 @@ function differences(before, after) {
   const whole = (mark, name, value, path, depth) => {
     const inner = parts(value);
     if (!inner || !inner.size) {
-      lines.push({ mark, depth, text: name === null ? scalar(value) : `${name}: ${scalar(value)}`, path });
+      lines.push({ mark, depth, text: name === null ? scalar(value) : labelled(name, value), path });
       return;
     }
     if (name !== null) lines.push({ mark, depth, text: `${name}:`, path });
@@ -83,4 +83,6 @@ function differences(before, after) {
   return lines;
 }
 
+// Plain elements of lists are shown as YAML shows them.
+const labelled = (name, value) => (name.startsWith("[") ? `- ${scalar(value)}` : `${name}: ${scalar(value)}`);
 const scalar = (value) => (value === undefined ? "(absent)" : JSON.stringify(value));

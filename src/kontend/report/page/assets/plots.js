@@ -155,29 +155,31 @@ const reached = (state) =>
   `${plural(state.count, "quiescent state")}, ${state.unperturbed ? "also without perturbations" : "only with perturbations"}`;
 
 function differenceList(differences) {
-  const lines = differences
-    .slice(0, 40)
-    .map((each) =>
-      h(
-        "li",
-        null,
-        h("code", null, each.object),
-        each.path && [" ", h("code", null, each.path)],
-        ": ",
-        h("code", null, shown(each.got ?? undefined)),
-        each.path
-          ? [" instead of ", h("code", null, shown(each.expected ?? undefined))]
-          : each.got === null
-            ? " (missing)"
-            : " (extra)",
-      ),
+  const line = ({ object, path, got, expected }) => {
+    if (path) {
+      const values = [
+        h("code", null, shown(got ?? undefined)),
+        " instead of ",
+        h("code", null, shown(expected ?? undefined)),
+      ];
+      return h("li", null, h("code", null, object), " ", h("code", null, path), ": ", values);
+    }
+    const content = h(
+      "details",
+      null,
+      h("summary", { class: "small" }, "content"),
+      h("pre", null, JSON.stringify(got ?? expected, null, 2)),
     );
-  return h(
-    "ul",
-    null,
-    lines,
-    differences.length > 40 && h("li", { class: "muted" }, `and ${differences.length - 40} more`),
-  );
+    return h(
+      "li",
+      null,
+      h("code", null, object),
+      got === null ? " is missing" : " is there and should not be",
+      content,
+    );
+  };
+  const more = differences.length - 40;
+  return h("ul", null, differences.slice(0, 40).map(line), more > 0 && h("li", { class: "muted" }, `and ${more} more`));
 }
 
 /** A band for each actor: its reconciles as bars, its crashes and failures as crosses, its cache's lag as the thickness of a line. */

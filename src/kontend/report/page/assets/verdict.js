@@ -51,64 +51,46 @@ function verdictOf({ scenario, document: failing }, goto) {
 
 /** The list of scenarios, with their violations and properties. */
 function navigationOf(scenarios, items, current, choose) {
-  const entry = (item, mark, text) =>
+  const entry = (item, type, mark, text) =>
     h(
       "li",
       null,
       h(
         "button",
-        {
-          "aria-current": item === current ? "true" : null,
-          onclick: () => choose(item),
-        },
-        mark,
-        " ",
-        text,
+        { "aria-current": item === current ? "true" : null, onclick: () => choose(item) },
+        h("span", { class: type }, mark),
+        ` ${text}`,
       ),
     );
+  const shownItem = (item) => {
+    if (item.document) {
+      const { property, also } = item.document.violation;
+      return entry(item, "bad", "✘", [property, ...also].join(", "));
+    }
+    return item.scenario.verdict === "holds"
+      ? entry(item, "good", "✔", "everything holds")
+      : entry(item, "unsure", "…", "undecided");
+  };
   return scenarios.map((scenario) =>
     h(
       "section",
       null,
       h("h3", null, scenario.name),
-      h(
-        "ul",
-        null,
-        items
-          .filter((item) => item.scenario === scenario)
-          .map((item) =>
-            item.document
-              ? entry(
-                  item,
-                  h("span", { class: "bad" }, "✘"),
-                  `${item.document.violation.property}${item.document.violation.count > 1 ? ` (${item.document.violation.count})` : ""}`,
-                )
-              : entry(
-                  item,
-                  scenario.verdict === "holds"
-                    ? h("span", { class: "good" }, "✔")
-                    : h("span", { class: "unsure" }, "…"),
-                  scenario.verdict === "holds" ? "everything holds" : "undecided",
-                ),
-          ),
-      ),
-      scenario.properties.length > 0 &&
-        h(
-          "ul",
-          { class: "small" },
-          scenario.properties.map((property) =>
-            h(
-              "li",
-              { class: "muted" },
-              h(
-                "span",
-                { class: { holds: "good", violated: "bad" }[property.state] || "unsure" },
-                { holds: "✔", violated: "✘" }[property.state] || "…",
-              ),
-              ` ${property.name}${property.state === "untested" ? " (never put to the test)" : ""}`,
-            ),
-          ),
-        ),
+      h("ul", null, items.filter((item) => item.scenario === scenario).map(shownItem)),
+      propertiesOf(scenario),
     ),
   );
+}
+
+function propertiesOf({ properties }) {
+  const others = properties.filter((property) => property.state !== "violated");
+  if (!others.length) return null;
+  const line = ({ name, state }) => {
+    const [type, mark] = state === "holds" ? ["good", "✔"] : ["unsure", "…"];
+    const note = { untested: " (never put to the test)", undecided: " (undecided)" }[state] || "";
+    return h("li", null, h("span", { class: type }, mark), ` ${name}${note}`);
+  };
+  const title = `${plural(others.length, "property", "properties")} not violated`;
+  const open = others.some((property) => property.state !== "holds");
+  return h("details", { class: "small muted", open }, h("summary", null, title), h("ul", null, others.map(line)));
 }
