@@ -52,7 +52,7 @@ class Reached(NamedTuple):
     """The frequency of a final state in a search."""
 
     #: The number of quiescent states of a search, or of walks, that end in it.
-    count: int
+    times: int
     #: An unperturbed run reaches it.
     unperturbed: bool
 

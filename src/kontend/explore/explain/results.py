@@ -52,10 +52,10 @@ def _final_states(verdict: Verdict) -> tuple[FinalState, ...]:
     pairs = list(
         zip(verdict.final_states, verdict.reached or [Reached(1, False)] * len(verdict.final_states), strict=True)
     )
-    pairs.sort(key=lambda pair: (not pair[1].unperturbed, -pair[1].count))
+    pairs.sort(key=lambda pair: (not pair[1].unperturbed, -pair[1].times))
     return tuple(
         FinalState(
-            reached.count,
+            reached.times,
             reached.unperturbed,
             differences(state, pairs[0][0]) if 0 < number < _MOST_COMPARED else (),
         )
