@@ -339,3 +339,73 @@ def test_copies_of_a_program_are_alternatives_and_not_two_writers(audited: Audit
         api.patch_namespaced_custom_object_status("g", "v1", "ns", "apis", name, {"status": {"ready": True}})
     """
     assert not _rule(audited({"kong/a.py": source, "istio/a.py": source}), "multi-writer-status-field")
+
+
+_WIDGET_TYPE = """
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+type Widget struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Status WidgetStatus
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("between", "after", "rules"),
+    [
+        ("", "", ["status-on-main-resource"]),
+        ('annotations := w.GetAnnotations()\n\tdelete(annotations, "a")', "", []),
+        ("status := w.Status.DeepCopy()", "w.Status = *status", []),
+    ],
+)
+def test_status_on_the_main_resource_counts_where_nothing_else_changes_or_follows(
+    audited: Auditor, between: str, after: str, rules: list[str]
+) -> None:
+    report = audited(
+        {
+            "go.mod": "module example.com/widget\n",
+            "api/v1/types.go": _WIDGET_TYPE,
+            "a.go": GO_HEAD
+            + f"""
+func (r *Reconciler) f(ctx context.Context, w *v1.Widget) error {{
+	w.Status.Phase = "Seen"
+	{between}
+	if err := r.Update(ctx, w); err != nil {{
+		return err
+	}}
+	{after}
+	return nil
+}}
+""",
+        },
+        head=False,
+    )
+    assert [finding.rule for finding in report.findings if finding.severity is not Severity.INFO] == rules
+
+
+def test_a_call_of_a_helper_that_names_the_fields_is_no_second_writer(audited: Auditor) -> None:
+    report = audited(
+        {
+            "run.py": """
+            import kubernetes
+            class Run:
+                def finish(self, result):
+                    self.api.patch_namespaced_custom_object_status(
+                        "g", "v", "n", "runs", self.name, {"status": {"result": str(result)}}
+                    )
+            """,
+            "app.py": """
+            from run import Run
+            def post(run: Run, result):
+                run.finish(result)
+            """,
+        }
+    )
+    assert {site.path for site in report.sites} == {"run.py", "app.py"}
+    assert [finding.rule for finding in report.findings if finding.severity is Severity.WARNING] == []

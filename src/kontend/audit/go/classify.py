@@ -17,7 +17,8 @@ from kontend.audit.go.provenance import provenance, read_line, runs_while_deleti
 from kontend.audit.go.retries import retry_around
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
-from kontend.audit.go.source.scope import How, definitions, outermost_function, runs_in
+from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function, runs_in
+from kontend.audit.go.source.scope import targets as assigned
 from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.types import resolve_function, type_of
 from kontend.audit.go.source.workspace import Workspace
@@ -26,6 +27,7 @@ from kontend.audit.go.writes import Dialect, Write
 from kontend.audit.site import Base, BaseOrigin, Lock, PatchType, Provenance, Role, Site, Target, Verb
 
 _REMOVES = re.compile(r"(?i)(remove|strip|drop|clear)\w*finalizer")
+_ADDS = re.compile(r"(?i)add\w*finalizer|append\([\w.()]*finalizers")
 _INTENT = re.compile(
     r"(?i)intentional|not status|on purpose|deliberate|no optimistic lock|without (an )?optimistic"
     r"|only touch(es)? (our|its)"
@@ -55,6 +57,7 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
     object_type = type_of(workspace, file, write.object)
     function = file.function_at(call)
     facts = hazards(workspace, write, made, changed, source, lock)
+    deleting = runs_while_deleting(workspace, file, call) or _finalized(workspace, file, changed)
     site = Site(
         language="go",
         path=file.path,
@@ -81,8 +84,8 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         facts=tuple(facts),
         comment=_comment(workspace, write, made),
         conditions=tuple(sorted({each.condition for each in changed if each.condition})),
-        removal=_only_removes(changed) or bool(function and _REMOVES.search(function.name)),
-        deleting=runs_while_deleting(workspace, file, call),
+        removal=_only_removes(changed, deleting=deleting) or bool(function and _REMOVES.search(function.name)),
+        deleting=deleting,
         read_line=read_line(write.object, call),
         local_kind=object_type is not None and workspace.directory_of(object_type.package, file.directory) is not None,
         owner_reference=_owner_reference(workspace, write, changed),
@@ -95,9 +98,21 @@ def _one_line(source: str) -> str:
     return joined if len(joined) <= 60 else joined[:57] + "..."
 
 
-def _only_removes(changed: list[Mutation]) -> bool:
+def _finalized(workspace: Workspace, file: GoFile, changed: list[Mutation]) -> bool:
+    """Decide whether finalizers change only where the object is being deleted, though the write may run at any time."""
+    listed = [change for change in changed if change.target is Target.FINALIZERS]
+    return bool(listed) and all(
+        change.removal and runs_while_deleting(workspace, file, change.node) for change in listed
+    )
+
+
+def _only_removes(changed: list[Mutation], *, deleting: bool) -> bool:
+    """Decide whether entries are only taken away; finalizers of an object that is being deleted cannot be added."""
     listed = [change for change in changed if change.target in (Target.FINALIZERS, Target.OWNER_REFERENCES)]
-    return bool(listed) and all(change.removal for change in listed)
+    return bool(listed) and all(
+        change.removal or (deleting and change.target is Target.FINALIZERS and not _ADDS.search(text(change.node)))
+        for change in listed
+    )
 
 
 def _owner_reference(workspace: Workspace, write: Write, changed: list[Mutation]) -> bool | None:
@@ -176,6 +191,8 @@ def window_start(workspace: Workspace, write: Write, made: list[PatchSource]) ->
             start = max([start, *taken])
         elif "DeepCopy" in text(each.snapshot):
             start = max(start, each.node.start_byte)
+    if write.dialect is Dialect.LIBRARY:
+        return _helper_made(outer, write)
     if not made:
         for call in syntax.nearby_calls(outer, write.call):
             if call.end_byte > write.call.start_byte or not syntax.inside(write.call, runs_in(call)):
@@ -184,6 +201,17 @@ def window_start(workspace: Workspace, write: Write, made: list[PatchSource]) ->
             name = syntax.callee(call)[1]
             if name in ("Update", "Patch") and len(args) >= 2 and syntax.selector(args[1]) == parts:
                 start = max(start, call.end_byte)
+    return start
+
+
+def _helper_made(outer: Node, write: Write) -> int:
+    """Return the byte after which a patch library's helper notices changes: where it was made for the object."""
+    parts, start = syntax.selector(write.object), 0
+    for call in syntax.nearby_calls(outer, write.call):
+        if call.end_byte <= write.call.start_byte and syntax.callee(call)[1] in ("NewHelper", "NewSerialPatcher"):
+            args = syntax.arguments(call)
+            if args and syntax.selector(args[0]) == parts:
+                start = call.end_byte
     return start
 
 
@@ -196,14 +224,20 @@ def _changed(workspace: Workspace, write: Write, made: list[PatchSource]) -> lis
         literal = next((option for option in write.options if option.type == "func_literal"), None)
         return mutations(workspace, write.file, literal, name) if literal is not None else []
     start = window_start(workspace, write, made)
-    end = outer.end_byte if _deferred(write.call) else write.call.start_byte
-    return mutations(workspace, write.file, outer, name, before=end, after=start)
+    if _deferred(write.call):
+        return mutations(workspace, write.file, outer, name, before=outer.end_byte, after=start)
+    changes = mutations(workspace, write.file, outer, name, before=write.call.start_byte, after=start)
+    return [change for change in changes if may_reach(change.node, write.call)]
 
 
-def _status_written_after(write: Write) -> bool:
+def _status_kept(write: Write) -> bool:
+    """Decide whether the status is kept for another write: one that follows, or one by the caller."""
     outer, parts = outermost_function(write.call), syntax.selector(write.object)
     if outer is None or not parts:
         return False
+    restored = syntax.between(syntax.assignments(outer), write.call.end_byte, outer.end_byte)
+    if any(syntax.selector(target) == [*parts, "Status"] for change in restored for target in assigned(change)):
+        return True
     for call in syntax.nearby_calls(outer, write.call):
         operand, name = syntax.callee(call)
         args = syntax.arguments(call)
@@ -233,7 +267,7 @@ def _targets(write: Write, verb: Verb, changed: list[Mutation]) -> tuple[Target,
     parts = {each.target for each in changed}
     if verb is Verb.APPLY or not parts:
         return (Target.OBJECT,)
-    if parts == {Target.STATUS} and _status_written_after(write):
+    if parts == {Target.STATUS} and _status_kept(write):
         return (Target.OBJECT,)  # the status that was set is kept for the write that follows
     if (
         len(parts) > 1 and write.method != "CreateOrPatch"

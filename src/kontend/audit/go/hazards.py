@@ -15,7 +15,7 @@ from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.order import order_facts
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction
-from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function
+from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function, runs_in
 from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.types import resolve_function
 from kontend.audit.go.source.workspace import Workspace
@@ -207,7 +207,7 @@ def _reused_base(workspace: Workspace, write: Write, made: list[PatchSource]) ->
     for call in syntax.nearby_calls(outer, write.call):
         if not taken[0] < call.start_byte < write.call.start_byte or syntax.inside(write.call, call):
             continue
-        if not may_reach(call, write.call):
+        if not may_reach(call, write.call) or _taken_again(outer, made[0].snapshot, call, write.call):
             continue
         other = recognise(workspace, write.file, call)
         if (
@@ -230,6 +230,15 @@ def _reused_base(workspace: Workspace, write: Write, made: list[PatchSource]) ->
                 said = f"{function.name} at :{line(call)} writes {name}, after the base of :{made[0].line} was taken"
                 return [Fact("locked-base-reused", line(call), said)]
     return []
+
+
+def _taken_again(outer: Node, snapshot: Node | None, call: Node, use: Node) -> bool:
+    """Decide whether the variable of a snapshot gets a new one wherever a write in between ran."""
+    name = text(syntax.strip(snapshot))
+    return any(
+        call.end_byte < statement.start_byte < use.start_byte and syntax.inside(call, runs_in(statement))
+        for statement, _ in syntax.assignments_by_name(outer).get(name, ())
+    )
 
 
 def writes_parameter(workspace: Workspace, function: GoFunction, position: int, depth: int = 0) -> bool:

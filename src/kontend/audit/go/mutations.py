@@ -41,6 +41,7 @@ _METHODS = {
     "StatusConditions": Target.STATUS,
     "InitializeConditions": Target.STATUS,
 }
+_GETTERS = {"GetLabels": "Labels", "GetAnnotations": "Annotations"}
 _METADATA_SETTER = re.compile(r"^(?i:try)?(?i:add|remove|set|ensure|append|delete)")
 _MARKERS = re.compile(r"^(Mark[A-Z]\w*|SetSummary|SetAggregate|PropagateTo|SetMirror)")
 _CONDITION = re.compile(r"[Cc]ondition")
@@ -108,7 +109,8 @@ def mutations(
 
 @lru_cache(maxsize=1024)
 def _aliases(within: Node) -> dict[str, dict[str, list[str]]]:
-    """Find `status := &obj.Status`, which lets the code below change status under another name; by object."""
+    """Find `status := &obj.Status` and `labels := obj.GetLabels()`, which let the code below change a part of an object
+    under another name; by object."""
     aliases: dict[str, dict[str, list[str]]] = {}
     for statement in syntax.assignments(within):
         if statement.type != "short_var_declaration":
@@ -117,6 +119,10 @@ def _aliases(within: Node) -> dict[str, dict[str, list[str]]]:
             parts = syntax.selector(value)
             if len(parts) > 1 and text(value).startswith("&"):
                 aliases.setdefault(parts[0], {})[text(target)] = parts[1:]
+            if value.type == "call_expression" and (part := _GETTERS.get(syntax.callee(value)[1])) is not None:
+                owner = syntax.selector(syntax.callee(value)[0])
+                if len(owner) == 1 and not syntax.arguments(value):
+                    aliases.setdefault(owner[0], {})[text(target)] = [part]
     return aliases
 
 

@@ -86,7 +86,7 @@ def _of_call(workspace: Workspace, file: GoFile, call: Node, hops: int) -> Prove
         return Provenance.JUST_WRITTEN
     function = resolve_function(workspace, file, call)
     if function is not None and function.body is not None and hops < _HOPS:
-        built = _returned(workspace, function, hops)
+        built = _returned(workspace, file, call, function, hops)
         if built is not None:
             return built
     args = [syntax.selector(arg) for arg in syntax.arguments(call)]
@@ -95,8 +95,12 @@ def _of_call(workspace: Workspace, file: GoFile, call: Node, hops: int) -> Prove
     return Provenance.UNKNOWN
 
 
-def _returned(workspace: Workspace, function: GoFunction, hops: int) -> Provenance | None:
-    """Return the provenance that all return statements of a function agree on, when it is a literal or a read."""
+def _returned(workspace: Workspace, file: GoFile, call: Node, function: GoFunction, hops: int) -> Provenance | None:
+    """Return the provenance that all return statements of a function agree on, when it is a literal or a read.
+
+    A function that returns its parameter, or a copy of it, returns what this call gives it.
+    """
+    args = syntax.arguments(call)
     answers: set[Provenance] = set()
     body = function.body
     for statement in syntax.captures(body, "(return_statement) @r", "r") if body is not None else ():
@@ -105,9 +109,30 @@ def _returned(workspace: Workspace, function: GoFunction, hops: int) -> Provenan
         value = next(iter(syntax.children(next(iter(syntax.children(statement)), None))), None)
         if value is None or value.type == "nil":
             continue
-        answers.add(provenance(workspace, function.file, value, value, hops + 1))
+        position = _parameter_of(workspace, function, value)
+        if position is not None and position < len(args):
+            answers.add(provenance(workspace, file, args[position], call, hops + 1))
+        else:
+            answers.add(provenance(workspace, function.file, value, value, hops + 1))
     known = (Provenance.BUILT, Provenance.CACHED_GET, Provenance.LIVE_GET)
     return answers.pop() if len(answers) == 1 and answers <= set(known) else None
+
+
+def _parameter_of(workspace: Workspace, function: GoFunction, value: Node) -> int | None:
+    """Return the position of the parameter that a value is, or is a deep copy of."""
+    node: Node | None = syntax.strip(value)
+    for _ in range(3):
+        if node is not None and node.type == "call_expression" and syntax.callee(node)[1] == "DeepCopy":
+            node = syntax.strip(syntax.callee(node)[0])
+        if node is None or node.type != "identifier":
+            return None
+        reaching = definitions(workspace, function.file, text(node), node)
+        if len(reaching) != 1:
+            return None
+        if reaching[0].how is How.PARAMETER:
+            return function.parameter_index(text(node))
+        node = syntax.strip(reaching[0].value)
+    return None
 
 
 def read_line(node: Node | None, use: Node) -> int:

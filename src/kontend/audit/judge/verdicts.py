@@ -39,7 +39,8 @@ def _all(site: Site, policy: Policy, writers: Writers, subresources: Mapping[str
     for fact in site.facts:
         if fact.rule in _FOLDED and lock is not None and lock.rule == "status-patch-without-lock":
             continue
-        if fact.rule == "list-replaced-without-lock" and (site.owned_child or site.comment):
+        adopted = Target.OWNER_REFERENCES in site.targets and not site.removal
+        if fact.rule == "list-replaced-without-lock" and (site.owned_child or adopted or site.comment):
             continue  # the spec of an owned child belongs to its owner
         # A later flush conflicts only where the kind has a writer whose locked base is older than this write.
         quiet = fact.rule == "status-write-in-task" and not writers.locking(site)

@@ -30,15 +30,26 @@ class Writers:
         self._named: dict[tuple[str, int], frozenset[str]] = {}
         self._by_worker: dict[tuple[str, str], dict[str, list[Site]]] = {}
         self._stronger: set[tuple[str, int]] = set()
-        for site in sites:
-            if site.status and site.verb in (Verb.UPDATE, Verb.PATCH) and site.role is Role.PRODUCTION:
-                self._named.setdefault((site.path, site.line), frozenset(site.fields))
-                if any(fact.rule in _STRONGER for fact in site.facts):
-                    self._stronger.add((site.path, site.line))
-                if site.kind:
-                    key = (site.language, resource_key(site.kind))
-                    self._by_kind.setdefault(key, []).append(site)
-                    self._by_worker.setdefault(key, {}).setdefault(site.worker, []).append(site)
+        writing = [
+            site
+            for site in sites
+            if site.status and site.verb in (Verb.UPDATE, Verb.PATCH) and site.role is Role.PRODUCTION
+        ]
+        for site in writing:
+            self._named.setdefault((site.path, site.line), frozenset(site.fields))
+            if any(fact.rule in _STRONGER for fact in site.facts):
+                self._stronger.add((site.path, site.line))
+        for site in writing:
+            if site.kind and not self._repeats(site):
+                key = (site.language, resource_key(site.kind))
+                self._by_kind.setdefault(key, []).append(site)
+                self._by_worker.setdefault(key, {}).setdefault(site.worker, []).append(site)
+
+    def _repeats(self, site: Site) -> bool:
+        """Recognise a call of a helper that names all the fields itself: the helper's own write stands for it."""
+        if site.language != "python" or not site.fields:
+            return False
+        return any(set(site.fields) <= self._named.get(place, frozenset()) for place in _passed(site))
 
     def kinds(self) -> list[list[Site]]:
         """Return the writers of each resource, in a stable order."""

@@ -161,8 +161,16 @@ def _leaf(module: Module, value: ast.AST, path: str, body: Body, use: ast.AST) -
     built = isinstance(value, ast.List | ast.ListComp) or (isinstance(value, ast.BinOp) and _has_list(value))
     if name in _LISTS or built:
         body.lists.add(path)
-        if is_read(module, value, use):
+        if is_read(module, value, use) and not _projected(value):
             body.rebuilt.add(path)
+
+
+def _projected(value: ast.AST) -> bool:
+    """Decide whether a comprehension makes new elements from what it reads: `[{"name": r["name"]} for r in rs]`."""
+    if not isinstance(value, ast.ListComp) or not isinstance(value.elt, ast.Dict):
+        return False
+    loop = {name.id for each in value.generators for name in ast.walk(each.target) if isinstance(name, ast.Name)}
+    return not any(isinstance(kept, ast.Name) and kept.id in loop for kept in value.elt.values)
 
 
 def _from_parameters(module: Module, value: ast.AST, path: str, names: list[str], use: ast.AST) -> bool:

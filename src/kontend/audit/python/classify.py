@@ -26,7 +26,7 @@ from kontend.audit.site import (
     resource_key,
 )
 
-_INDEXED = re.compile(r"/\d+(?=/|$|['\"])|/\{\w*(i|idx|index|n|pos|position)\w*\}")
+_INDEXED = re.compile(r"/\d+(?=/|$|['\"])|/\{(?:\w+_)?(?:[ijkn]|idx|index|pos|position)\}")
 
 
 def classify_call(

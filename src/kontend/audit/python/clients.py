@@ -21,7 +21,7 @@ _CLUSTER_KINDS = (
     "|storage_class"
 )
 _UNSCOPED = re.compile(rf"^(patch|replace|create|delete)_({_CLUSTER_KINDS})(_status)?$")
-_URL = re.compile(r"/apis?/|/namespaces/|/status\b")
+_URL = re.compile(r"/apis/|/api/v1/(?:nodes|pods|persistentvolumes|\{)|/namespaces/|/status\b")
 _STATUS_URL = re.compile(r"\bsubresource\s*=\s*['\"]status['\"]")
 _VERBS = {"patch": Verb.PATCH, "replace": Verb.UPDATE, "create": Verb.CREATE, "delete": Verb.DELETE}
 _CONTENT = {

@@ -24,6 +24,8 @@ def retry_around(module: Module, node: ast.AST, target: ast.expr | None) -> Retr
                 else None
             )
         if isinstance(parent, ast.For | ast.While | ast.AsyncFor) and _repeats(parent, node):
+            if not isinstance(parent, ast.While) and _names(target) & _names(parent.target):
+                return None  # each round writes another object
             return Retry(
                 f"the loop on conflict at :{parent.lineno}",
                 parent.lineno,
@@ -32,6 +34,10 @@ def retry_around(module: Module, node: ast.AST, target: ast.expr | None) -> Retr
                 _blind(module, parent, node),
             )
     return None
+
+
+def _names(node: ast.AST | None) -> set[str]:
+    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)} if node is not None else set()
 
 
 def _repeats(loop: ast.AST, node: ast.AST) -> bool:
