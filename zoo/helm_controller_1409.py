@@ -48,7 +48,9 @@ class Releases(Controller):
             release["status"] = {**(release.get("status") or {}), "history": ["v1"]}
             await api.status.patch(release, merge_from(base))
 
-    async def patch_conditions(self, request: Request, api: Api, conditions: dict[str, Literal["True", "Unknown"]]) -> None:
+    async def patch_conditions(
+        self, request: Request, api: Api, conditions: dict[str, Literal["True", "Unknown"]]
+    ) -> None:
         for attempt in (1, 2):
             latest = await api.get(RELEASE, request)
             base = deepcopy(latest)
