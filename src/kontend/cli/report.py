@@ -1,37 +1,62 @@
-"""``kontend report FILE...``: traces as bug reports."""
+"""``kontend report FILE...``: traces as an HTML page, as bug reports, or as a timeline for Perfetto."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
+
+import orjson
 
 from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors, write
 from kontend.report.archive import BadTrace, read_archive
+from kontend.report.chrome_trace import chrome_trace
+from kontend.report.grouping import grouped
 from kontend.report.markdown import markdown
+from kontend.report.page.contents import results_of
+from kontend.report.page.page import page
 from kontend.safe_files import write_whole
+
+_PAGE: Final = Path("report.html")
 
 
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend report``."""
     parser = Parser(
         prog="kontend report",
-        description="Turn traces into a report. Nothing is run.",
+        description="Turn traces into a report: by default one HTML page of all of them. Nothing is run.",
         epilog="Exit codes: 0 written, 2 usage error.",
     )
     add = parser.add_argument
     add("files", nargs="+", metavar="FILE", type=Path, help="a file that kontend explore has written")
-    add("--markdown", action="store_true", help="write a bug report for an issue tracker to the standard output")
-    add("--output", "-o", type=Path, metavar="PATH", help="write to this file instead")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--html", type=Path, metavar="OUT", help=f"write the page to this file (default: {_PAGE})")
+    forms.add_argument("--markdown", action="store_true", help="write a bug report for an issue tracker")
+    forms.add_argument("--perfetto", action="store_true", help="write a timeline as Chrome trace JSON, for Perfetto")
+    add("--output", "-o", type=Path, metavar="PATH", help="write to this file instead of the standard output")
     options = parser.parse_args(list(argv))
-    if not options.markdown:
-        raise UsageError("say in which form: --markdown")
     with usage_errors(BadTrace):
-        text = "\n".join(markdown(read_archive(path), archive=path.name) for path in options.files)
+        documents = [read_archive(path) for path in options.files]
+    if options.markdown:
+        archives = zip(documents, options.files, strict=True)
+        text = "\n".join(markdown(document, archive=path.name) for document, path in archives)
+    elif options.perfetto:
+        text = orjson.dumps(chrome_trace(documents)).decode() + "\n"
+    else:
+        target = options.html or options.output or _PAGE
+        files = dict.fromkeys(document.source.file for document in documents)
+        _write(target, page(results_of(grouped(documents)), title=", ".join(filter(None, files)) or "kontend"))
+        write(f"{target}\n")
+        return ExitCode.OK
     if options.output is None:
         write(text)
-        return ExitCode.OK
-    try:
-        write_whole(options.output, text)
-    except OSError as error:
-        raise UsageError(f"{options.output}: {error.strerror}") from error
+    else:
+        _write(options.output, text)
     return ExitCode.OK
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error

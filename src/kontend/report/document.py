@@ -192,6 +192,8 @@ class Step:
     cost: int = 0
     #: Type and message of the exception with which a reconcile ended in this step.
     failure: str | None = None
+    #: Seconds since the start, in virtual or in recorded time; None where the steps only have an order.
+    time: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
