@@ -27,7 +27,7 @@ from kontend.audit.go.writes import Dialect, Write
 from kontend.audit.site import Base, BaseOrigin, Lock, PatchType, Provenance, Role, Site, Target, Verb
 
 _REMOVES = re.compile(r"(?i)(remove|strip|drop|clear)\w*finalizer")
-_ADDS = re.compile(r"(?i)add\w*finalizer|append\([\w.()]*finalizers")
+_ADDS = re.compile(r"(?i)(add|ensure|insert)\w*finalizer|set\w*finalizer\b|append\([\w.()]*finalizers")
 _INTENT = re.compile(
     r"(?i)intentional|not status|on purpose|deliberate|no optimistic lock|without (an )?optimistic"
     r"|only touch(es)? (our|its)"

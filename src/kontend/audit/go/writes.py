@@ -192,7 +192,9 @@ def _client_go(file: GoFile, call: Node, verb: Verb, name: str, operand: Node, a
         trailing = [text(arg).strip('"`') for arg in args[5:]]
         subresource = trailing[0] if trailing else ""
         return Write(file, call, Dialect.CLIENT_GO, verb, name, operand, subresource, args[1], args[3], tuple(args[2:]))
-    if verb is Verb.UPDATE and len(args) > 3:  # the dynamic client names subresources after the options
+    if (
+        verb is Verb.UPDATE and not subresource and len(args) > 3
+    ):  # the dynamic client names subresources after the options
         subresource = text(args[3]).strip('"`')
     if name == "UpdateScale" or name == "UpdateApproval":
         return Write(file, call, Dialect.CLIENT_GO, verb, name, operand, subresource, args[2], None, tuple(args[3:]))

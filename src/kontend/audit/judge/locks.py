@@ -48,6 +48,8 @@ def lock_verdict(site: Site, policy: Policy, writers: Writers) -> Finding | None
 
 
 def _update(site: Site, policy: Policy) -> Finding | None:
+    if site.subresource == "scale":
+        return None  # the number of replicas is all that it replaces
     rule = "status-read-modify-write-unguarded" if site.status else "update-without-version"
     said = (
         f"{call_text(site)} sends {site.object or 'an object'} with no resourceVersion: for kinds that allow it the "
