@@ -78,7 +78,7 @@ def _folded(steps: Sequence[Step], digits: int) -> Iterator[str]:
     many = sum(step.action == "start" for step in steps)
     first, last = steps[0].number, steps[-1].number
     span = f"step {first}" if first == last else f"steps {first} to {last}"
-    what = f"{many} no-op reconcile{'s' * (many != 1)}" if many else "nothing that matters"
+    what = f"{many} no-op reconcile{'s' * (many != 1)}" if many else "events that change nothing"
     yield f"    {'·' * digits}  {what} ({span})"
 
 
@@ -175,10 +175,16 @@ def _field_lines(fields: Sequence[FieldChange], prefix: str, *, verbose: bool) -
 
 def _field(change: FieldChange) -> str:
     """One field: its value before and after, or an element of a list that was added or removed."""
-    for one, word in ((change.after, "adds"), (change.before, "removes")):
-        if None in (change.before, change.after) and change.path.endswith(f"[{value(one)}]"):
-            return f"{change.path.removesuffix(f'[{value(one)}]')} {word} {value(one)}"
+    for one, other, word in ((change.after, change.before, "adds"), (change.before, change.after, "removes")):
+        if other is None and _list_of(change.path, one):
+            return f"{_list_of(change.path, one)} {word} {value(one)}"
     return f"{change.path}: {value(change.before)} → {value(change.after)}"
+
+
+def _list_of(path: str, element: Any) -> str:
+    """The path of the list that a path of an element belongs to; empty for other paths."""
+    end = f"[{value(element)}]"
+    return path.removesuffix(end) if path.endswith(end) else ""
 
 
 # Differences, fixes
@@ -197,10 +203,9 @@ def difference_lines(found: Sequence[Difference], *, verbose: bool = False) -> I
             sign, content = ("+", each.got) if each.got is not None else ("-", each.expected)
             yield f"    {sign}   the whole object: {value(content)}"
             continue
-        if each.expected is not None:
-            yield f"    -   {each.path}: {value(each.expected)}"
-        if each.got is not None:
-            yield f"    +   {each.path}: {value(each.got)}"
+        for sign, content in (("-", each.expected), ("+", each.got)):
+            if content is not None:
+                yield f"    {sign}   {_list_of(each.path, content) or each.path}: {value(content)}"
     if len(shown) < len(found):
         yield f"    … and {len(found) - len(shown)} more differences"
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -13,9 +16,11 @@ from kontend.cluster.cluster import Cluster
 from kontend.explore import Bounds, Scenario, always, check, create, delete, eventually, update
 from kontend.explore.explain.explanation import explained, origin_of
 from kontend.kube.errors import ApiError
+from kontend.kube.meta.names import Key
 from kontend.report.document import Document
 from kontend.report.text import render
 from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request
 
 OLD = {**WIDGET, "spec": {"old": True}}
@@ -220,6 +225,75 @@ def test_a_fight_between_two_controllers_is_named_although_generations_grow() ->
     assert "let only one of blue and red write spec.color" in violation.fix.text
     assert violation.cycle is not None
     assert violation.cycle.last - violation.cycle.first < 8
+
+
+SHARED = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shared", "namespace": "default"}}
+
+
+def _both(_event: object, _context: object) -> list[Request]:
+    return [Request("default", "w"), Request("default", "x")]
+
+
+class Claims(Controller):
+    """Writes the name of the widget into one shared ConfigMap, at every change of that."""
+
+    kind = KIND
+    watches: ClassVar[Mapping[str, Any]] = {"ConfigMap/v1": _both}
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Claim."""
+        await api.get(self.kind, request)
+        shared = await api.live.get("ConfigMap/v1", Key("default", "shared"))
+        if (shared.get("data") or {}).get("owner") != request.name:
+            shared["data"] = {"owner": request.name}
+            await api.update(shared)
+
+
+def test_one_controller_that_fights_for_two_objects_is_named_with_both() -> None:
+    other = {**WIDGET, "metadata": {**WIDGET["metadata"], "name": "x"}}
+    violation = _explained(_of(Claims(), objects=[WIDGET, other, SHARED]), "never settles").violation
+    assert "claims for default/w changes data.owner of ConfigMap default/shared from " in violation.sentence
+    assert "claims for default/x changes data.owner of ConfigMap default/shared from " in violation.sentence
+    assert violation.fix is not None
+    assert violation.fix.text.startswith(
+        "let only one of claims for default/w and claims for default/x write data.owner"
+    )
+
+
+class Drops(Controller):
+    """Writes its status, and drops a conflict."""
+
+    kind = KIND
+    memory = ("tried",)
+    tried = False
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Write once."""
+        widget = await api.get(self.kind, request)
+        if self.tried:
+            return
+        self.tried = True
+        base = copy.deepcopy(widget)
+        widget["status"] = {"phase": "Ready"}
+        with contextlib.suppress(ApiError):
+            await api.status.patch(widget, merge_from(base, lock=True))
+
+
+def test_a_conflict_that_is_dropped_is_named_with_the_write_that_caused_it() -> None:
+    violation = _explained(_of(Drops(), actions=[update(WIDGET, spec={"a": 1})], lag=1), "diverged").violation
+    assert violation.sentence.startswith(
+        'Widget default/w ends with status.phase = absent instead of "Ready": the server '
+    )
+    assert (
+        "refused patch Widget.example.com/v1 default/w/status of drops with 409 Conflict (step " in violation.sentence
+    )
+    assert (
+        "because user had changed spec.a of Widget default/w from absent to 1 at resourceVersion 4"
+        in violation.sentence
+    )
+    assert violation.fix is not None
+    assert violation.fix.text.startswith("let the conflict end the reconcile")
+    assert len(violation.culprits) == 2
 
 
 def test_a_failure_that_never_ends_is_named() -> None:

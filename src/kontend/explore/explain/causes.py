@@ -21,12 +21,13 @@ from kontend.explore.explain.fields import (
     text_of,
     value_at,
 )
-from kontend.explore.explain.fixes import fix_of_failure, fix_of_fault, fix_of_stale_read
+from kontend.explore.explain.fixes import FIX_OF_REFUSAL, fix_of_failure, fix_of_fault, fix_of_stale_read
 from kontend.explore.explain.trail import Part, Seen, Taken, Trail
 from kontend.explore.explain.values import shown
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.overwrites import Path
 from kontend.explore.properties.writes import Fault, faults_of_writes
+from kontend.kube.meta.names import kind_of
 from kontend.runtime.source_location import UNKNOWN, SourceLocation
 
 
@@ -88,6 +89,42 @@ def cause_of_failure(trail: Trail) -> Cause | None:
         )
         return Cause(sentence, tuple(sorted({other.number, taken.number})), fix_of_failure(failure), line)
     return None
+
+
+def cause_of_refusal(trail: Trail) -> Cause | None:
+    """A write that the server refused with a conflict, and whose reconcile went on or ended without it."""
+    for taken in reversed(trail.steps):
+        for part in taken.parts:
+            if part.call is None or not part.call.writes or ": 409 Conflict" not in part.transition.text:
+                continue
+            if taken.transition.failure is not None:  # it is retried
+                continue
+            other = _last_change(trail, taken, part)
+            why = ""
+            if other is not None:
+                changer, change = other
+                version = number_of(change.resource_version)
+                why = f", because {trail.actor(changer)} had {_changed(change)} at resourceVersion {version} "
+                why += f"(step {changer.number})"
+            sentence = (
+                f"the server refused {part.call} of {trail.actor(taken)} with 409 Conflict (step {taken.number}){why}, "
+                "and the reconcile went on without it"
+            )
+            culprits = (other[0].number, taken.number) if other is not None else (taken.number,)
+            return Cause(sentence, culprits, FIX_OF_REFUSAL, part.line)
+    return None
+
+
+def _last_change(trail: Trail, taken: Taken, part: Part) -> tuple[Taken, Change] | None:
+    """The last change of the object of a call before a step."""
+    found = None
+    for other, _, change in trail.changes():
+        if other.number < taken.number and part.call is not None and change.key == part.call.key:
+            version = change.new or change.old
+            assert version is not None
+            if str(kind_of(content_of(version))) == part.call.kind:
+                found = (other, change)
+    return found
 
 
 def plain_cause(trail: Trail, taken: Taken, name: str) -> Cause | None:

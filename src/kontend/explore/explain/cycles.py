@@ -108,25 +108,53 @@ def _written(trail: Trail, first: int) -> list[WrittenField]:
     return found
 
 
+def shortest_round(trail: Trail, *, writes: bool) -> tuple[Trail, Round] | None:
+    """A trail that ends with one round of the cycle that a trail leads to; the same trail where none is simpler.
+
+    A search stops at any state of a cycle, which may take a long way. The unperturbed run from the initial state often
+    gets into the same cycle sooner; it is the same when the same fields get the same values.
+    """
+    found = go_round(trail, writes=writes)
+    simple = Trail(trail.model, ())
+    other = go_round(simple, writes=writes)
+    if found is None:
+        return None
+    if other is not None and _effects(other) == _effects(found) and len(simple.steps) < len(trail.steps):
+        return simple, other
+    return trail, found
+
+
+def _effects(cycle: Round) -> set[str]:
+    return {f"{write.object} {write.change}" for write in cycle.writes}
+
+
 def cause_of_cycle(trail: Trail, cycle: Round) -> Cause:
     """The writes of a cycle that undo each other."""
-    steps = (
-        f"steps {cycle.first} to {cycle.last} repeat forever"
-        if cycle.first < cycle.last
-        else (f"step {cycle.first} repeats forever")
-    )
+    steps = f"steps {cycle.first} to {cycle.last} repeat forever"
+    if cycle.first == cycle.last:
+        steps = f"step {cycle.first} repeats forever"
     pair = _pair(trail, cycle)
     if not pair:
         return Cause(steps)
-    described = "; ".join(_described(trail, each) for each in pair)
-    actors = {trail.actor(each.taken).partition("#")[0] for each in pair}
+    writers = _writers(trail, pair)
+    described = "; ".join(_described(each, writer) for each, writer in zip(pair, writers, strict=True))
     one = pair[0]
     where = f"{one.change.path} of {short_name(one.object)}" if one.change.path else short_name(one.object)
-    if len(actors) > 1:
-        fix = f"let only one of {' and '.join(sorted(actors))} write {where}, or make both write the same value"
+    different = sorted({writer.partition("#")[0] if "#" in writer else writer for writer in writers})
+    if len(different) > 1:
+        fix = f"let only one of {' and '.join(different)} write {where}, or make both write the same value"
     else:
         fix = f"write {where} only when the value that is there is not the wanted one: compare before writing"
     return Cause(f"{steps}: {described}", tuple(each.taken.number for each in pair), fix, pair[-1].part.line)
+
+
+def _writers(trail: Trail, pair: list[WrittenField]) -> list[str]:
+    """The instances that write; where one of them writes for several objects, with the object that is reconciled."""
+    names = [trail.actor(each.taken) for each in pair]
+    requests = [each.taken.reconcile.request if each.taken.reconcile is not None else None for each in pair]
+    if len(set(requests)) == 1 or len(set(names)) > 1:
+        return names
+    return [f"{name} for {request}" for name, request in zip(names, requests, strict=True)]
 
 
 def _pair(trail: Trail, cycle: Round) -> list[WrittenField]:
@@ -144,9 +172,9 @@ def _pair(trail: Trail, cycle: Round) -> list[WrittenField]:
     return pairs[0] if pairs else list(cycle.writes[:1])
 
 
-def _described(trail: Trail, write: WrittenField) -> str:
+def _described(write: WrittenField, writer: str) -> str:
     change, name = write.change, short_name(write.object)
-    actor, step = trail.actor(write.taken), f"(step {write.taken.number})"
+    step = f"(step {write.taken.number})"
     if not change.path:
-        return f"{actor} {'creates' if change.after else 'deletes'} {name} {step}"
-    return f"{actor} changes {change.path} of {name} from {shown(change.before)} to {shown(change.after)} {step}"
+        return f"{writer} {'creates' if change.after else 'deletes'} {name} {step}"
+    return f"{writer} changes {change.path} of {name} from {shown(change.before)} to {shown(change.after)} {step}"

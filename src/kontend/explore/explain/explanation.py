@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from kontend.explore.explain.causes import Cause, cause_of_failure, cause_of_write, plain_cause
-from kontend.explore.explain.cycles import Round, cause_of_cycle, go_round
+from kontend.explore.explain.cycles import Round, cause_of_cycle, shortest_round
 from kontend.explore.explain.final_states import differences
 from kontend.explore.explain.lines import SourceLines, project_root
 from kontend.explore.explain.nearest import nearest_good_run
@@ -95,7 +95,9 @@ class _Explaining:
         self._end = self._trail.world
         self._cycle: Round | None = None
         if violation.property in (BuiltIn.NEVER_SETTLES, BuiltIn.FAILS_FOREVER):
-            self._cycle = go_round(self._trail, writes=violation.property == BuiltIn.NEVER_SETTLES)
+            found = shortest_round(self._trail, writes=violation.property == BuiltIn.NEVER_SETTLES)
+            if found is not None:
+                self._trail, self._cycle = found
         self._good: Trail | None = None
         if violation.schedule and not (self._cycle is not None and not violation.perturbations):
             good = nearest_good_run(model, violation.property, violation.schedule, self._end)

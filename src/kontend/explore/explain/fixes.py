@@ -13,6 +13,11 @@ from kontend.explore.properties.writes import Fault
 from kontend.runtime.guards import Guards
 
 _CONFLICT: Final = "the server then refuses the write with 409 Conflict, and the reconcile runs again with a fresh read"
+#: For a conflict that user code swallows.
+FIX_OF_REFUSAL: Final = (
+    "let the conflict end the reconcile (raise it, or return Result(requeue=True)), so that it runs again from a fresh "
+    "read; or re-read with api.live.get before the second attempt"
+)
 _DELETES: Final = ("delete", "deletecollection")
 
 

@@ -7,8 +7,9 @@ that the sentence is about.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from kontend.explore.explain.causes import Cause, cause_of_write
+from kontend.explore.explain.causes import Cause, cause_of_refusal, cause_of_write
 from kontend.explore.explain.fields import changed_paths, content_of, object_name, short_name, text_of
 from kontend.explore.explain.perturbations import perturbation
 from kontend.explore.explain.trail import Part, Taken, Trail
@@ -26,6 +27,9 @@ def cause_of_final_state(trail: Trail, good: Trail | None, found: Sequence[Diffe
             if cause is not None:
                 sentence = f"{_outcome(difference)}: {cause.sentence}"
                 return Cause(sentence, cause.culprits, cause.fix, cause.line)
+    refused = cause_of_refusal(trail)
+    if refused is not None and found:
+        return replace(refused, sentence=f"{_outcome(found[0])}: {refused.sentence}")
     for difference, write in candidates:
         if write is not None:
             taken, part = write
