@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import orjson
 
+from kontend.cli.by_hand import explore_by_hand
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
 from kontend.explore.explain.explanation import Origin, explainer
 from kontend.explore.explain.lines import relative_name
@@ -53,6 +54,9 @@ def run(argv: Sequence[str]) -> int:
     if options.jobs > 1 and options.search != "breadth":
         raise UsageError(f"--jobs: only --search breadth runs in several processes, found --search {options.search}")
     source = Path(options.file).resolve()
+    if options.interactive:
+        with usage_errors(*_ERRORS):
+            return explore_by_hand(source, _scenarios(options), port=options.port)
     with usage_errors(*_ERRORS):
         scenarios = _scenarios(options)
         verdicts: dict[str, Verdict] = {}
@@ -132,6 +136,8 @@ def _parser() -> Parser:
     add("--seed", type=at_least(0), default=0, metavar="N", help="random seed (default: 0)")
     add("--walks", type=at_least(1), default=1_000, metavar="N", help="number of walks (default: 1,000)")
     add("--verbose", "-v", action="store_true", help="show every step and every field of a trace")
+    add("--interactive", action="store_true", help="serve a page on this machine on which you choose the steps")
+    add("--port", type=at_least(0), default=0, metavar="N", help="port of the interactive page (default: a free one)")
     add("--html", type=Path, metavar="FILE", help="write all verdicts as one HTML page")
     add("--output-format", choices=("text", "json"), default="text", help="output format (default: text)")
     return parser

@@ -10,6 +10,7 @@ const KEYS = [
   ["f", "fold or unfold all steps that change nothing"],
   ["n p", "next, previous violation"],
   ["1 2 3 4", "trace, fields, compare, explored"],
+  ["1 2 … 9 u", "in an interactive page: take the first, second … step, undo the last one"],
   ["w", "who wrote the first field of this step?"],
   ["t", "light or dark"],
   ["?", "this list"],
@@ -21,10 +22,8 @@ class Page {
     this.root = root;
     this.open = new Set();
     this.showAll = false;
-    this.items = data.scenarios.flatMap((scenario, at) => [
-      ...scenario.violations.map((number) => ({ id: `v${number + 1}`, scenario, document: data.documents[number] })),
-      ...(scenario.violations.length ? [] : [{ id: `s${at + 1}`, scenario, document: null }]),
-    ]);
+    this.explorer = data.interactive ? new Explorer(data.interactive) : null;
+    this.items = data.scenarios.flatMap((scenario, at) => itemsOf(data, scenario, at));
     this.traces = new Map();
     this.#frame();
     addEventListener("hashchange", () => location.hash === this.hash || this.show());
@@ -50,18 +49,21 @@ class Page {
       step: /^\d+$/.test(step || "") ? Number(step) : null,
       object: parameters.get("object") || "",
       field: parameters.get("field") || "",
+      take: item.interactive && /^\d+(\.\d+)*$/.test(parameters.get("take") || "") ? parameters.get("take") : "",
     };
   }
 
   go(change) {
-    const { item, tab, step, object, field } = { ...this.selection, ...change };
+    const { item, tab, step, object, field, take } = { ...this.selection, ...change };
     const parameters = new URLSearchParams();
     if (object && tab === "fields") parameters.set("object", object);
     if (field && tab === "fields") parameters.set("field", field);
+    if (take && item.interactive) parameters.set("take", take);
     const query = String(parameters);
     const hash = `#/${item.id}/${tab}${step === null ? "" : `/${step}`}${query ? `?${query}` : ""}`;
     // A replaced entry, so that one press of Back leaves a trace that was stepped through.
-    const stepped = this.selection && item === this.selection.item && tab === this.selection.tab;
+    const current = this.selection;
+    const stepped = current && item === current.item && tab === current.tab && take === current.take;
     if (stepped) location.replace(hash);
     else if (hash !== location.hash) location.hash = hash;
     this.show();
@@ -85,11 +87,13 @@ class Page {
     this.nav = h("nav", { "aria-label": "Scenarios and violations" });
     this.main = h("main", { id: "main" });
     const unsure = this.data.scenarios.some((scenario) => scenario.verdict === "undecided");
-    const chip = bad
-      ? ["bad", `✘ ${plural(bad, "violation")}`]
-      : unsure
-        ? ["unsure", "… undecided"]
-        : ["good", "✔ holds"];
+    const chip = this.explorer
+      ? ["unsure", "interactive"]
+      : bad
+        ? ["bad", `✘ ${plural(bad, "violation")}`]
+        : unsure
+          ? ["unsure", "… undecided"]
+          : ["good", "✔ holds"];
     this.root.replaceChildren(
       h(
         "header",
@@ -111,7 +115,13 @@ class Page {
     const before = this.selection;
     this.hash = location.hash;
     this.selection = this.read();
-    const { item, tab, step, object, field } = this.selection;
+    const { item, tab, step, object, field, take } = this.selection;
+    if (item.interactive && item.taken !== take) {
+      this.explorer.load(item, take).then((changed) => {
+        this.traces.delete(item);
+        if (changed) this.show(true);
+      });
+    }
     const onlyStep =
       before &&
       !redraw &&
@@ -127,16 +137,18 @@ class Page {
     }
     this.nav.replaceChildren(...navigationOf(this.data.scenarios, this.items, item, (chosen) => this.#open(chosen)));
     const goto = (number) => this.go({ tab: "trace", step: number });
-    this.main.replaceChildren(...verdictOf(item, goto), this.#tabBar(item, tab), this.#panel());
+    const verdict = item.interactive ? pathVerdict(item, goto) : verdictOf(item, goto);
+    this.main.replaceChildren(...verdict, this.#tabBar(item, tab), this.#panel());
     if (tab === "trace" && this.diagram) this.#selectStep();
   }
 
   #open(item) {
-    this.go({ item, tab: this.#tabs(item)[0], step: null, object: "", field: "" });
+    this.go({ item, tab: this.#tabs(item)[0], step: null, object: "", field: "", take: "" });
   }
 
   #tabs(item) {
     if (!item.document) return ["explored"];
+    if (item.interactive) return ["trace", "fields"];
     return Object.keys(TABS).filter((tab) => tab !== "compare" || item.document.baseline);
   }
 
@@ -237,8 +249,22 @@ class Page {
           ),
         h("span", { class: "muted" }, plural(trace.steps.length, "step"), ". Arrow keys move, ? lists all keys."),
       ),
-      h("div", { class: "split" }, h("div", null, this.diagram.element, legend()), this.details),
+      h(
+        "div",
+        { class: "split" },
+        h("div", null, this.diagram.element, legend()),
+        h("div", { class: "aside" }, this.#choices(item), this.details),
+      ),
     );
+  }
+
+  #choices(item) {
+    if (!item.interactive) return null;
+    return choicesView(item, this.selection.take, this.explorer.error, (take) => this.#choose(take));
+  }
+
+  #choose(take) {
+    this.go({ tab: "trace", take, step: take ? take.split(".").length : null });
   }
 
   #unfoldAround(trace, number) {
@@ -266,7 +292,7 @@ class Page {
             }),
           )),
     );
-    this.details.scrollTop = 0;
+    this.details.parentElement.scrollTop = 0;
   }
 
   #fold() {
@@ -308,7 +334,11 @@ class Page {
   #commanded(key) {
     const { item, step } = this.selection;
     const tab = this.#tabs(item)[Number(key) - 1];
-    if (/^[1-4]$/.test(key) && tab) this.go({ tab });
+    if (item.interactive && /^[1-9]$/.test(key)) {
+      if (!item.choices[Number(key) - 1] || item.taken !== this.selection.take) return false;
+      this.#choose(longer(item.taken, Number(key) - 1));
+    } else if (item.interactive && key === "u" && this.selection.take) this.#choose(shorter(this.selection.take));
+    else if (/^[1-4]$/.test(key) && tab) this.go({ tab });
     else if (key === "t") this.theme.toggle();
     else if (key === "?") this.help.showModal();
     else if (key === "f" && this.diagram) this.#fold();
@@ -330,6 +360,13 @@ class Page {
     } else return false;
     return true;
   }
+}
+
+/** What the list on the left leads to: violations, scenarios without one, scenarios that are explored by hand. */
+function itemsOf(data, scenario, at) {
+  if (data.interactive) return [exploredItem(scenario, at)];
+  if (!scenario.violations.length) return [{ id: `s${at + 1}`, scenario, document: null }];
+  return scenario.violations.map((number) => ({ id: `v${number + 1}`, scenario, document: data.documents[number] }));
 }
 
 const flat = (children) => h("div", null, children).childNodes;

@@ -63,6 +63,7 @@ function navigationOf(scenarios, items, current, choose) {
       ),
     );
   const shownItem = (item) => {
+    if (item.interactive) return entry(item, "unsure", "▸", "explore by hand");
     if (item.document) {
       const { property, also } = item.document.violation;
       return entry(item, "bad", "✘", [property, ...also].join(", "));

@@ -1,0 +1,51 @@
+"""``kontend explore FILE --interactive``: a page on which the user chooses the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kontend.cli.command import ExitCode, UsageError, write
+from kontend.explore.explain.explanation import Origin
+from kontend.explore.explain.lines import relative_name
+from kontend.explore.scenario import Scenario
+from kontend.explore.session import NotEnabled, Session
+from kontend.report.interactive import BadPath, InteractiveServer
+from kontend.report.page.contents import ScenarioResult, page_data
+from kontend.report.page.page import render
+
+
+def explore_by_hand(source: Path, scenarios: Mapping[str, Scenario], *, port: int) -> int:
+    """Serve the page until Ctrl-C."""
+    server = server_for(source, scenarios, port=port)
+    try:
+        write(f"Open: {server.url}\nStop with Ctrl-C.\n")
+        server.run()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.stop_listening()
+    return ExitCode.OK
+
+
+def server_for(source: Path, scenarios: Mapping[str, Scenario], *, port: int = 0) -> InteractiveServer:
+    """The server of the interactive page of some scenarios. The first state of each is made at once, as a check."""
+    sessions = {name: Session(scenario, Origin(source, name)) for name, scenario in scenarios.items()}
+    for session in sessions.values():
+        session.at(())
+
+    def state_at(name: str, path: Sequence[int]) -> Mapping[str, Any]:
+        if name not in sessions:
+            raise BadPath(f"there is no scenario {name}")
+        try:
+            return sessions[name].at(path).to_json()
+        except NotEnabled as error:
+            raise BadPath(str(error)) from error
+
+    results = [ScenarioResult(name, "undecided") for name in sessions]
+    page = render(page_data(relative_name(source), results, interactive="state"), connect=True)
+    try:
+        return InteractiveServer(page, state_at, port=port)
+    except OSError as error:
+        raise UsageError(f"--port {port}: {error.strerror}; take another one, or leave it out") from error
