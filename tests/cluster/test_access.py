@@ -288,3 +288,30 @@ CSR = (
     "bGVMMGgKcFh4OTlHSUw4Q1g0VEJxeU1MMzNmc1ZaVXNTN0dPNENJUUNzY2dDWStaM2FDdkwwQWFhaXJSR2gwRUFiN1MySQptSlNw"
     "anh3SUpwZmszdz09Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo="
 )
+
+
+@pytest.mark.parametrize(
+    ("kind", "plural", "why"),
+    [
+        ("SubjectAccessReview", "subjectaccessreviews", "must be empty"),
+        ("SelfSubjectAccessReview", "selfsubjectaccessreviews", "must be empty"),
+        (
+            "LocalSubjectAccessReview",
+            "namespaces/default/localsubjectaccessreviews",
+            "must be empty except for namespace",
+        ),
+    ],
+)
+def test_the_metadata_of_access_reviews_must_be_empty(kind: str, plural: str, why: str) -> None:
+    """The message shows it in the order of Go's struct, with the owners that the server has added."""
+    spec = {"user": "u", "resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "default"}}
+    body = {"kind": kind, "metadata": {"name": "a", "labels": {"x": "y"}}, "spec": spec}
+    path = f"/apis/authorization.k8s.io/v1/{plural}"
+    response = Cluster().request(ApiRequest("POST", path, {}, canonical(body), user_agent="m/1"))
+    assert response.code == 422
+    namespace = '"namespace":"default",' if "namespace" in plural else ""
+    start = f'metadata: Invalid value: {{"name":"a",{namespace}"labels":{{"x":"y"}},"managedFields":[{{"manager":"m",'
+    assert start in response.body["message"]
+    assert response.body["message"].endswith(f"}}]}}: {why}")
+    accepted = Cluster().request(ApiRequest("POST", path, {}, canonical({"kind": kind, "spec": spec})))
+    assert (accepted.code, accepted.body["status"]) == (201, {"allowed": True})

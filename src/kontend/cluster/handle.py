@@ -20,17 +20,19 @@ from kontend.cluster.effects.conversion import Conversions, Known
 from kontend.cluster.options import delete_options, list_options, write_options
 from kontend.cluster.registration import definitions
 from kontend.cluster.request import APPLY_PATCH, ApiRequest, PageNotFound, Target, route
+from kontend.cluster.resources import body_of
 from kontend.cluster.state import State
+from kontend.cluster.storage import with_managed_fields
 from kontend.cluster.subresources.pods import CONNECTIONS, bind_named_pod, bind_pod, evict_pod, no_kubelet
 from kontend.cluster.subresources.scale import get_scale, patch_scale, update_scale
-from kontend.cluster.verbs.create import create
+from kontend.cluster.verbs.create import create, receive
 from kontend.cluster.verbs.delete import delete, delete_collection
 from kontend.cluster.verbs.patch import check_patch_type, patch
 from kontend.cluster.verbs.read import get, list_objects
 from kontend.cluster.verbs.update import update
 from kontend.cluster.verbs.watch import Event, watch
 from kontend.cluster.wire import discovery, present
-from kontend.cluster.wire.decoding import check_size, decode_object, parse_body
+from kontend.cluster.wire.decoding import check_media_type, check_size, decode_object, parse_body
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.encoding.json_text import MalformedJSON, MalformedYAML
 from kontend.kube.errors import ApiError, BadRequest, timeout
@@ -163,10 +165,11 @@ def _list(state: State, target: Target, request: ApiRequest) -> Outcome:
 
 
 def _create(state: State, target: Target, request: ApiRequest) -> Outcome:
+    check_media_type(request)
     check_size(request.body)
     target.options = write_options(request.query, kind="CreateOptions", user_agent=request.user_agent)
     if target.subresource in ("binding", "eviction"):
-        body = _plain_body(target.resource.subresources[target.subresource].kind, request)
+        body = _subresource_body(target, request)
         if isinstance(body.get("metadata"), dict):
             admission.admit(state, target, body, None)
             admission.validate(state, target, body, None)
@@ -174,15 +177,15 @@ def _create(state: State, target: Target, request: ApiRequest) -> Outcome:
         state, status = act(state, target, body)
         return state, status, 201
     if target.subresource == "token":
-        kind = target.resource.subresources["token"].kind
-        state, token = request_token(state, target, _plain_body(kind, request))
+        state, token = request_token(state, target, _subresource_body(target, request))
         return state, token, 201
     if target.subresource:
         raise no_kubelet(state, target)
     if is_review(target):
-        return state, answer(state, target, decode_object(target, request)), 201
+        review = decode_object(target, request)
+        return state, answer(state, target, with_managed_fields(review, receive(state, target, review))), 201
     if target.resource.key == "bindings":
-        state, status = bind_named_pod(state, target, _plain_body("Binding", request))
+        state, status = bind_named_pod(state, target, decode_object(target, request))
         return state, status, 201
     state, obj = create(state, target, decode_object(target, request))
     return state, obj, 201
@@ -192,13 +195,7 @@ def _update(state: State, target: Target, request: ApiRequest) -> Outcome:
     check_size(request.body)
     target.options = write_options(request.query, kind="UpdateOptions", user_agent=request.user_agent)
     if target.subresource == "scale":
-        scale = _plain_body("Scale", request)
-        if (scale.get("apiVersion"), scale.get("kind")) != (
-            "autoscaling/v1",
-            "Scale",
-        ) and target.resource.custom is not None:
-            raise BadRequest('no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"')
-        state, obj = update_scale(state, target, scale)
+        state, obj = update_scale(state, target, _scale_body(target, request))
         return state, obj, 200
     obj = decode_object(target, request)
     state, obj, created = update(state, target, obj)
@@ -239,18 +236,22 @@ def _options_body(request: ApiRequest) -> Any:
         raise BadRequest(f"couldn't get version/kind; json parse error: {error.message}") from None
 
 
-def _plain_body(kind: str, request: ApiRequest) -> dict[str, Any]:
+def _scale_body(target: Target, request: ApiRequest) -> dict[str, Any]:
+    if target.resource.custom is not None:
+        # The scheme of custom resources has no defaults for what a body leaves out.
+        try:
+            written = parse_body(request)[0]
+        except (MalformedJSON, MalformedYAML):
+            written = None  # refused below, in the usual words
+        if isinstance(written, dict) and not (written.get("apiVersion") and written.get("kind")):
+            raise BadRequest('no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"')
+    return _subresource_body(target, request)
+
+
+def _subresource_body(target: Target, request: ApiRequest) -> dict[str, Any]:
     """The body of a subresource that is a kind of its own."""
-    try:
-        body = parse_body(request)[0]
-    except (MalformedJSON, MalformedYAML) as error:
-        raise BadRequest(
-            f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; "
-            f"json parse error: {error.message}"
-        ) from None
-    if not isinstance(body, dict):
-        raise BadRequest(f"the object provided is unrecognized (must be of type {kind}): expected an object")
-    return body
+    info = target.resource.subresources[target.subresource]
+    return decode_object(replace(target, resource=body_of(info.group, info.version, info.kind)), request)
 
 
 _VERBS = {

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kontend.kube import kinds
+from kontend.kube.encoding.decode import decode
 from kontend.kube.encoding.json_syntax import go_kind
 from kontend.kube.errors import BadRequest, invalid
 from kontend.kube.field_errors import FieldError, go_quote, not_supported, required
@@ -130,15 +132,6 @@ def delete_options(query: Query, body: Any) -> DeleteOptions:
     )
 
 
-_BODY_TYPES: Final[dict[str, tuple[type, str]]] = {
-    "gracePeriodSeconds": (int, "int64"),
-    "propagationPolicy": (str, "v1.DeletionPropagation"),
-    "orphanDependents": (bool, "bool"),
-    "dryRun": (list, "[]string"),
-    "preconditions": (dict, "v1.Preconditions"),
-}
-
-
 def _checked_body(body: Any) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise BadRequest(
@@ -147,32 +140,19 @@ def _checked_body(body: Any) -> dict[str, Any]:
             'Kind string "json:\\"kind,omitempty\\"" }'
         )
     kind = body.get("kind") or "DeleteOptions"
-    version = body.get("apiVersion") or "v1"
+    version = body.get("apiVersion") or f"{_META}/v1"
     if kind != "DeleteOptions":
         group, _, number = str(version).rpartition("/")
         where = f"{group}/{number}" if group else number
         raise BadRequest(f'no kind "{kind}" is registered for version "{where}" in scheme "pkg/runtime/scheme.go:111"')
-    for name, (wanted, go_type) in _BODY_TYPES.items():
-        value = body.get(name)
-        if value is not None and (not isinstance(value, wanted) or (wanted is int and isinstance(value, bool))):
-            raise BadRequest(
-                f"json: cannot unmarshal {go_kind(value)} into Go struct field DeleteOptions.{name} of type {go_type}"
-            )
-    for name in ("uid", "resourceVersion"):
-        value = (body.get("preconditions") or {}).get(name)
-        if value is not None and not isinstance(value, str):
-            go_type = "types.UID" if name == "uid" else "string"
-            raise BadRequest(
-                f"json: cannot unmarshal {go_kind(value)} into Go struct field "
-                f"Preconditions.preconditions.{name} of type {go_type}"
-            )
-    return body
+    return decode(body, kinds.type_schema("meta/v1.DeleteOptions"))[0]
 
 
 def list_options(query: Query, *, watching: bool) -> ListOptions:
     """The options of a list or a watch."""
     if not query:
         return ListOptions()
+    timeout = _int(query, "timeoutSeconds")  # parsed first, before the limit
     options = ListOptions(
         label_selector=_first(query, "labelSelector"),
         field_selector=_first(query, "fieldSelector"),
@@ -180,7 +160,7 @@ def list_options(query: Query, *, watching: bool) -> ListOptions:
         continue_token=_first(query, "continue"),
         resource_version=_first(query, "resourceVersion"),
         resource_version_match=_first(query, "resourceVersionMatch"),
-        timeout_seconds=_int(query, "timeoutSeconds"),
+        timeout_seconds=timeout,
         allow_bookmarks=bool(_bool(query, "allowWatchBookmarks")),
         send_initial_events=_bool(query, "sendInitialEvents"),
     )

@@ -131,6 +131,8 @@ def _check_served(target: Target) -> None:
     if custom and not target.name and verb in ("update", "patch"):
         raise BadRequest("name must be provided")
     if not subresource:
+        if target.name and resource.verbs == ("create",):
+            raise NotFound("the server could not find the requested resource", details={})
         allowed = verb in resource.verbs and (target.name or verb not in ("update", "patch"))
         # Built-in kinds are created at the collection only; custom ones do not look at the name in the path.
         if not allowed or (verb == "create" and target.name and not custom):

@@ -187,6 +187,12 @@ class Resource:
             prune(obj, self.custom.storage_schema)
 
 
+@cache
+def body_of(group: str, version: str, kind: str) -> Resource:
+    """A kind that is only the body of requests, such as Eviction: it can be decoded, and is served nowhere."""
+    return Resource(group, version, kind, "", "", "", True, (), strategy_for(group, kind))
+
+
 def _at(obj: Any, path: Iterable[str]) -> Any:
     for name in path:
         obj = obj.get(name) if isinstance(obj, dict) else None

@@ -83,6 +83,10 @@ class Strategy:
     kept_fields: ClassVar[Mapping[str, tuple[FieldPath, ...]]] = {}
     name_rule: ClassVar[staticmethod[[str], list[str]]] = staticmethod(dns1123_subdomain)
     checks_metadata: ClassVar[bool] = True
+    #: Finalizers must be well known or have a domain; not so in the groups that extend the API.
+    checks_finalizers: ClassVar[bool] = True
+    #: A new object without a name is named by a uid.
+    names_by_uid: ClassVar[bool] = False
     rechecks_metadata: ClassVar[bool] = False
     rechecks_metadata_update: ClassVar[bool] = True
     #: The status a new object gets, or None for a kind whose status is not split off.

@@ -56,11 +56,11 @@ def differ_in_time_only(one: State, other: State) -> bool:
 
 
 def _check_method(state: State, request: ApiRequest) -> None:
-    """Refuse HEAD except for custom resources and health checks: built-in resources are routed by their methods."""
-    if request.path == "/version" or request.path.startswith(("/api", "/apis")):
+    """Refuse HEAD and OPTIONS of built-in resources, which are routed by their methods; custom ones are not."""
+    if request.path.startswith("/api"):
         try:
             builtin = route(state.registry, request).resource.custom is None
         except PageNotFound:
-            builtin = request.path in ("/version", "/api", "/apis")
+            return
         if builtin:
             raise not_allowed()

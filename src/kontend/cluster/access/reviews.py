@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import orjson
+
 from kontend.cluster.access.attributes import Attributes
 from kontend.cluster.access.rbac import authorize, grants
 from kontend.cluster.access.rules import Rule
@@ -13,14 +15,29 @@ from kontend.cluster.request import Target
 from kontend.cluster.state import State
 from kontend.cluster.times import rfc3339
 from kontend.cluster.users import User, user_of
-from kontend.kube.errors import BadRequest, Invalid, invalid
-from kontend.kube.field_errors import FieldError
+from kontend.kube.errors import BadRequest, invalid
+from kontend.kube.field_errors import FieldError, Verbatim, forbidden, required
 from kontend.kube.field_errors import invalid as invalid_field
+from kontend.kube.meta.name_rules import label_value, qualified_name
 
 _GROUPS: Final = ("authorization.k8s.io", "authentication.k8s.io")
 _ALL: Final = ["*"]
 _RESOURCE_FIELDS: Final = ("verbs", "apiGroups", "resources", "resourceNames")
 _PATH_FIELDS: Final = ("verbs", "nonResourceURLs")
+#: The fields of ObjectMeta in the order in which Go writes them.
+_METADATA_ORDER: Final = (
+    "name",
+    "generateName",
+    "namespace",
+    "resourceVersion",
+    "generation",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+_ENTRY_ORDER: Final = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
 
 
 def is_review(target: Target) -> bool:
@@ -28,11 +45,10 @@ def is_review(target: Target) -> bool:
     return target.resource.group in _GROUPS and target.resource.verbs == ("create",)
 
 
-def answer(state: State, target: Target, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The review with its status."""
+def answer(state: State, target: Target, body: dict[str, Any]) -> dict[str, Any]:
+    """The review with its status; ``body`` has the metadata that the server gives it."""
     kind = target.resource.kind
     review = {**body, "kind": kind, "apiVersion": target.resource.api_version}
-    review.setdefault("metadata", {})
     spec = body.get("spec")
     asked: Mapping[str, Any] = spec if isinstance(spec, Mapping) else {}
     if kind == "SelfSubjectReview":
@@ -41,9 +57,10 @@ def answer(state: State, target: Target, body: Mapping[str, Any]) -> dict[str, A
     elif kind == "TokenReview":
         review["status"] = _token_status(state, asked)
     elif kind == "SelfSubjectRulesReview":
-        review["status"] = _rules_status(state, target.user, asked)
+        # The answer is made anew; of the question nothing is left.
+        review |= {"metadata": {}, "spec": {}, "status": _rules_status(state, target.user, asked)}
     else:
-        review["status"] = _access_status(state, target, asked)
+        review["status"] = _access_status(state, target, body["metadata"], asked)
     return review
 
 
@@ -90,7 +107,9 @@ def _fields(rule: Rule, names: Sequence[str]) -> dict[str, list[str]]:
     return {name: list(rule[name]) for name in names if rule.get(name)}
 
 
-def _access_status(state: State, target: Target, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _access_status(
+    state: State, target: Target, metadata: Mapping[str, Any], asked: Mapping[str, Any]
+) -> dict[str, Any]:
     """The status of a SubjectAccessReview, local or of oneself."""
     user = target.user
     about_oneself = target.resource.kind == "SelfSubjectAccessReview"
@@ -98,20 +117,21 @@ def _access_status(state: State, target: Target, asked: Mapping[str, Any]) -> di
         user = user_of({**asked, "groups": asked.get("groups") or asked.get("group")})
     resource, other = asked.get("resourceAttributes"), asked.get("nonResourceAttributes")
     errors: list[FieldError] = []
-    if resource and other:
-        shown = {"Path": other.get("path", ""), "Verb": other.get("verb", "")}
+    if resource is not None and other is not None:
         why = "cannot be specified in combination with resourceAttributes"
-        errors.append(invalid_field("spec.nonResourceAttributes", shown, why))
-    if not resource and not other:
+        errors.append(invalid_field("spec.nonResourceAttributes", _internal(other), why))
+    if resource is None and other is None:
         why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         errors.append(invalid_field("spec.resourceAttributes", None, why))
     if not about_oneself and not user.name and not user.groups:
         errors.append(invalid_field("spec.user", "", "at least one of user or group must be specified"))
-    if errors:
-        raise _refused(errors)
+    errors += _selector_errors(resource)
+    errors += _metadata_errors(target, metadata)
     if target.resource.kind == "LocalSubjectAccessReview":
-        _check_local(target, resource, other)
-    if resource:
+        errors += _local_errors(target, resource, other)
+    if errors:
+        raise invalid(_GROUPS[0], "", "", errors)
+    if resource is not None:
         texts = ("verb", "group", "version", "resource", "subresource", "namespace", "name")
         action = Attributes(user, **{name: str(resource.get(name) or "") for name in texts})
     else:
@@ -121,13 +141,74 @@ def _access_status(state: State, target: Target, asked: Mapping[str, Any]) -> di
     return {"allowed": decision.allowed, **({"reason": decision.reason} if decision.reason else {})}
 
 
-def _check_local(target: Target, resource: Any, other: Any) -> None:
-    if other:
-        raise _refused([invalid_field("spec.nonResourceAttributes", dict(other), "disallowed on this kind of request")])
-    namespace = resource.get("namespace", "")
-    if namespace != target.namespace:
-        raise _refused([invalid_field("spec.resourceAttributes.namespace", namespace, "must match metadata.namespace")])
+def _metadata_errors(target: Target, metadata: Mapping[str, Any]) -> list[FieldError]:
+    local = target.resource.kind == "LocalSubjectAccessReview"
+    ignored = ("managedFields", "namespace") if local else ("managedFields",)
+    if not any(value for name, value in metadata.items() if name not in ignored):
+        return []
+    shown = {name: metadata[name] for name in _METADATA_ORDER if metadata.get(name)}
+    shown["managedFields"] = [
+        {name: entry[name] for name in _ENTRY_ORDER if name in entry} for entry in shown.get("managedFields") or ()
+    ]
+    text = Verbatim(orjson.dumps({name: value for name, value in shown.items() if value}).decode())
+    return [invalid_field("metadata", text, "must be empty except for namespace" if local else "must be empty")]
 
 
-def _refused(errors: list[FieldError]) -> Invalid:
-    return invalid("authorization.k8s.io", "", "", errors)
+def _selector_errors(resource: Mapping[str, Any] | None) -> list[FieldError]:
+    """The faults in the selectors of attributes; operators that the server does not know are allowed."""
+    errors: list[FieldError] = []
+    for name in ("fieldSelector", "labelSelector"):
+        selector = (resource or {}).get(name)
+        if selector is None:
+            continue
+        path = f"spec.resourceAttributes.{name}"
+        raw, requirements = selector.get("rawSelector") or "", selector.get("requirements") or []
+        if raw and requirements:
+            errors.append(
+                invalid_field(f"{path}.rawSelector", raw, "may not specified at the same time as requirements")
+            )
+        if not raw and not requirements:
+            why = f"when {path} is specified, requirements or rawSelector is required"
+            errors.append(required(f"{path}.requirements", why))
+        for index, requirement in enumerate(requirements):
+            errors += _requirement_errors(
+                requirement, f"{path}.requirements[{index}]", is_label=name == "labelSelector"
+            )
+    return errors
+
+
+def _requirement_errors(requirement: Mapping[str, Any], path: str, *, is_label: bool) -> list[FieldError]:
+    key, values = requirement.get("key") or "", requirement.get("values") or []
+    by_key = [required(f"{path}.key", "must be specified")] if not key else []
+    by_operator: list[FieldError] = []
+    if requirement.get("operator") in ("In", "NotIn") and not values:
+        why = "must be specified when `operator` is 'In' or 'NotIn'"
+        by_operator = [required(f"{path}.values", why)]
+    elif requirement.get("operator") in ("Exists", "DoesNotExist") and values:
+        why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        by_operator = [forbidden(f"{path}.values", why)]
+    if not is_label:
+        return by_key + by_operator
+    by_value = [
+        invalid_field(f"{path}.values[{index}]", value, message)
+        for index, value in enumerate(values)
+        for message in label_value(value)
+    ]
+    return by_operator + [invalid_field(f"{path}.key", key, message) for message in qualified_name(key)] + by_value
+
+
+def _local_errors(target: Target, resource: Any, other: Any) -> list[FieldError]:
+    errors = []
+    namespace = "" if resource is None else resource.get("namespace") or ""
+    if resource is not None and namespace != target.namespace:
+        why = "must match metadata.namespace"
+        errors.append(invalid_field("spec.resourceAttributes.namespace", namespace, why))
+    if other is not None:
+        why = "disallowed on this kind of request"
+        errors.append(invalid_field("spec.nonResourceAttributes", _internal(other), why))
+    return errors
+
+
+def _internal(attributes: Mapping[str, Any]) -> dict[str, str]:
+    """Attributes that are no resource's, as the server's internal type shows them."""
+    return {"Path": attributes.get("path") or "", "Verb": attributes.get("verb") or ""}

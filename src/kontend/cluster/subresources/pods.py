@@ -38,7 +38,7 @@ def bind_pod(state: State, target: Target, binding: Mapping[str, Any]) -> tuple[
     """Assigns a pod to a node."""
     metadata = binding.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
-    if metadata.get("name") != target.name:
+    if (metadata.get("name") or "") != target.name:
         raise BadRequest("name in URL does not match name in Binding object")
     errors = validate_binding(binding)
     if errors:

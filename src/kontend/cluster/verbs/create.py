@@ -20,6 +20,7 @@ from kontend.cluster.times import rfc3339
 from kontend.cluster.verbs.service_addresses import allocate_addresses
 from kontend.kube.apply.managed_fields import ManagedFields
 from kontend.kube.errors import AlreadyExists, ApiError, already_exists, invalid
+from kontend.kube.golang.strconv import whole_number
 from kontend.kube.meta.name_rules import path_segment
 from kontend.kube.meta.names import Key, kind_of
 from kontend.kube.meta.object_meta import dedup_owner_references, unqualified_finalizers, validate_object_meta
@@ -32,6 +33,14 @@ _SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "deletionTimestamp", "delet
 
 def create(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, dict[str, Any]]:
     """Creates ``obj`` (decoded and defaulted; changed in place). Returns the object as stored."""
+    managed = receive(state, target, obj)
+    admission.admit(state, target, obj, None, managed)
+    escalation.check(state, target, obj, None)
+    return insert(state, target, obj, managed)
+
+
+def receive(state: State, target: Target, obj: dict[str, Any]) -> ManagedFields:
+    """The handler's half of a create, before admission: wipes system fields, and returns the owners of all others."""
     metadata = obj["metadata"]
     for name in _SYSTEM_FIELDS:
         metadata.pop(name, None)
@@ -41,10 +50,7 @@ def create(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, di
     for warning in dedup_owner_references(metadata):
         target.warn(warning)
     requested = metadata.pop("managedFields", MISSING)
-    managed = owners_after_update(state, target, None, obj, (), requested)
-    admission.admit(state, target, obj, None, managed)
-    escalation.check(state, target, obj, None)
-    return insert(state, target, obj, managed)
+    return owners_after_update(state, target, None, obj, (), requested)
 
 
 def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFields) -> tuple[State, dict[str, Any]]:
@@ -56,6 +62,8 @@ def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFi
     generated = bool(metadata.get("generateName")) and not metadata.get("name")
     if generated:
         state, metadata["name"] = _generate_name(state, target, metadata["generateName"])
+    if resource.strategy.names_by_uid and not metadata.get("name"):
+        state, metadata["name"] = state.next_uid()
     key = Key(target.namespace if resource.namespaced else "", metadata.get("name") or "")
     state, metadata["uid"] = state.next_uid()
     metadata["creationTimestamp"] = rfc3339(state.now)
@@ -65,8 +73,9 @@ def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFi
     shown = obj if resource.conversion is None else served(resource, dict(obj))
     admission.validate(state, target, shown, None, managed)
     state = quota.charge(state, target, shown, None)
-    # A create refuses a version; an update or apply that turned into one does not look.
-    if metadata.get("resourceVersion") and target.verb == "create" and not target.options.dry_run:
+    # A create refuses a version; an update or apply that turned into one does not look. What is no number is none.
+    version = metadata.get("resourceVersion")
+    if version and _is_version(version) and target.verb == "create" and not target.options.dry_run:
         raise ApiError("resourceVersion should not be set on objects to be created", code=500)
     existing = state.find(resource.key, key)
     if existing is not None:
@@ -74,8 +83,13 @@ def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFi
     if target.options.dry_run:
         # A dry run writes nothing, but the uid and name it showed are not handed out again.
         return before.replace(serial=state.serial), rehearsed(resource, obj, managed)
-    state, version = store(state, target, key, obj, managed)
-    return state, read_back(resource, version)
+    state, stored = store(state, target, key, obj, managed)
+    return state, read_back(resource, stored)
+
+
+def _is_version(text: str) -> bool:
+    """Reports whether the server reads a version other than 0 from a text."""
+    return text.isascii() and text.isdecimal() and 0 < whole_number(text) < 2**64
 
 
 def _generate_name(state: State, target: Target, prefix: str) -> tuple[State, str]:
@@ -98,7 +112,8 @@ def _prepare_and_validate(target: Target, obj: dict[str, Any]) -> None:
     errors = []
     if strategy.checks_metadata:
         errors += validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=strategy.name_rule)
-        errors += unqualified_finalizers(metadata)
+        if strategy.checks_finalizers:
+            errors += unqualified_finalizers(metadata)
     errors += strategy.validate(obj)
     if not errors:
         errors += validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=path_segment)

@@ -211,8 +211,6 @@ def _token(at: int, start: str) -> str:
 
 
 def _continuation(state: State, options: ListOptions) -> tuple[int, str]:
-    if options.resource_version and options.resource_version != "0":
-        raise BadRequest("specifying resource version is not allowed when using continue")
     token = options.continue_token
     bad = "invalid continue token: continue key is not valid: "
     try:
@@ -229,6 +227,8 @@ def _continuation(state: State, options: ListOptions) -> tuple[int, str]:
     at, start = value.get("rv"), value.get("start")
     if not isinstance(at, int) or not isinstance(start, str) or not start:
         raise BadRequest(f"{bad}encoded start resourceVersion 0 (meta.k8s.io/v1)")
+    if options.resource_version and options.resource_version != "0":
+        raise BadRequest("specifying resource version is not allowed when using continue")
     if at == 0 or at == -1:
         return state.resource_version, start
     if at < state.floor:

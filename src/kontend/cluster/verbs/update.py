@@ -199,7 +199,7 @@ def _prepare_and_validate(target: Target, obj: dict[str, Any], old: dict[str, An
         if strategy.rechecks_metadata and not subresource:
             errors += validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=strategy.name_rule)
         if strategy.rechecks_metadata_update:
-            errors += change + unqualified_finalizers(metadata)
+            errors += change + (unqualified_finalizers(metadata) if strategy.checks_finalizers else [])
     errors += strategy.validate_changes(subresource, obj, old)
     if errors:
         kind = kind_of(obj)  # of the object: a custom resource may say that it is something else

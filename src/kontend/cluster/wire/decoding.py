@@ -37,19 +37,23 @@ def check_size(body: bytes) -> None:
         )
 
 
+def check_media_type(request: ApiRequest) -> None:
+    """Refuses a body that is neither JSON nor YAML."""
+    if (request.content_type.partition(";")[0].strip() or JSON) not in (JSON, YAML):
+        raise UnsupportedMediaType(
+            f"the body of the request was in an unknown format - accepted media types include: {_MEDIA_TYPES}"
+        )
+
+
 def parse_body(request: ApiRequest, *, strict: bool = False) -> tuple[Any, list[str]]:
     """Returns the value in a body, and the errors of strict validation. Raises Malformed… for bad syntax."""
-    media_type = request.content_type.partition(";")[0].strip() or JSON
-    if media_type == JSON:
+    check_media_type(request)
+    if not request.content_type.startswith(YAML):
         value, duplicates = parse_json(request.body, find_duplicates=strict)
         return value, [f"duplicate field {go_quote(path)}" for path in duplicates]
-    if media_type == YAML:
-        value, problems = parse_yaml(request.body, find_duplicates=strict)
-        # The server makes JSON of it first, with sorted keys: that decides which mistake is found first.
-        return orjson.loads(canonical(value)), problems
-    raise UnsupportedMediaType(
-        f"the body of the request was in an unknown format - accepted media types include: {_MEDIA_TYPES}"
-    )
+    value, problems = parse_yaml(request.body, find_duplicates=strict)
+    # The server makes JSON of it first, with sorted keys: that decides which mistake is found first.
+    return orjson.loads(canonical(value)), problems
 
 
 def decode_object(target: Target, request: ApiRequest) -> dict[str, Any]:

@@ -32,9 +32,18 @@ def respond(registry: Registry, request: ApiRequest) -> ApiResponse | None:
     if path.count("/") > 3:
         return None
     response = _respond(registry, request, path)
-    if response is not None and request.method not in ("GET", "HEAD") and path not in ("/api", "/apis"):
+    if response is not None and request.method != "GET" and _is_routed_by_method(registry, path):
         return ApiResponse.of_error(not_allowed())
     return response
+
+
+def _is_routed_by_method(registry: Registry, path: str) -> bool:
+    """Reports whether a page is only there for GET; the others, those of groups among them, answer any method."""
+    if path in ("/version", "/api") or path.startswith("/api/"):
+        return True
+    _, _, group_version = path.partition("/apis/")
+    builtin = (each for each in registry.resources() if each.custom is None)
+    return "/" in group_version and any(each.api_version == group_version for each in builtin)
 
 
 def _respond(registry: Registry, request: ApiRequest, path: str) -> ApiResponse | None:

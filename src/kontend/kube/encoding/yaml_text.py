@@ -61,8 +61,8 @@ def parse_yaml(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[
     """
     try:
         text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise MalformedYAML("yaml: invalid leading UTF-8 octet") from None
+    except UnicodeDecodeError as error:
+        raise MalformedYAML(f"yaml: {_bad_octets(raw[error.start : error.start + 4])}") from None
     try:
         node = _compose(text)
     except yaml.MarkedYAMLError as error:
@@ -135,6 +135,32 @@ def _tag(event: Any) -> str:
     if event.tag is not None and event.tag != "!":
         return str(event.tag)
     return _PLAIN if event.implicit[0] else _TAG + "str"
+
+
+def _bad_octets(octets: bytes) -> str:
+    """Says what is wrong with bytes that are no character of UTF-8.
+
+    >>> _bad_octets(b"\\xffa"), _bad_octets(b"\\xc3("), _bad_octets(b"\\xe2\\x82"), _bad_octets(b"\\xc0\\x80")
+    ('invalid leading UTF-8 octet', 'invalid trailing UTF-8 octet', 'incomplete UTF-8 octet sequence', \
+'invalid length of a UTF-8 sequence')
+    """
+    first = octets[0]
+    width = next((width for width, (mask, lead) in _LEADS.items() if first & mask == lead), 0)
+    if not width:
+        return "invalid leading UTF-8 octet"
+    if width > len(octets):
+        return "incomplete UTF-8 octet sequence"
+    value = first & (0x7F >> width)
+    for octet in octets[1:width]:
+        if octet & 0xC0 != 0x80:
+            return "invalid trailing UTF-8 octet"
+        value = value << 6 | octet & 0x3F
+    shortest = {2: 0x80, 3: 0x800, 4: 0x10000}[width]
+    return "invalid length of a UTF-8 sequence" if value < shortest else "invalid Unicode character"
+
+
+#: For sequences of so many octets, the bits of the first one that are fixed, and their values.
+_LEADS: Final = {2: (0xE0, 0xC0), 3: (0xF0, 0xE0), 4: (0xF8, 0xF0)}
 
 
 def _place(error: yaml.MarkedYAMLError) -> str:

@@ -161,6 +161,7 @@ class ResourceQuotas(WithSpecAndStatus):
 class LimitRanges(Strategy):
     """Limit ranges."""
 
+    names_by_uid = True
     allow_create_on_update = True
     rechecks_metadata = True
     rechecks_metadata_update = False

@@ -17,6 +17,7 @@ _SWITCHED_OFF: Final = ("strategy", "preferredHolder")
 class Leases(Strategy):
     """Leases."""
 
+    checks_finalizers = False
     allow_unconditional_update = False
     allow_create_on_update = True
 
@@ -39,6 +40,7 @@ class Leases(Strategy):
 class LeaseCandidates(Strategy):
     """Candidates of coordinated leader election."""
 
+    checks_finalizers = False
     allow_unconditional_update = False
     allow_create_on_update = True
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from kontend.kube.builtin.default_class import default_class
-from kontend.kube.builtin.validation.networking import ingress, network_policy
+from kontend.kube.builtin.validation.networking import ingress, network_policy, service_ranges
 from kontend.kube.field_errors import FieldError
 from kontend.kube.json_types import Json
 from kontend.kube.strategy import (
@@ -87,6 +87,16 @@ class IpAddresses(Strategy):
     """The addresses that services hold."""
 
     namespaced = False
+    name_rule = staticmethod(service_ranges.ip_address_name)
+    rechecks_metadata = True
+
+    def validate(self, obj: Json) -> list[FieldError]:
+        """Validates a new address."""
+        return service_ranges.validate_ip_address(obj)
+
+    def validate_update(self, new: Json, old: Json) -> list[FieldError]:
+        """Validates a changed address."""
+        return service_ranges.validate_ip_address_update(new, old)
 
 
 class ServiceCidrs(Strategy):
@@ -94,6 +104,15 @@ class ServiceCidrs(Strategy):
 
     namespaced = False
     reset_fields: ClassVar = {"": STATUS, "status": (("spec",),)}
+    empty_fields: ClassVar = (("spec", "cidrs"),)
+
+    def validate(self, obj: Json) -> list[FieldError]:
+        """Validates a new range."""
+        return service_ranges.validate_service_cidr(obj)
+
+    def validate_update(self, new: Json, old: Json) -> list[FieldError]:
+        """Validates a changed range."""
+        return service_ranges.validate_service_cidr_update(new, old)
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
         """Keeps everything but the status."""

@@ -194,6 +194,41 @@ def valid_cidr(text: str, path: str) -> list[FieldError]:
     return [] if parse_cidr(text) is not None else [invalid(path, text, BAD_CIDR)]
 
 
+def strict_ip(text: str, path: str) -> list[FieldError]:
+    """An address in the only form that newer fields accept.
+
+    >>> [error.detail for error in strict_ip("010.0.0.1", "ip") + strict_ip("::ffff:1.2.3.4", "ip")]
+    ['must not have leading 0s', 'must not be an IPv4-mapped IPv6 address']
+    """
+    parsed = parse_ip(text)
+    if parsed is None:
+        return [invalid(path, text, BAD_IP)]
+    if ":" not in text and _LEADING_ZEROS.search(text):
+        return [invalid(path, text, "must not have leading 0s")]
+    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:
+        return [invalid(path, text, "must not be an IPv4-mapped IPv6 address")]
+    return [] if str(parsed) == text else [invalid(path, text, f'must be in canonical form ("{parsed}")')]
+
+
+def strict_cidr(text: str, path: str) -> list[FieldError]:
+    """A range of addresses in the only form that newer fields accept.
+
+    >>> [error.detail for error in strict_cidr("10.0.0.1/8", "cidr") + strict_cidr("2001:DB8::/32", "cidr")]
+    ['must not have bits set beyond the prefix length', 'must be in canonical form ("2001:db8::/32")']
+    """
+    parsed = parse_cidr(text)
+    if parsed is None:
+        return [invalid(path, text, BAD_CIDR)]
+    address, _, bits = text.partition("/")
+    if (":" not in text and _LEADING_ZEROS.search(address)) or _LEADING_ZEROS.search(bits):
+        return [invalid(path, text, "must not have leading 0s in IP or prefix length")]
+    if isinstance(parsed, IPv6Network) and IPv6Address(address).ipv4_mapped is not None:
+        return [invalid(path, text, "must not have an IPv4-mapped IPv6 address")]
+    if parse_ip(address) != parsed.network_address:
+        return [invalid(path, text, "must not have bits set beyond the prefix length")]
+    return [] if str(parsed) == text else [invalid(path, text, f'must be in canonical form ("{parsed}")')]
+
+
 def no_backsteps(value: str, path: str) -> list[FieldError]:
     """A path that does not climb."""
     return [invalid(path, value, "must not contain '..'")] if ".." in value.split("/") else []

@@ -9,7 +9,7 @@ from kontend.kube.builtin.validation.checks import bad, immutable, label_name
 from kontend.kube.field_errors import FieldError, invalid, required
 from kontend.kube.json_types import Json
 from kontend.kube.meta.name_rules import dns1123_subdomain
-from kontend.kube.meta.object_meta import validate_object_meta_update
+from kontend.kube.meta.object_meta import unqualified_finalizers, validate_object_meta, validate_object_meta_update
 
 _NAMESPACE: Final = "involvedObject.namespace"
 _MISMATCH: Final = "does not match event.namespace"
@@ -27,6 +27,9 @@ def validate_event(event: Json, *, strict: bool) -> list[FieldError]:
     errors = _any_event(event, strict=strict)
     if not strict:
         return errors
+    metadata = event.get("metadata") or {}
+    errors += validate_object_meta(metadata, namespaced=True, name_rule=dns1123_subdomain)
+    errors += unqualified_finalizers(metadata)
     errors += _series(event)
     if event.get("eventTime") is None:
         errors.append(required("eventTime"))

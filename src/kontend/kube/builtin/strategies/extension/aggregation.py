@@ -14,6 +14,7 @@ from kontend.kube.strategy import WithSpecAndStatus, metadata_of
 class APIServices(WithSpecAndStatus):
     """APIServices."""
 
+    checks_finalizers = False
     namespaced = False
     generation_fields = ()
     name_rule = staticmethod(path_segment)

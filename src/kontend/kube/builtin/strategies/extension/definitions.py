@@ -15,6 +15,7 @@ from kontend.kube.strategy import STATUS, Strategy, take_over
 class CustomResourceDefinitions(Strategy):
     """Definitions are counted like specs, and written without a version only when they are created."""
 
+    checks_finalizers = False
     namespaced = False
     allow_unconditional_update = False
     reset_fields: ClassVar = {"": STATUS, "status": (("metadata",), ("spec",))}

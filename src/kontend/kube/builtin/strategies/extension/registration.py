@@ -15,6 +15,7 @@ from kontend.kube.strategy import STATUS, Strategy, WithSpecAndStatus, metadata_
 class WebhookConfigurations(Strategy):
     """Mutating and validating webhook configurations."""
 
+    checks_finalizers = False
     namespaced = False
     allow_unconditional_update = False
     generation_fields = ("webhooks",)
@@ -34,6 +35,7 @@ class WebhookConfigurations(Strategy):
 class ValidatingAdmissionPolicyBindings(Strategy):
     """Bindings of validating admission policies."""
 
+    checks_finalizers = False
     namespaced = False
     allow_unconditional_update = False
     generation_fields = ("spec",)
@@ -48,6 +50,7 @@ class ValidatingAdmissionPolicyBindings(Strategy):
 class ValidatingAdmissionPolicies(WithSpecAndStatus):
     """Validating admission policies."""
 
+    checks_finalizers = False
     namespaced = False
     allow_unconditional_update = False
     reset_fields: ClassVar = {"": STATUS, "status": (("metadata",), ("spec",))}
@@ -75,6 +78,7 @@ class ValidatingAdmissionPolicies(WithSpecAndStatus):
 class MutatingAdmissionPolicies(Strategy):
     """Mutating admission policies, which have no status."""
 
+    checks_finalizers = False
     namespaced = False
     allow_unconditional_update = False
     generation_fields = ("spec",)
