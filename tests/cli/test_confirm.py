@@ -58,7 +58,7 @@ def test_a_locked_writer_has_nothing_to_confirm(tmp_path: Path, monkeypatch: pyt
 def test_explore_prints_the_violation_and_how_to_replay_it(operator: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", operator.name]) == 1
     printed = capsys.readouterr().out
-    assert "lost update: violated after 6 steps (shortest, 1 perturbation)" in printed
+    assert "lost update: violated after 6 steps (shortest, 1 perturbation, found " in printed
     assert "Replay: kontend replay failures/lost-update-" in printed
 
 

@@ -39,6 +39,8 @@ class Violation:
     how: Literal["shortest", "shrunk", "given"] = "shortest"
     #: Reproduces the trace in a test: ``@reproduce("...")``. Empty for a violation that has no trace.
     token: str = ""
+    #: How many times the search has found it, in different states.
+    count: int = field(default=1, compare=False)
 
     def __str__(self) -> str:
         lines = "".join(f"\n  {number} {text}" for number, text in enumerate(self.trace, 1))

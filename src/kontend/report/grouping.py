@@ -38,7 +38,4 @@ def _merged(group: list[Document]) -> Document:
     also = dict.fromkeys(
         each.violation.property for each in group if each.violation.property != first.violation.property
     )
-    if len(group) == 1:
-        return first
-    count = sum(each.violation.count for each in group)
-    return replace(first, violation=replace(first.violation, also=tuple(also), count=count))
+    return replace(first, violation=replace(first.violation, also=tuple(also)))

@@ -45,6 +45,8 @@ def heading(document: Document) -> str:
     notes.append(f"{many} perturbation{'s' * (many != 1)}" if many else "unperturbed")
     if violation.also:
         notes.append(f"{len(violation.also) + 1} violations with one cause")
+    if violation.count > 1:
+        notes.append(f"found {violation.count:,} times")
     return f"{names}: violated after {steps} step{'s' * (steps != 1)} ({', '.join(notes)})"
 
 

@@ -333,7 +333,7 @@ def test_an_exception_has_its_traceback_with_relative_paths_and_the_line_to_chan
 def test_violations_with_one_cause_are_reported_once_with_their_number() -> None:
     text = str(check(double_plan(Widgets(), lag=1, concurrent=2)))
     assert text.startswith(
-        "lost update, one_plan: violated after 6 steps (shortest, 1 perturbation, 2 violations with one cause)\n"
+        "lost update, one_plan: violated after 6 steps (shortest, 1 perturbation, 2 violations with one cause, found 2 times)\n"
     )
     assert text.count("violated after") == 1
 
@@ -355,3 +355,50 @@ def test_an_atomic_reconcile_is_explained_by_its_calls() -> None:
     assert last.call is not None
     assert (last.action, last.call.verb) == ("start", "patch")
     assert [read.version for read in last.reads] == [3]
+
+
+class Twice(Controller):
+    """Writes its status in two places, both without a lock."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Count."""
+        widget = await api.get(self.kind, request)
+        status = widget.get("status") or {}
+        base = copy.deepcopy(widget)
+        if not status.get("first"):
+            widget["status"] = {**status, "first": api.uuid()}
+            await api.status.patch(widget, merge_from(base))
+        elif not status.get("second"):
+            widget["status"] = {**status, "second": api.uuid()}
+            await api.status.patch(widget, merge_from(base))
+
+
+TWICE = Scenario([Twice()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=1, concurrent=2), guards=UNGUARDED)
+
+
+def test_violations_by_different_lines_are_reported_apart() -> None:
+    verdict = check(TWICE)
+    lost = [each for each in verdict.violations if each.property == "lost update"]
+    lines = {document.violation.fix.line.line for document in verdict.documents if document.violation.fix}  # type: ignore[union-attr]
+    assert (len(lost), len(lines)) == (2, 2)
+    assert str(verdict).count("lost update: violated after") == 2
+
+
+def test_a_violation_that_is_found_often_says_how_often() -> None:
+    violation = check(TWICE).violations[0]
+    assert violation.count > 1
+    assert f"found {violation.count} times" in str(check(TWICE))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_traces_that_differ_only_in_who_is_number_one_are_one(seed: int) -> None:
+    """Random walks start with any instance; the trace that is reported starts with the first."""
+    race = double_plan(Widgets(), lag=0, concurrent=3)
+    (violation,) = [
+        each for each in check(race, search="random", seed=seed, walks=5).violations if each.property == "one_plan"
+    ]
+    actors = list(dict.fromkeys(line.split()[0].rstrip(":") for line in violation.trace))
+    assert actors == ["widgets#1", "widgets#2"]
+    assert violation.sentence.startswith("one_plan is broken by widgets#")

@@ -152,6 +152,7 @@ class _Explaining:
             self._round(),
             self._traceback(failure) if failure is not None and violation.property == BuiltIn.EXCEPTION else None,
             how=violation.how,
+            count=violation.count,
         )
 
     def _traceback(self, failure: Failure) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
 from kontend.cluster.state import State
@@ -65,7 +66,9 @@ class Exploration:
         self._positions = {
             each.name: at for at, each in enumerate([each for each in self._properties if each.arity == 1])
         }
-        self._violations: dict[str, Found] = {}
+        #: The cheapest violation of each property, for each line of code that is at fault; and how many were found.
+        self._violations: dict[tuple[str, SourceLocation | None], Found] = {}
+        self._counts: Counter[tuple[str, SourceLocation | None]] = Counter()
         self._losses: dict[SourceLocation, Found] = {}
         #: Final states by canonical form: the cheapest state, and its cluster.
         self._final: dict[bytes, tuple[int, State]] = {}
@@ -149,9 +152,11 @@ class Exploration:
         """Keep the cheapest violation of each property, and of each line of code that can lose an update."""
         graph = self.graph
         found = Found(graph.costs[number] + cost, graph.depths[number] + len(last), finding, number, last)
-        known = self._violations.get(finding.property)
+        cause = (finding.property, finding.line)
+        self._counts[cause] += 1
+        known = self._violations.get(cause)
         if known is None or found[:2] < known[:2]:
-            self._violations[finding.property] = found
+            self._violations[cause] = found
         if finding.line is not None and finding.property in _LOSSES:
             known = self._losses.get(finding.line)
             if known is None or found[:2] < known[:2]:
@@ -201,7 +206,12 @@ class Exploration:
         verdict.states = len(graph)
         verdict.cut = graph.unexpanded
         found = sorted(self._violations.values(), key=lambda each: each.finding.property != BuiltIn.EXCEPTION)
-        verdict.violations += [self._explained(each, explain) for each in found]
+        explained: dict[tuple[str, tuple[Step, ...]], Violation] = {}
+        for each in found:
+            violation = self._explained(each, explain)
+            # Shrunk, a violation by one line may turn into that by another.
+            explained.setdefault((violation.property, violation.schedule), violation)
+        verdict.violations += explained.values()
         return verdict
 
     def judge_baseline(self) -> None:
@@ -234,7 +244,8 @@ class Exploration:
 
     def _explained(self, found: Found, explain: Explain) -> Violation:
         schedule = (*self.graph.schedule(found.number), *found.last)
-        return explain(found.finding.property, found.finding.sentence, schedule)
+        violation = explain(found.finding.property, found.finding.sentence, schedule)
+        return replace(violation, count=self._counts[found.finding.property, found.finding.line])
 
     def _settled(self, number: int) -> None:
         """Record a quiescent state."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -22,7 +23,13 @@ def counterexample(
     *,
     how: Literal["shortest", "shrunk", "given"] = "shortest",
 ) -> Violation:
-    """The violation of a property along a schedule; ``how`` says how the schedule came to be as short as it is."""
+    """The violation of a property along a schedule; ``how`` says how the schedule came to be as short as it is.
+
+    Instances of one controller are numbered in the order in which they appear, so that two traces that differ only in
+    these numbers are the same. A schedule that was given stays as it is.
+    """
+    if how != "given":
+        schedule, sentence = _renumbered(model, schedule, sentence)
     transitions = replay(model, schedule)
     return Violation(
         str(name),
@@ -33,6 +40,23 @@ def counterexample(
         how,
         token_of(str(name), schedule, model.scenario.bounds),
     )
+
+
+def _renumbered(model: Model, schedule: Sequence[Step], sentence: str) -> tuple[Sequence[Step], str]:
+    """A schedule, and a sentence about it, with interchangeable instances in the order of their appearance."""
+    new: dict[int, int] = {}
+    used = list(dict.fromkeys(step.instance for step in schedule if step.instance >= 0))
+    for index in range(len(model.names)):
+        siblings = model.layout.siblings(index)
+        order = [each for each in used if each in siblings]
+        order += [each for each in siblings if each not in order]
+        new[index] = siblings[order.index(index)]
+    if all(one == other for one, other in new.items()):
+        return schedule, sentence
+    names = {model.names[one]: model.names[other] for one, other in new.items()}
+    pattern = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    renamed = re.sub(rf"\b(?:{pattern})(?!\w)", lambda found: names[found[0]], sentence)
+    return [step._replace(instance=new.get(step.instance, step.instance)) for step in schedule], renamed
 
 
 def _clash(transitions: Sequence[Transition]) -> str:
