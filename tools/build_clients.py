@@ -1,7 +1,7 @@
-"""Build the Go clients of the tests from the module proxy: a current kubectl, and the controller in tests/clients/go.
+"""Build the Go clients of the tests from the module proxy: kubectl, and controllers of tests/clients and tests/live.
 
 Distributions ship an old kubectl. It is a module with a command to be embedded, so a main function of a few lines is
-enough. Both are built once into the user's cache, where the tests look for them:
+enough. All are built once into the user's cache, where the tests look for them:
 
     python tools/build_clients.py
 
@@ -17,7 +17,9 @@ import tempfile
 from pathlib import Path
 
 CACHE = Path.home() / ".cache" / "kontend"
-CONTROLLER = Path(__file__).parent.parent / "tests" / "clients" / "go"
+TESTS = Path(__file__).parent.parent / "tests"
+#: The sources of controllers by the names of their binaries.
+CONTROLLERS = {"gardener": TESTS / "clients" / "go", "fitter": TESTS / "live" / "go"}
 
 MAIN = """\
 package main
@@ -55,15 +57,17 @@ def main() -> None:
     kubectl = CACHE / f"kubectl-{release}"
     if not kubectl.exists():
         build_kubectl(release, kubectl)
-    controller = CACHE / f"gardener-{controller_hash()}"
-    if not controller.exists():
-        run("go", "build", "-o", str(controller), ".", directory=CONTROLLER)
-    print(kubectl, controller, sep="\n")
+    print(kubectl)
+    for name, sources in CONTROLLERS.items():
+        controller = CACHE / f"{name}-{controller_hash(sources)}"
+        if not controller.exists():
+            run("go", "build", "-o", str(controller), ".", directory=sources)
+        print(controller)
 
 
-def controller_hash() -> str:
-    """Return the name of the controller's binary: another one for other sources."""
-    sources = sorted(path for path in CONTROLLER.iterdir() if path.name.startswith("go.") or path.suffix == ".go")
+def controller_hash(directory: Path) -> str:
+    """Return the end of the name of a controller's binary: another one for other sources."""
+    sources = sorted(path for path in directory.iterdir() if path.name.startswith("go.") or path.suffix == ".go")
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
 

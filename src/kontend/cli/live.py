@@ -84,16 +84,18 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run to the end; SIGTERM ends it as Ctrl-C does, so that no process is left behind."""
+    """Run to the end; SIGTERM and Ctrl-C end it in an orderly way, so that no process is left behind."""
 
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
+    async def main() -> Result:
+        task = asyncio.ensure_future(work)
+        for each in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(each, task.cancel)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
 
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        return asyncio.run(work)
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    return asyncio.run(main())
 
 
 async def _list_plans(campaign: Campaign) -> int:
@@ -143,7 +145,7 @@ def _setting(options: Namespace, command: Sequence[str]) -> Setting:
         environment[name] = value
     arguments = list(command)
     if os.sep in arguments[0]:
-        arguments[0] = str(Path(arguments[0]).resolve())
+        arguments[0] = str(Path(arguments[0]).absolute())
     return Setting(
         Command(tuple(arguments), directory, environment),
         Workload(state, actions),

@@ -20,7 +20,7 @@ from kontend.live.properties import Expected, Finding, failing_calls, findings
 from kontend.live.run import PRIMARY, Run, Setting
 
 #: The shortest silence that counts as idle, in seconds, and how much longer than the longest learned one.
-_SHORTEST: Final = 0.1
+_SHORTEST: Final = 0.15
 _MARGIN: Final = 3.0
 #: The part of a run without writes after which calls that go on are taken for polling.
 _POLLING: Final = 0.5
@@ -55,7 +55,7 @@ async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
         notes.append(f"polls, which does not count as work: {', '.join(sorted(map(str, polling)))}")
         first = await run_plan(setting, Plan(()))
         _check(first, setting)
-    if first.rest is Rest.BUSY:
+    if first.rest is Rest.BUSY:  # nothing can be compared
         return Baseline((first,), setting, Expected((), learn(first.initial, [first.final])), _first(first), ())
     learned = _learned(setting, first)
     second = await run_plan(learned, Plan(()))

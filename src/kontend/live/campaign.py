@@ -67,7 +67,7 @@ class Campaign:
         """Return the verdict on the controller."""
         loop = asyncio.get_running_loop()
         baseline = await self.baseline()
-        plans = self.plans(baseline) if not baseline.findings else []
+        plans = self.plans(baseline) if baseline.expected.finals else []
         began = loop.time()
         outcomes = await self._carry_out(baseline, plans)
         seconds = loop.time() - began

@@ -98,20 +98,23 @@ def _lost(observed: _Observed) -> Iterator[Plan]:
 
 def _failures(observed: _Observed) -> Iterator[Plan]:
     seen: set[tuple[str, str, str]] = set()
-    for call in _calls(observed.run):
-        kind = (call.verb, call.resource, call.subresource)
-        if kind in seen:
+    for request in observed.run.log.requests():
+        call = request.call
+        if _kind(call) in seen or not _matters(request):
             continue
-        seen.add(kind)
+        seen.add(_kind(call))
+        written = next((point for point, _ in observed.writes if _kind(point.call) == _kind(call)), None)
         for error in _FAILURES.get(call.verb, ()):
-            why = "has happened, the process cannot know" if error == "timeout" else "has not happened"
-            yield Plan((Fail(Point(call), error),), f"the first call of its kind fails; it {why}")
+            if error == "409" and not request.locked:
+                continue  # the server itself retries a write that names no version
+            if error != "timeout":
+                yield Plan((Fail(Point(call), error),), "the first call of its kind fails; it has not happened")
+            elif written is not None:
+                yield Plan((Fail(written, error),), "the write has happened, and the process takes it for failed")
 
 
-def _calls(run: Run) -> Iterator[Call]:
-    for request in run.log.requests():
-        if _matters(request):
-            yield request.call
+def _kind(call: Call) -> tuple[str, str, str]:
+    return call.verb, call.resource, call.subresource
 
 
 def _matters(request: Request) -> bool:

@@ -106,9 +106,15 @@ def _never_settles(run: Run) -> Finding:
 
 
 def failing_calls(run: Run) -> dict[str, list[Request]]:
-    """Return the calls that fail again and again at the end of a run, with no success after them."""
+    """Return the calls that fail again and again at the end of a run, with no success after them.
+
+    Only failures that nothing has provoked count: after the last event that the process was sent and the last start.
+    """
     streaks: dict[str, list[Request]] = {}
-    for request in run.log.requests():
+    for request in run.log.records:
+        if not isinstance(request, Request):
+            streaks.clear()
+            continue
         text = str(request.call)
         if request.call.resource in UNJUDGED or not request.code:
             continue

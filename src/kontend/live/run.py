@@ -8,10 +8,9 @@ the others between or at the beginning of phases.
 from __future__ import annotations
 
 import asyncio
-import secrets
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -26,12 +25,14 @@ from kontend.live.process.quiescence import Patience, Rest, wait_until_idle
 from kontend.live.ready import Ready, is_ready
 from kontend.live.workload import USER, Workload
 from kontend.safe_files import write_private
-from kontend.serve.identity import Tokens
 from kontend.serve.kubeconfig import kubeconfig
 from kontend.serve.server import Server
 
 PRIMARY: Final = "controller"
 SECOND: Final = "controller-2"
+_ADDRESS: Final = "127.0.0.1"
+#: The silence that ends a start, in seconds: client-go looks every 0.1 s whether its caches have synced.
+_AFTER_START: Final = 0.25
 #: Writes under a hold after which it ends in any case, beyond those of the baseline.
 _MOST_WRITES: Final = 10
 
@@ -100,14 +101,15 @@ class Runner:
         self._gate = LiveGate(self._decisions, self, primary=PRIMARY)
         self._gate.background = setting.background
         self._gate.on_write = self._count_write
-        self._secrets = {name: secrets.token_hex(16) for name in (PRIMARY, SECOND)}
-        self._server = Server(setting.workload.state, tokens=Tokens(self._secrets.items()), gate=self._gate)
+        self._server = Server(setting.workload.state, gate=self._gate)
         self._gate.server = self._server
         self._processes: dict[str, Process] = {}
         #: The instance that the run waits for.
         self._current = PRIMARY
         self._run = Run(plan, self._gate.log, Rest.IDLE, setting.workload.state, setting.workload.state)
         self._crashed = False
+        #: The process has been started and has not been idle yet.
+        self._fresh = False
         self._delayed: Callable[[], None] | None = None
         self._unseen: set[str] = set()
         #: Writes of the primary instance during each hold.
@@ -119,7 +121,9 @@ class Runner:
         run, began = self._run, asyncio.get_running_loop().time()
         with tempfile.TemporaryDirectory(prefix="kontend-live-") as directory:
             self._directory = Path(directory)
-            await self._server.start("127.0.0.1", 0)
+            await self._server.start(_ADDRESS, 0)
+            self._gate.ports[self._server.port] = PRIMARY
+            self._gate.ports[await self._server.listen(_ADDRESS, 0)] = SECOND
             if self._setting.inside is not None:
                 self._setting.inside(self._server)
             try:
@@ -133,7 +137,6 @@ class Runner:
                 await self._server.stop()
         run.final = self._server.state
         run.missed = tuple(self._decisions.waiting)
-        run.longest_wait = self._gate.longest_wait
         run.seconds = asyncio.get_running_loop().time() - began
         return run
 
@@ -190,13 +193,16 @@ class Runner:
         """Wait until the process is idle; restart it when it was killed, and hand over when a write is delayed."""
         while True:
             subjects = {self._current: self._processes[self._current]}
-            rest = await wait_until_idle(
+            wait = await wait_until_idle(
                 self._gate,
                 subjects,
-                self._setting.patience,
+                self._patience(),
                 ready=self._is_ready,
                 interrupted=lambda: self._crashed or self._delayed is not None,
             )
+            rest = wait.rest
+            if not self._fresh:
+                self._run.longest_wait = max(self._run.longest_wait, wait.longest_silence)
             if rest is Rest.INTERRUPTED:
                 if self._crashed:
                     self._crashed = False
@@ -206,12 +212,17 @@ class Runner:
                     await self._hand_over()
                 continue
             self._run.rest = rest
+            self._fresh = False
             if rest is Rest.IDLE:
                 return
             if rest is Rest.EXITED:
                 self._note_exit(self._processes[self._current])
             self._run.silent = not any(True for _ in self._gate.log.requests())
             raise _Over
+
+    def _patience(self) -> Patience:
+        patience = self._setting.patience
+        return replace(patience, silence=max(patience.silence, _AFTER_START)) if self._fresh else patience
 
     def _is_ready(self) -> bool:
         process = self._processes[self._current]
@@ -225,11 +236,12 @@ class Runner:
 
     async def _start(self, name: str) -> None:
         path = self._directory / f"{name}.kubeconfig"
-        url = f"http://127.0.0.1:{self._server.port}"
-        write_private(path, kubeconfig(url, secrets={name: self._secrets[name]}))
+        port = next(port for port, process in self._gate.ports.items() if process == name)
+        write_private(path, kubeconfig(f"http://{_ADDRESS}:{port}"))
         self._happened(name, "start", f"{name} starts")
         # A process that has not made a request yet is not ready.
         self._gate.last_activity.pop(name, None)
+        self._fresh = True
         self._processes[name] = await Process.start(name, self._setting.command, path)
 
     async def _stop(self) -> None:

@@ -62,6 +62,7 @@ class Connection(asyncio.Protocol):
         "busy",
         "closing",
         "paused",
+        "port",
         "queued",
         "since",
         "streaming",
@@ -84,6 +85,8 @@ class Connection(asyncio.Protocol):
         self.paused = False
         self.closing = False
         self.address = ""
+        #: The port of the server that the client has connected to.
+        self.port = 0
         #: Since when the connection has been waiting: for (the rest of) a request, or for the client to read.
         self.since = 0.0
         #: Bytes of a stream that wait until the client has read more.
@@ -102,6 +105,8 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=_HIGH_WATER)
         peer = transport.get_extra_info("peername")
         self.address = peer[0] if isinstance(peer, tuple) else ""
+        own = transport.get_extra_info("sockname")
+        self.port = own[1] if isinstance(own, tuple) else 0
         self.since = asyncio.get_running_loop().time()
         self._app.connected(self)
 

@@ -100,7 +100,7 @@ class Server:
         self._gone = 0
         #: Reads that wait for a version, and when they give up.
         self._waiting: list[tuple[int, asyncio.TimerHandle, Exchange]] = []
-        self._listener: asyncio.Server | None = None
+        self._listeners: list[asyncio.Server] = []
         self._sweeper: asyncio.TimerHandle | None = None
         #: Called on the event loop, soon after something has changed.
         self.when_changed: Callable[[], None] = _ignore
@@ -145,19 +145,23 @@ class Server:
 
     async def start(self, address: str, port: int, *, tls: ssl.SSLContext | None = None) -> None:
         """Begin to serve."""
-        loop = asyncio.get_running_loop()
         self._address = address
-        self._listener = await loop.create_server(
+        self.port = await self.listen(address, port, tls=tls)
+        self._workers.budget.start()
+        self._sweeper = asyncio.get_running_loop().call_later(_SWEEP_EVERY, self._sweep)
+
+    async def listen(self, address: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
+        """Accept connections on one more port, by which a gate can tell clients apart; return it."""
+        listener = await asyncio.get_running_loop().create_server(
             lambda: Connection(self), address, port, ssl=tls, backlog=_BACKLOG, reuse_address=True
         )
-        self.port = self._listener.sockets[0].getsockname()[1]
-        self._workers.budget.start()
-        self._sweeper = loop.call_later(_SWEEP_EVERY, self._sweep)
+        self._listeners.append(listener)
+        return int(listener.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
         """Answer what has been asked, end all watches, hang up. Everything acknowledged is on disk afterwards."""
-        if self._listener is not None:
-            self._listener.close()
+        for listener in self._listeners:
+            listener.close()
         if self._sweeper is not None:
             self._sweeper.cancel()
         for task in self._writes.suspended():

@@ -30,11 +30,10 @@ class Client:
         with open(os.environ["KUBECONFIG"], encoding="utf-8") as file:
             config = yaml.safe_load(file)
         self.url = config["clusters"][0]["cluster"]["server"]
-        self.token = config["users"][0]["user"]["token"]
 
     def open(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
         """Send a request."""
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": kind}
+        headers = {"Content-Type": kind}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         return urllib.request.urlopen(request)

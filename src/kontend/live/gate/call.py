@@ -88,13 +88,26 @@ def describe(registry: Registry, request: ApiRequest, generated: dict[str, str])
     return Call(target.verb, target.resource.key, target.namespace, name, target.subresource)
 
 
+def is_locked(registry: Registry, request: ApiRequest) -> bool:
+    """Return whether a write names the version that it changes, so that the server may answer with a conflict."""
+    body = _body(registry, request)
+    metadata = body.get("metadata")
+    preconditions = body.get("preconditions")
+    return bool(isinstance(metadata, dict) and metadata.get("resourceVersion")) or bool(preconditions)
+
+
 def _name_in(registry: Registry, request: ApiRequest) -> str:
     """Return the name of an object to be created."""
-    try:
-        if request.content_type.startswith("application/vnd.kubernetes.protobuf"):
-            request = as_json(registry, request)
-        body = orjson.loads(request.body)
-        metadata = body.get("metadata") or {}
-        return metadata.get("name") or f"{metadata.get('generateName', '')}*"
-    except (ApiError, orjson.JSONDecodeError, AttributeError):
+    metadata = _body(registry, request).get("metadata")
+    if not isinstance(metadata, dict):
         return ""
+    return str(metadata.get("name") or f"{metadata.get('generateName', '')}*")
+
+
+def _body(registry: Registry, request: ApiRequest) -> dict[str, Any]:
+    """Return the object in a request; empty if it is none, or cannot be read."""
+    try:
+        body = orjson.loads(as_json(registry, request).body)
+    except (ApiError, orjson.JSONDecodeError):
+        return {}
+    return body if isinstance(body, dict) else {}

@@ -1,4 +1,4 @@
-"""The gate: it sits between the HTTP shell and the API server, and knows each process by its token.
+"""The gate: it sits between the HTTP shell and the API server, and knows each process by its port.
 
 It carries out the decisions of a plan, holds back events, and records everything, including the versions that each
 process had been sent when it wrote.
@@ -14,7 +14,7 @@ from kontend.cluster.state import Change, State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import ApiError
 from kontend.kube.meta.names import Key
-from kontend.live.gate.call import LEASES, Call, describe
+from kontend.live.gate.call import LEASES, Call, describe, is_locked
 from kontend.live.gate.decisions import Decisions
 from kontend.live.gate.perturbation import FAILURES, Act, Crash, Fail, HandOver, LoseResponse
 from kontend.live.gate.records import Delivery, Log, Request, Sent
@@ -89,14 +89,14 @@ class LiveGate:
         self._conductor = conductor
         self._primary = primary
         self.server: Server | None = None
+        #: The processes by the ports of the server that they use. clientcmd sends tokens over TLS only.
+        self.ports: dict[int, str] = {}
         self.log = Log()
         #: The number of actions that the user has taken.
         self.action = 0
         #: Calls that go on for ever and do not count as work: renewals of leases, and what the baseline has learned.
         self.background: frozenset[Call] = frozenset()
         self.last_activity: dict[str, float] = {}
-        #: When a process last began to wait before it made a request by itself, and the longest such wait.
-        self.longest_wait = 0.0
         self._began = asyncio.get_running_loop().time()
         self._open: dict[Exchange, Request | None] = {}
         #: Answers that are not to be sent as they are.
@@ -127,7 +127,7 @@ class LiveGate:
 
     def in_progress(self, process: str) -> int:
         """Return the number of requests of a process that have no answer yet."""
-        return sum(exchange.client.user.name == process for exchange in self._open)
+        return sum(self._process(exchange) == process for exchange in self._open)
 
     def undelivered(self) -> int:
         """Return the number of events that are held back."""
@@ -160,7 +160,7 @@ class LiveGate:
     def forget_process(self, process: str) -> None:
         """Forget what a process knows: it has been killed."""
         self._received.pop(process, None)
-        for exchange in [each for each in self._open if each.client.user.name == process]:
+        for exchange in [each for each in self._open if self._process(each) == process]:
             del self._open[exchange]
 
     # The seam
@@ -171,7 +171,7 @@ class LiveGate:
 
     def admits(self, exchange: Exchange) -> bool:
         """Record a request, and decide whether it goes on."""
-        process = exchange.client.user.name
+        process = self._process(exchange)
         call = describe(self.state.registry, exchange.request, self.generated)
         if call is None:
             self._active(process)
@@ -179,10 +179,10 @@ class LiveGate:
             return True
         counts = not self._is_background(call)
         if counts:
-            self._note_wait(process)
             self._active(process)
         name = call.name if not call.name.endswith("*") else ""
         request = Request(len(self.log.records) + 1, process, call, self.now(), self.action, Key(call.namespace, name))
+        request.locked = call.writes and is_locked(self.state.registry, exchange.request)
         request.may_be_old = _may_be_old(exchange, call)
         self.log.add(request)
         self._open[exchange] = request
@@ -243,7 +243,7 @@ class LiveGate:
         decision = self._lost.pop(exchange, None)
         request = self._open.pop(exchange)
         if request is None:
-            self._active(exchange.client.user.name)
+            self._active(self._process(exchange))
             return True
         if not self._is_background(request.call):
             self._active(request.process)
@@ -267,7 +267,7 @@ class LiveGate:
         request = self._open.pop(exchange, None)
         if request is not None:
             request.code = 200
-        tap = Tap(self, exchange.client.user.name, watch)
+        tap = Tap(self, self._process(exchange), watch)
         self._taps[tap] = None
         return tap
 
@@ -287,17 +287,14 @@ class LiveGate:
 
     # Parts
 
+    def _process(self, exchange: Exchange) -> str:
+        return self.ports.get(exchange.connection.port, "")
+
     def _is_background(self, call: Call) -> bool:
         return call.resource == LEASES or call in self.background
 
     def _active(self, process: str) -> None:
         self.last_activity[process] = asyncio.get_running_loop().time()
-
-    def _note_wait(self, process: str) -> None:
-        """Learn for how long a process is silent before it goes on by itself."""
-        last = self.last_activity.get(process)
-        if last is not None and not self.in_progress(process):
-            self.longest_wait = max(self.longest_wait, asyncio.get_running_loop().time() - last)
 
     def _sent(self, resource: str, version: int) -> Sent | None:
         """Return the version that a change has made."""

@@ -37,6 +37,8 @@ class Request:
     shown: tuple[Sent, ...] = ()
     #: It lists, and allows an answer that is not the latest (``resourceVersion=0``).
     may_be_old: bool = False
+    #: It names the version that it changes.
+    locked: bool = False
     #: What the gate has done to it.
     perturbed: str = ""
 

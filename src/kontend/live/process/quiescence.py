@@ -62,6 +62,14 @@ class Patience:
     limit: float
 
 
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The end of a wait, and the longest silence that the processes have broken by themselves."""
+
+    rest: Rest
+    longest_silence: float = 0.0
+
+
 async def wait_until_idle(
     traffic: Traffic,
     subjects: Mapping[str, Subject],
@@ -69,30 +77,36 @@ async def wait_until_idle(
     *,
     ready: Callable[[], bool] = lambda: True,
     interrupted: Callable[[], bool] = lambda: False,
-) -> Rest:
+) -> Wait:
     """Wait until all processes are idle and ``ready`` holds, or until ``interrupted`` does."""
     loop = asyncio.get_running_loop()
     last = loop.time()
     deadline = last + patience.limit
     before = _usage(subjects)
-    quiet = 0.0
+    #: Silence without processor time; silence between requests; the longest of the latter.
+    quiet = silent = longest = 0.0
     while True:
         if interrupted():
-            return Rest.INTERRUPTED
+            return Wait(Rest.INTERRUPTED, longest)
         if any(subject.exited for subject in subjects.values()):
-            return Rest.EXITED
-        if quiet >= patience.silence and ready():
-            return Rest.IDLE
+            return Wait(Rest.EXITED, longest)
+        is_ready = ready()
+        if quiet >= patience.silence and is_ready:
+            return Wait(Rest.IDLE, longest)
         if last >= deadline:
-            return Rest.BUSY
+            return Wait(Rest.BUSY, longest)
         await asyncio.sleep(_POLL)
         now, after = loop.time(), _usage(subjects)
         spoke = any(traffic.in_progress(name) or traffic.last_activity.get(name, 0.0) > last for name in subjects)
-        if spoke or _is_busy(before, after):
+        if spoke:
+            longest = max(longest, silent if is_ready else 0.0)
+            quiet = silent = 0.0
+        elif _is_busy(before, after):
             quiet = 0.0
         else:
             # A poll that comes late says that this process had no processor: then the others may have had none either.
             quiet += min(now - last, _MOST_AT_ONCE)
+            silent += min(now - last, _MOST_AT_ONCE)
         last, before = now, after
 
 

@@ -1,0 +1,77 @@
+"""Six planted bugs in an operator on controller-runtime and in one on kopf: each is found, and each twin is clean.
+
+KONTEND_LIVE_ROUNDS says how often each verdict must come out the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from kontend.live.run import Setting
+from kontend.live.verdict import Verdict
+from live.conftest import HERE, SUBJECTS, explore, setting
+
+ROUNDS = int(os.environ.get("KONTEND_LIVE_ROUNDS", "1"))
+#: The properties that each bug violates, and a part of the name of a plan that shows it.
+BUGS = {
+    "tls": ({"diverged"}, "crash after create secrets default/w-ca"),
+    "worker": ({"leak"}, "crash after create secrets default/w-worker-*"),
+    "size": ({"leak"}, "actions 2 to 3"),
+    "settings": ({"lost update", "diverged"}, "delayed until another instance has taken over"),
+    "ready": ({"vanished element", "diverged"}, "next user action right after"),
+    "part": ({"diverged"}, "cache of widgets.live.kontend.dev stale from action 1"),
+}
+
+
+def fitter() -> Path:
+    """The operator in Go, where tools/build_clients.py puts it: its name says from which sources it was built."""
+    files = sorted(path for path in (HERE / "go").iterdir() if path.name.startswith("go.") or path.suffix == ".go")
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
+    found = Path.home() / ".cache" / "kontend" / f"fitter-{digest}"
+    if not found.exists():
+        pytest.skip("the Go operator is not built: run tools/build_clients.py")
+    return found
+
+
+def go_operator(feature: str, bug: str) -> Setting:
+    return setting([str(fitter()), f"--bug={bug}"], f"{feature}.yaml")
+
+
+def kopf_operator(feature: str, bug: str) -> Setting:
+    if importlib.util.find_spec("kopf") is None:
+        pytest.skip("the kopf package is not installed (group clients)")
+    command = [sys.executable, "-m", "kopf", "run", "--standalone", "--namespace", "default"]
+    return setting([*command, str(SUBJECTS / "fitter.py")], f"{feature}.yaml", BUG=bug)
+
+
+OPERATORS = {"controller-runtime": go_operator, "kopf": kopf_operator}
+
+
+def verdicts(operator: str, feature: str, bug: str) -> list[Verdict]:
+    given = OPERATORS[operator](feature, bug)
+    return [explore(given, jobs=2, confirmations=1) for _ in range(ROUNDS)]
+
+
+@pytest.mark.parametrize("feature", BUGS)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_planted_bug_is_found_without_hints(operator: str, feature: str) -> None:
+    properties, plan = BUGS[feature]
+    for verdict in verdicts(operator, feature, feature):
+        lines = "\n".join(verdict.lines())
+        assert {each.finding.property for each in verdict.violations} == properties, lines
+        assert any(plan in each.plan.name for each in verdict.violations), lines
+        assert not verdict.baseline.findings, lines
+
+
+@pytest.mark.parametrize("feature", BUGS)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_the_twin_without_the_bug_is_clean(operator: str, feature: str) -> None:
+    for verdict in verdicts(operator, feature, ""):
+        assert verdict.ok, "\n".join(verdict.lines())
+        assert verdict.executed >= 5
