@@ -7,7 +7,7 @@ users act while a controller works. A :class:`Plan` is a few of them with a one-
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final
 
 from kontend.live.gate.call import Call, Point
@@ -187,9 +187,9 @@ class Plan:
 
 def _to_json(perturbation: Perturbation) -> dict[str, Any]:
     document: dict[str, Any] = {"do": perturbation.kind}
-    for name in type(perturbation).__dataclass_fields__:
-        value = getattr(perturbation, name)
-        document[name] = value.to_json() if isinstance(value, Point) else value
+    for each in fields(perturbation):
+        value = getattr(perturbation, each.name)
+        document[each.name] = value.to_json() if isinstance(value, Point) else value
     return document
 
 
@@ -207,7 +207,8 @@ def _perturbation_of(document: Any, index: int) -> Perturbation:
         raise BadPlan(f"{where}.do: expected one of {', '.join(_KINDS)}")
     kind = _KINDS[document["do"]]
     values = {name: value for name, value in document.items() if name != "do"}
-    unknown = sorted(set(values) - set(kind.__dataclass_fields__))
+    types = {each.name: str(each.type) for each in fields(kind)}
+    unknown = sorted(set(values) - set(types))
     if unknown:
         raise BadPlan(f"{where}: {document['do']} has no field {', '.join(unknown)}")
     if "at" in values:
@@ -215,9 +216,8 @@ def _perturbation_of(document: Any, index: int) -> Perturbation:
     if kind is Fail and str(values.get("error")) not in FAILURES:
         raise BadPlan(f"{where}.error: expected one of {', '.join(FAILURES)}")
     for name, value in values.items():
-        wanted = kind.__dataclass_fields__[name].type
-        if not isinstance(value, {"int": int, "bool": bool, "str": str}.get(str(wanted), object)):
-            raise BadPlan(f"{where}.{name}: expected {wanted}, found {value!r}")
+        if not isinstance(value, {"int": int, "bool": bool, "str": str}.get(types[name], object)):
+            raise BadPlan(f"{where}.{name}: expected {types[name]}, found {value!r}")
     try:
         perturbation: Perturbation = kind(**values)
     except TypeError as error:
