@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +13,8 @@ import orjson
 
 from kontend.cli.by_hand import explore_by_hand
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
+from kontend.cli.expect import answer, as_json, exit_code, expected_property
+from kontend.cli.progress import ProgressLine
 from kontend.explore.explain.explanation import Origin, explainer
 from kontend.explore.explain.lines import relative_name
 from kontend.explore.explain.results import explained_documents, scenario_result
@@ -25,7 +27,7 @@ from kontend.explore.scenario import LEAST, Scenario
 from kontend.explore.scenario_files import GENERATED, scenarios_in
 from kontend.explore.verdict import Verdict
 from kontend.kube.errors import ApiError
-from kontend.report.archive import write_archive
+from kontend.report.archive import slug, write_archive
 from kontend.report.decoding import encode
 from kontend.report.document import Document
 from kontend.report.grouping import grouped
@@ -59,18 +61,21 @@ def run(argv: Sequence[str]) -> int:
             return explore_by_hand(source, _scenarios(options), port=options.port)
     with usage_errors(*_ERRORS):
         scenarios = _scenarios(options)
+        expected = expected_property(options.expect, scenarios) if options.expect else ""
         verdicts: dict[str, Verdict] = {}
         runs: list[dict[str, Any]] = []
-        search = SearchOptions(
-            options.search, options.seed, options.walks, until_first=False, jobs=options.jobs, progress=_progress()
-        )
+        search = SearchOptions(options.search, options.seed, options.walks, until_first=False, jobs=options.jobs)
         for name, scenario in scenarios.items():
             share = _RECHECKED // len(scenarios)
 
             def record(model: Model, name: str = name, share: int = share) -> None:
                 runs.extend(recorded_runs(name, model.programs, most=share))
 
-            verdicts[name] = explore(scenario, search, inspect=record)
+            line = ProgressLine(scenario.bounds.seconds)
+            try:
+                verdicts[name] = explore(scenario, replace(search, progress=line), inspect=record)
+            finally:
+                line.clear()
             verdicts[name].explain = explainer(scenario, Origin(source, name))
         if not options.one_process:
             recheck(options.file, runs)
@@ -81,11 +86,18 @@ def run(argv: Sequence[str]) -> int:
         _write_page(options.html, page(results, title=relative_name(source)))
     if options.output_format == "json":
         document = {name: _document(verdict, files[name]) for name, verdict in verdicts.items()}
+        for name in verdicts if expected else ():
+            document[name]["expect"] = as_json(verdicts[name], expected)
         write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
+    elif expected:
+        for name, verdict in verdicts.items():
+            write(answer(name, verdict, expected, verbose=options.verbose))
     else:
         for name, verdict in verdicts.items():
             generated = options.file if scenarios[name].name == GENERATED else ""
             write(_text(name, verdict, files[name], generated=generated, verbose=options.verbose))
+    if expected:
+        return exit_code(verdicts, expected)
     if any(verdict.violations for verdict in verdicts.values()):
         return ExitCode.FINDINGS
     return ExitCode.OK if all(verdict.ok for verdict in verdicts.values()) else ExitCode.UNDECIDED
@@ -135,6 +147,7 @@ def _parser() -> Parser:
     add("--jobs", type=at_least(1), default=1, metavar="N", help="number of processes for --search breadth")
     add("--seed", type=at_least(0), default=0, metavar="N", help="random seed (default: 0)")
     add("--walks", type=at_least(1), default=1_000, metavar="N", help="number of walks (default: 1,000)")
+    add("--expect", metavar="PROPERTY", help="say whether this is violated (lost-update, ...), and what avoids it")
     add("--verbose", "-v", action="store_true", help="show every step and every field of a trace")
     add("--interactive", action="store_true", help="serve a page on this machine on which you choose the steps")
     add("--port", type=at_least(0), default=0, metavar="N", help="port of the interactive page (default: a free one)")
@@ -162,9 +175,9 @@ def _text(name: str, verdict: Verdict, files: list[str], *, generated: str, verb
     lines = [f"{name}:", verdict.text(verbose=verbose)]
     if verdict.violations and generated:
         lines.append(f"The objects were generated, with empty specs; define a Scenario in {generated}")
-    shown = {document.violation.property: document for document in grouped(verdict.documents)}
+    shown = {slug(document) for document in grouped(verdict.documents)}
     for path, document in zip(files, verdict.documents, strict=True):
-        if document.violation.property not in shown:
+        if slug(document) not in shown:
             continue  # the same cause as another one
         if path:
             lines += [f"Open: {Path(path).with_suffix('.html')}", f"Replay: kontend replay {path}"]
@@ -172,18 +185,6 @@ def _text(name: str, verdict: Verdict, files: list[str], *, generated: str, verb
         if document.token:
             lines.append(f'Or in a test: @reproduce("{document.token}")')
     return "\n".join(lines) + "\n"
-
-
-def _progress() -> Callable[[int, int], None] | None:
-    """Shows the progress of a search on a terminal."""
-    if not sys.stderr.isatty():
-        return None
-
-    def show(states: int, steps: int) -> None:
-        sys.stderr.write(f"\r{states:,} states, {steps:,} steps\033[K\r")
-        sys.stderr.flush()
-
-    return show
 
 
 def _document(verdict: Verdict, files: list[str]) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.replay.reproduce import follow, recorded_to_follow
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario import Scenario
-from kontend.explore.search.breadth_first import BreadthFirst, Progress
+from kontend.explore.search.breadth_first import BreadthFirst
 from kontend.explore.search.depth_first import DepthFirst
 from kontend.explore.search.expander import Expander
+from kontend.explore.search.snapshot import Progress
 from kontend.explore.search.walks import Walks
 from kontend.explore.search.workers import Workers
 from kontend.explore.verdict import Verdict
@@ -38,7 +39,7 @@ class SearchOptions:
     until_first: bool = False
     #: The number of processes of a breadth-first search.
     jobs: int = 1
-    #: Called with the numbers of states and steps from time to time.
+    #: Called with a snapshot from time to time.
     progress: Progress | None = None
 
     def __post_init__(self) -> None:

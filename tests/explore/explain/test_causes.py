@@ -333,7 +333,8 @@ def test_an_exception_has_its_traceback_with_relative_paths_and_the_line_to_chan
 def test_violations_with_one_cause_are_reported_once_with_their_number() -> None:
     text = str(check(double_plan(Widgets(), lag=1, concurrent=2)))
     assert text.startswith(
-        "lost update, one_plan: violated after 6 steps (shortest, 1 perturbation, 2 violations with one cause, found 2 times)\n"
+        "lost update, one_plan: violated after 6 steps (shortest, 1 perturbation, 2 violations with one cause, "
+        "found 2 times)\n"
     )
     assert text.count("violated after") == 1
 

@@ -10,6 +10,7 @@ import pytest
 from explore.widgets import WIDGET, LockedWidgets, double_plan
 from kontend.explore import Bounds, Scenario, check, update
 from kontend.explore.search import breadth_first, limits
+from kontend.explore.search.snapshot import Snapshot
 
 
 def _scenario(**bounds: Any) -> Scenario:
@@ -40,8 +41,8 @@ def test_a_limit_stops_the_search_and_is_named(
 
 
 def test_findings_before_an_interruption_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(states: int, _: int) -> None:
-        if states > 200:
+    def interrupt(snapshot: Snapshot) -> None:
+        if snapshot.states > 200:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(breadth_first, "OFTEN", 10)

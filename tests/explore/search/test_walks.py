@@ -20,6 +20,7 @@ from kontend.explore import BadScenario, Bounds, Scenario, Verdict, always, chec
 from kontend.explore.model.canonical import canonical_cluster
 from kontend.explore.model.model import Model
 from kontend.explore.search.baseline import Baseline
+from kontend.explore.search.snapshot import Snapshot
 from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Request, Result
 
@@ -251,8 +252,8 @@ def test_limits_stop_walks(bounds: Bounds, limit: str) -> None:
 
 @pytest.mark.parametrize("search", ["random", "pct"])
 def test_violations_before_an_interruption_are_reported(search: Any) -> None:
-    def interrupt(states: int, steps: int) -> None:
-        assert (states > 0, steps > 0) == (True, True)
+    def interrupt(snapshot: Snapshot) -> None:
+        assert (snapshot.states > 0, snapshot.steps > 0) == (True, True)
         raise KeyboardInterrupt
 
     verdict = check(BLIND, search=search, walks=1_000_000, progress=interrupt)

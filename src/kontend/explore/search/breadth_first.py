@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 from kontend.explore.model.model import Model
@@ -19,6 +19,7 @@ from kontend.explore.properties.built_in import Finding
 from kontend.explore.search.expander import Expander, Successor
 from kontend.explore.search.exploration import Exploration
 from kontend.explore.search.limits import Limits
+from kontend.explore.search.snapshot import Progress
 from kontend.explore.trace.counterexample import counterexample
 from kontend.explore.verdict import Verdict, Violation
 from kontend.runtime.source_location import SourceLocation
@@ -27,8 +28,6 @@ from kontend.runtime.source_location import SourceLocation
 OFTEN: Final = 500
 INTERRUPTED: Final = "it was interrupted"
 FIRST_FOUND: Final = "it stops at the first violation"
-#: Called with the numbers of states and steps.
-Progress = Callable[[int, int], None]
 
 
 class StateExpander(Protocol):
@@ -141,7 +140,7 @@ class BreadthFirst:
                 if self._until_first and exploration.has_violations:
                     return FIRST_FOUND
                 if measure and self._progress is not None:
-                    self._progress(len(graph), exploration.verdict.steps)
+                    self._progress(exploration.snapshot(expanded, layer))
             self._expander.end_layer()
         self._knows_baseline = True
         exploration.judge_actions(baseline_only=self._unperturbed)

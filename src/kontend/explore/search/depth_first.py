@@ -13,11 +13,12 @@ from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step
 from kontend.explore.properties.judge import Judge
 from kontend.explore.search.baseline import Baseline
-from kontend.explore.search.breadth_first import FIRST_FOUND, INTERRUPTED, OFTEN, Progress
+from kontend.explore.search.breadth_first import FIRST_FOUND, INTERRUPTED, OFTEN
 from kontend.explore.search.expander import Expander
 from kontend.explore.search.exploration import Exploration
 from kontend.explore.search.limits import Limits
 from kontend.explore.search.shrink import shrunk
+from kontend.explore.search.snapshot import Progress
 from kontend.explore.verdict import Verdict, Violation
 
 
@@ -70,6 +71,8 @@ class DepthFirst:
             if self._until_first and exploration.has_violations:
                 return FIRST_FOUND
             if measure and self._progress is not None:
-                self._progress(len(graph), exploration.verdict.steps)
+                deepest = stack[-1] if stack else 0
+                layer = (graph.costs[deepest], graph.depths[deepest])
+                self._progress(exploration.snapshot(expanded, layer))
         exploration.judge_actions(baseline_only=False)
         return ""

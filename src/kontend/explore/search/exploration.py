@@ -22,6 +22,7 @@ from kontend.explore.properties.built_in import BuiltIn, Finding
 from kontend.explore.search.expander import Successor
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.repetition import Repetition
+from kontend.explore.search.snapshot import Snapshot
 from kontend.explore.verdict import Reached, Verdict, Violation
 from kontend.kube.meta.names import Key
 from kontend.runtime.source_location import SourceLocation
@@ -161,6 +162,12 @@ class Exploration:
             known = self._losses.get(finding.line)
             if known is None or found[:2] < known[:2]:
                 self._losses[finding.line] = found
+
+    def snapshot(self, expanded: int, layer: tuple[int, int]) -> Snapshot:
+        """The progress of the search; ``layer`` has the perturbations and steps to the states that are expanded."""
+        known = len(self.graph)
+        frontier = max(0, known - expanded - self.verdict.repeated - len(self._stuck))
+        return Snapshot(known, self.verdict.steps, frontier, layer[1], layer[0], len(self._violations))
 
     @property
     def has_violations(self) -> bool:

@@ -23,10 +23,11 @@ from kontend.explore.model.step import Step
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.judge import Judge
 from kontend.explore.search.baseline import SOON, Baseline
-from kontend.explore.search.breadth_first import FIRST_FOUND, INTERRUPTED, OFTEN, Progress
+from kontend.explore.search.breadth_first import FIRST_FOUND, INTERRUPTED, OFTEN
 from kontend.explore.search.limits import Limits
 from kontend.explore.search.schedulers import Pct, RandomScheduler, Scheduler
 from kontend.explore.search.shrink import shrunk
+from kontend.explore.search.snapshot import Progress, Snapshot
 from kontend.explore.search.walk import Walk
 from kontend.explore.verdict import Reached, Verdict
 
@@ -155,7 +156,10 @@ class Walks:
             if stopped:
                 return stopped
             if measure and self._progress is not None:
-                self._progress(len(self._states), verdict.steps)
+                left = self._walks - self._made
+                violations = len({*self._violations, *walk.violations})
+                here = (left, len(walk.schedule), walk.cost, violations)
+                self._progress(Snapshot(len(self._states), verdict.steps, *here))
 
     def _note(self, walk: Walk) -> None:
         """Keep the violations, by the shortest walk."""

@@ -1,0 +1,66 @@
+"""The progress of a search, as one line on a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Final, TextIO
+
+from kontend.explore.search.limits import memory_in_use
+from kontend.explore.search.snapshot import Snapshot
+
+#: Seconds between two changes of the line.
+_OFTEN: Final = 0.2
+
+
+class ProgressLine:
+    """Shows snapshots of a search in one line that is overwritten. Nothing is shown where there is no terminal."""
+
+    def __init__(
+        self, seconds: int | None = None, *, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """``seconds`` is the limit of the search, if it has one."""
+        self._stream = stream or sys.stderr
+        self._seconds = seconds
+        self._clock = clock
+        self._started = clock()
+        self._shown = self._started - _OFTEN
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        """Show a snapshot, unless the line has just changed."""
+        now = self._clock()
+        if not self._stream.isatty() or now - self._shown < _OFTEN:
+            return
+        self._shown = now
+        text = line_of(snapshot, now - self._started, memory_in_use(), self._seconds)
+        self._stream.write(f"\r{text}\033[K")
+        self._stream.flush()
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._stream.isatty():
+            self._stream.write("\r\033[K")
+            self._stream.flush()
+
+
+def line_of(snapshot: Snapshot, elapsed: float, memory: int, limit: int | None) -> str:
+    """The line for a snapshot.
+
+    >>> line_of(Snapshot(12_000, 31_000, 800, 14, 2, 1), 4.0, 300 << 20, 60)
+    '12,000 states, 3,000/s, 800 to expand, depth 14, 2 perturbations, 300 MiB, 1 violation, 56 s left'
+    """
+    parts = [f"{snapshot.states:,} states"]
+    if elapsed > 0:
+        parts.append(f"{snapshot.states / elapsed:,.0f}/s")
+    if snapshot.frontier:
+        parts.append(f"{snapshot.frontier:,} to expand")
+    if snapshot.depth:
+        parts.append(f"depth {snapshot.depth}")
+        parts.append(f"{snapshot.perturbations} perturbation{'s' * (snapshot.perturbations != 1)}")
+    if memory:
+        parts.append(f"{memory >> 20:,} MiB")
+    parts.append(f"{snapshot.violations} violation{'s' * (snapshot.violations != 1)}")
+    if limit is not None:
+        parts.append(f"{max(0.0, limit - elapsed):.0f} s left")
+    return ", ".join(parts)
