@@ -39,14 +39,13 @@ class Policies(Controller):
         if not status.get("unavailable"):
             policy["status"] = {"unavailable": 1}
             await api.status.update(policy)
-        with suppress(Conflict):  # log.Error(err, "error decrementing unavailableNodeCount")
-            await self.decrement(request, api)
+        await self.decrement(request, api)
 
     async def decrement(self, request: Request, api: Api) -> None:
-        try:
-            await self.store(await api.get(POLICY, request), api)
-        except Conflict:
-            await self.store(await api.get(POLICY, request), api)
+        for _ in range(2):
+            with suppress(Conflict):  # after the last attempt: log.Error(err, "error decrementing ...")
+                await self.store(await api.get(POLICY, request), api)
+                return
 
     async def store(self, policy: dict[str, Any], api: Api) -> None:
         policy["status"] = {"unavailable": 0, "applied": True}

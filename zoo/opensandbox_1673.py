@@ -5,7 +5,7 @@ Archetype: A9
 
 The service keeps its own cache of sandboxes and stores the response to each patch in it. The sandbox was
 deleted while the patch was on its way; the response, which still has the object, went into the cache after the
-deletion. From then on the service answers for a sandbox that does not exist, and keeps its endpoint.
+deletion. From then on the service answers for a sandbox that does not exist, and its proxy still points there.
 
 Interleaving: service patches the sandbox -> user deletes it -> the cache drops it -> the response puts it back
 
@@ -20,13 +20,14 @@ from kontend.explore import Scenario, delete
 from kontend.testing import permissive_crd
 
 SANDBOX = "Sandbox.opensandbox.io/v1"
-ENDPOINT = "ConfigMap/v1"  # the endpoint that the service publishes
+PROXY = "Proxy.opensandbox.io/v1"
 
 
-class Sandboxes(Controller):
-    """Publishes an endpoint for each sandbox in its cache, and removes it with the sandbox."""
+class Proxies(Controller):
+    """Claims the sandbox of a proxy and sends traffic to it as long as it exists."""
 
-    kind = SANDBOX
+    kind = PROXY
+    watches = {SANDBOX: lambda sandbox, cache: ["default/p"]}
     memory = ("stored",)
     compares = False
 
@@ -34,44 +35,37 @@ class Sandboxes(Controller):
         self.stored: dict[str, Any] = {}
 
     async def reconcile(self, request: Request, api: Api) -> None:
-        sandbox = await self.watched(request, api)
-        if sandbox is None:
-            sandbox = self.stored or None
-        if sandbox is None:
-            await self.withdraw(api)
-            return
-        if not sandbox["metadata"].get("labels"):
+        sandbox = await self.watched(api) or self.stored or None
+        if sandbox is not None and not sandbox["metadata"].get("labels"):
             try:
                 await api.patch(sandbox, merge_patch({"metadata": {"labels": {"claimed": "true"}}}))
             except NotFound:
                 return
-            if await self.watched(request, api) is None and not self.compares:
+            if await self.watched(api) is None and not self.compares:
                 self.stored = sandbox
-        await api.apply(new_object(ENDPOINT, "endpoint", namespace="default", data={"sandbox": request.name}))
+        proxy = await api.get(PROXY, request)
+        target = "" if sandbox is None else sandbox["metadata"]["name"]
+        if proxy["spec"]["target"] != target:
+            proxy["spec"]["target"] = target
+            await api.update(proxy)
 
-    async def watched(self, request: Request, api: Api) -> dict[str, Any] | None:
+    async def watched(self, api: Api) -> dict[str, Any] | None:
         try:
-            return await api.get(SANDBOX, request)
+            return await api.get(SANDBOX, "default/s")
         except NotFound:
             return None
 
-    async def withdraw(self, api: Api) -> None:
-        try:
-            await api.delete(new_object(ENDPOINT, "endpoint", namespace="default"))
-        except NotFound:
-            return
 
-
-class Fixed(Sandboxes):
-    name = "sandboxes"
+class Fixed(Proxies):
+    name = "proxies"
     compares = True
 
 
 sandbox = new_object(SANDBOX, "s", spec={})
 buggy = Scenario(
-    controllers=[Sandboxes()],
-    crds=[permissive_crd(SANDBOX, plural="sandboxes")],
-    objects=[sandbox],
+    controllers=[Proxies()],
+    crds=[permissive_crd(SANDBOX, plural="sandboxes"), permissive_crd(PROXY, plural="proxies")],
+    objects=[sandbox, new_object(PROXY, "p", spec={"target": ""})],
     actions=[delete(sandbox)],
     guards=Guards.off(),
 )

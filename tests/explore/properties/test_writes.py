@@ -17,7 +17,8 @@ from kontend.explore.program.run import Start
 from kontend.explore.program.tree import Node
 from kontend.explore.properties.writes import faults_of_writes
 from kontend.explore.search.breadth_first import BreadthFirst
-from kontend.kube.errors import NotFound
+from kontend.kube.errors import AlreadyExists, NotFound
+from kontend.kube.meta.accessors import is_controlled_by
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.call import Call
@@ -26,6 +27,7 @@ from kontend.runtime.controller import Controller, Request, Result
 from kontend.runtime.guards import Guards
 from kontend.runtime.writes.conditions import condition, patch_conditions
 from kontend.runtime.writes.finalizers import add_finalizer
+from kontend.runtime.writes.owners import set_controller_reference
 from kontend.runtime.writes.spec import mutate_spec
 
 
@@ -79,6 +81,67 @@ def test_a_delete_with_preconditions_never_hits_a_wrong_object() -> None:
     verdict = _explored(Expirer(), objects=[EXPIRED], actions=RECREATED, lag=2, guards=guards)
     assert _sentences(verdict) == {}
     assert "deleted" not in str(verdict)
+
+
+class Cleaner(Controller):
+    """Deletes the children of a widget that is marked as expired, by their label."""
+
+    kind = KIND
+    name = "cleaner"
+    compares = False
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Read the widget from the cache and the children from the server, delete."""
+        try:
+            widget = await api.get(self.kind, request)
+        except NotFound:
+            return
+        for child in await api.live.list("ConfigMap/v1", namespace="default"):
+            if widget["spec"].get("expired") and (not self.compares or is_controlled_by(child, widget)):
+                await api.delete(child)
+
+
+class Maker(Controller):
+    """Creates the child of a widget that is not expired."""
+
+    kind = KIND
+    name = "maker"
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Read the server, create."""
+        try:
+            widget = await api.live.get(self.kind, request)
+            child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
+            set_controller_reference(widget, child)
+            if not widget["spec"].get("expired"):
+                await api.create(child)
+        except (AlreadyExists, NotFound):
+            return
+
+
+class CarefulCleaner(Cleaner):
+    """The same with a comparison of uids."""
+
+    compares = True
+
+
+def test_a_delete_of_a_child_of_a_recreated_owner_is_a_wrong_owner() -> None:
+    verdict = _explored(Cleaner(), Maker(), objects=[EXPIRED], actions=[delete(WIDGET), create(WIDGET)], lag=2)
+    (violation,) = [each for each in verdict.violations if each.property == "wrong owner"]
+    assert "cleaner deleted ConfigMap default/c, which belongs to Widget default/w with uid" in violation.sentence
+    assert "cleaner had read an earlier Widget default/w with uid" in violation.sentence
+
+
+def test_a_comparison_of_uids_prevents_a_wrong_owner() -> None:
+    verdict = _explored(CarefulCleaner(), Maker(), objects=[EXPIRED], actions=[delete(WIDGET), create(WIDGET)], lag=2)
+    assert "wrong owner" not in [each.property for each in verdict.violations]
+
+
+def test_an_orphan_of_an_earlier_owner_may_be_deleted() -> None:
+    orphan = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
+    set_controller_reference({**WIDGET, "metadata": {"name": "w", "uid": "00000000-gone"}}, orphan)
+    verdict = _explored(Cleaner(), objects=[EXPIRED, orphan])
+    assert "wrong owner" not in [each.property for each in verdict.violations]
 
 
 class Phases(Controller):

@@ -27,6 +27,8 @@ def fix_of_fault(guards: Guards, part: Part, fault: Fault) -> str:
     assert call is not None
     if fault.property == BuiltIn.OBSERVED_GENERATION:
         return "set observedGeneration to metadata.generation of the object that this reconcile has read"
+    if fault.property == BuiltIn.WRONG_OWNER:
+        return "compare uids before the delete: is_controlled_by(child, owner) with the owner that was read"
     if call.verb in _DELETES:
         guard = "" if guards.delete_preconditions else " (the guard delete_preconditions, which is off, does that)"
         return f'delete with a uid precondition: api.delete(obj, uid=obj["metadata"]["uid"]){guard}; {_CONFLICT}'

@@ -27,6 +27,8 @@ class BuiltIn(StrEnum):
     VANISHED_ELEMENT = "vanished element"
     #: A write or delete hit an object of the same name, but with another uid than the one that was read.
     WRONG_OBJECT = "wrong object"
+    #: A delete hit an object that belongs to a live owner, while the reconcile had read an earlier owner of that name.
+    WRONG_OWNER = "wrong owner"
     #: A write set observedGeneration to a generation that the reconcile never read.
     OBSERVED_GENERATION = "observed generation"
     #: A set of states that a fair run never leaves, in which something is written again and again (a livelock).

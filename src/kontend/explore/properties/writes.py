@@ -4,6 +4,8 @@ A reconcile reads, time passes, it writes. Others may have written in between, a
 
 - *wrong object*: the write hit an object of the same name, but with another uid than any that was read. Nothing else is
   reported of such a write: what the object had was not lost, it never was the object that the writer meant.
+- *wrong owner*: a delete hit an object that belongs to another owner than the one that was read: that one is gone, and
+  an object of the same name has taken its place.
 - *vanished element*: the write removed an element of a list that another client had added since the read.
 - *lost update*: the write changed any other field that another client had changed since the read. A vanished element is
   the lost update of an element, reported under its own name only; one write can do both, to different fields.
@@ -93,6 +95,8 @@ def faults_of_writes(
                 continue
             if same and not (new is None and _deletes(call)):
                 yield from _overwrites(before, writer, same[0], change, old)
+        if _deletes(call) and b'"ownerReferences"' in old.body:
+            yield from _wrong_owner(before, writer, in_flight, change, old)
         if new is not None and _OBSERVED in new.body:
             yield from _observed(before, writer, in_flight, change, old, new)
 
@@ -150,6 +154,32 @@ def _wrong_object(before: State, writer: str, call: Call, change: Change, old: V
         f"{writer} {did} {_named(change, old)}, but not the object that it had read: that one is gone, "
         f"and {creator or 'another client'} has created this one under the same name since"
     )
+
+
+def _wrong_owner(before: State, writer: str, in_flight: Reader, change: Change, old: Version) -> Iterator[Fault]:
+    """A delete of an object whose controller is alive, by a reconcile that has read only an earlier one of its name."""
+    for reference in _parsed(old.body)["metadata"]["ownerReferences"]:
+        if not reference.get("controller"):
+            continue
+        owners = {
+            (resource, key)
+            for resource, key, *_ in in_flight.versions
+            if key.name == reference["name"] and key.namespace in ("", change.key.namespace)
+        }
+        for resource, key in sorted(owners):
+            alive = before.objects(resource).get(key)
+            if alive is None or _uid(alive) != reference["uid"]:
+                continue  # an orphan, which is there to be deleted
+            read = _read(before, in_flight, Change(resource, key, alive, None, 0, None))
+            if read and all(_uid(each) != reference["uid"] for each in read):
+                owner = f"{reference['kind']} {key}"
+                yield Fault(
+                    BuiltIn.WRONG_OWNER,
+                    f"{writer} deleted {_named(change, old)}, which belongs to {owner} with uid {reference['uid'][:8]}; "
+                    f"{writer} had read an earlier {owner} with uid {_uid(read[0])[:8]}, which is gone",
+                    change,
+                )
+                return
 
 
 # Lost updates and vanished elements
