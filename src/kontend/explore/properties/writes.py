@@ -172,10 +172,10 @@ def _wrong_owner(before: State, writer: str, in_flight: Reader, change: Change, 
                 continue  # an orphan, which is there to be deleted
             read = _read(before, in_flight, Change(resource, key, alive, None, 0, None))
             if read and all(_uid(each) != reference["uid"] for each in read):
-                owner = f"{reference['kind']} {key}"
+                owner, uid = f"{reference['kind']} {key}", str(reference["uid"])
                 yield Fault(
                     BuiltIn.WRONG_OWNER,
-                    f"{writer} deleted {_named(change, old)}, which belongs to {owner} with uid {reference['uid'][:8]}; "
+                    f"{writer} deleted {_named(change, old)}, which belongs to {owner} with uid {uid[:8]}; "
                     f"{writer} had read an earlier {owner} with uid {_uid(read[0])[:8]}, which is gone",
                     change,
                 )
