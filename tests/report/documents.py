@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 from kontend.report.document import (
@@ -90,7 +91,16 @@ class Recorder:
         )
         self.bases[actor, name] = (version, step.number)
 
-    def write(self, actor: str, name: str, key: str, value: Any, *, verb: str = "patch") -> None:
+    def happen(self, actor: str, action: str, text: str, *, back_to: str = "", call: Call | None = None) -> None:
+        """A fault or a timer; ``back_to`` gives the cache the first version of an object again."""
+        delivered: tuple[Delivered, ...] = ()
+        if back_to:
+            old = self.objects[self.initial[back_to]]
+            delivered = (Delivered(actor, back_to, int(old["metadata"]["resourceVersion"]), self.initial[back_to]),)
+        responses = {"fail": "500 InternalError", "conflict": "409 Conflict"}
+        self._add(actor, action, text, call=call, response=responses.get(action), delivered=delivered, cost=1)
+
+    def write(self, actor: str, name: str, key: str, value: Any, *, verb: str = "patch", action: str = "call") -> None:
         """An actor changes one field of an object's data."""
         before = self.server[name]
         content = {"data": {**before["data"], key: value}}
@@ -100,7 +110,7 @@ class Recorder:
         change = FieldChange(f"data.{key}", before["data"].get(key), value)
         self._add(
             actor,
-            "call" if actor in self.caches else "act",
+            action if actor in self.caches else "act",
             f"{actor}: {verb} {name}",
             call=Call(verb, KIND, namespace, short),
             response="200",
@@ -214,6 +224,24 @@ def never_settles() -> Document:
         ),
         scenario="fight",
     )
+
+
+def faults() -> Document:
+    """A run with a crash that goes back to an older list, a lost response, failures and timers, in virtual time."""
+    recorder = _ports()
+    name = "ConfigMap/v1 default/c"
+    recorder.start("ports#1", name)
+    recorder.read("ports#1", name)
+    recorder.write("ports#1", name, "next", "8001", action="lose")
+    recorder.deliver("ports#1", name)
+    recorder.happen("ports#1", "crash", "ports#1 crashes and restarts with lists that are 1 change old", back_to=name)
+    for action, text in (("fail", "fails with 500"), ("conflict", "gets 409 Conflict"), ("timeout", "times out")):
+        recorder.start("ports#2", name)
+        recorder.happen("ports#2", action, f"ports#2: patch {name} {text}", call=Call("patch", KIND, "default", "c"))
+    recorder.happen("ports#2", "timer", "the timer of ports#2 for default/c fires")
+    recorder.happen("ports#2", "retry", "ports#2 retries default/c")
+    recorder.steps[:] = [replace(step, time=step.number * 0.75) for step in recorder.steps]
+    return recorder.document(Explanation("fails forever", "ports#2 keeps failing", (3, 5)))
 
 
 def large(steps: int, objects: int) -> Document:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import pytest
 
@@ -89,6 +90,13 @@ def test_documents_are_grouped_by_scenario() -> None:
     results = results_of([lost_update(), never_settles(), lost_update()])
     assert [(result.name, len(result.documents)) for result in results] == [("blind", 2), ("fight", 1)]
     assert results[0].exploration == lost_update().exploration
+
+
+def test_every_script_is_part_of_the_page() -> None:
+    html = page([])
+    for script in (files("kontend.report.page") / "assets").iterdir():
+        if script.name.endswith(".js"):
+            assert script.read_text(encoding="utf-8") in html, script.name
 
 
 def test_a_report_without_violations_has_a_page() -> None:

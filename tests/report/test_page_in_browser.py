@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,7 @@ import pytest
 from kontend.report.page.contents import PropertyResult, ScenarioResult, results_of
 from kontend.report.page.page import page
 from report.browser import View
-from report.documents import hostile, large, lost_update, never_settles
+from report.documents import faults, hostile, large, lost_update, never_settles
 
 Open = Callable[..., View]
 
@@ -234,6 +235,31 @@ def test_the_keys_are_listed(view: Open, report: Path) -> None:
     assert "next step at fault" in shown.text("#help")
     shown.press("Escape", "ArrowDown")
     shown.wait("location.hash === '#/v1/trace/1'")
+
+
+def test_faults_and_timers_are_drawn_and_a_crash_puts_the_cache_behind(view: Open, tmp_path: Path) -> None:
+    file = tmp_path / "faults.html"
+    file.write_text(page(results_of([faults()])), encoding="utf-8")
+    shown = view().open(file)
+    # The lost response, the crash and the request that timed out.
+    assert shown.page.locator(".picture path.arrow.culprit").count() == 3
+    assert shown.page.locator(".picture line.arrow.refused").count() == 3
+    # The write, then the delivery, then the older list: behind, up to date, behind again.
+    assert shown.page.locator(".picture .count").all_text_contents()[:2] == ["1", "1"]
+    details = view().open(file, "#/v1/trace/5").text(".details")
+    assert "1 (1 behind)" in " ".join(details.split())
+    shown.press("3")
+    shown.wait("document.querySelector('figure')")
+    assert "Reconciles and cache lag over virtual time" in shown.text("figure")
+    assert "virtual time, 0.8 s to 9.8 s" in shown.page.locator("figure").text_content()
+
+
+def test_a_log_without_caches_has_no_lanes_for_them(view: Open, tmp_path: Path) -> None:
+    steps = tuple(step for step in lost_update().steps if step.writes)
+    file = tmp_path / "log.html"
+    document = replace(lost_update(), steps=steps, baseline=None)
+    file.write_text(page(results_of([document])), encoding="utf-8")
+    assert "cache" not in view().open(file).page.locator(".lanes").text_content()
 
 
 def test_hostile_objects_stay_text(view: Open, tmp_path: Path) -> None:

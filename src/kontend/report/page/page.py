@@ -26,6 +26,7 @@ _SCRIPTS: Final = (
     "dom",
     "paths",
     "trace",
+    "steps",
     "diagram",
     "details",
     "fields",

@@ -215,10 +215,7 @@ class Page {
       cycle: violation.cycle,
       open: this.open,
       showAll: this.showAll,
-      width: Math.min(
-        innerWidth,
-        innerWidth > 1088 ? innerWidth - 730 : innerWidth > 896 ? innerWidth - 480 : innerWidth - 30,
-      ),
+      width: this.#diagramWidth(),
       choose: (number) => this.go({ step: number }),
       caption: `Steps of ${violation.property}`,
       unfold: (number) => {
@@ -265,6 +262,13 @@ class Page {
 
   #choose(take) {
     this.go({ tab: "trace", take, step: take ? take.split(".").length : null });
+  }
+
+  /** The space for the diagram: what the column of the details leaves, as in the style sheet. */
+  #diagramWidth() {
+    const style = getComputedStyle(this.main);
+    const width = this.main.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    return matchMedia("(max-width: 56rem)").matches ? width : width - 16 - Math.max(304, 0.34 * width);
   }
 
   #unfoldAround(trace, number) {

@@ -8,6 +8,8 @@ function lanesOf(trace, actors) {
   const lanes = [];
   for (const name of trace.instances) {
     lanes.push({ id: name, group: name, label: "code", type: "instance" });
+    // A recorded log says nothing of caches.
+    if (!trace.kinds.has(name)) continue;
     lanes.push({ id: `cache of ${name}`, group: name, label: "cache", type: "cache", cache: name });
   }
   lanes.push({ id: "server", group: "API", label: "server", type: "server" });
@@ -26,10 +28,8 @@ class Diagram {
     this.choose = choose;
     this.unfold = unfold;
     this.lanes = lanesOf(trace, actors);
-    this.lane = Math.max(
-      width < 600 ? 27 : 44,
-      Math.min(88, Math.floor((width - 54 - (width < 600 ? 190 : 290)) / this.lanes.length)),
-    );
+    const text = width < 480 ? 160 : 250;
+    this.lane = Math.max(width < 480 ? 27 : 40, Math.min(88, Math.floor((width - 60 - text) / this.lanes.length)));
     this.rows = folded(trace.steps, (step) => showAll || this.culprits.has(step.number), open);
     this.rowOf = new Map();
     this.rows.forEach((row, at) => row.steps.forEach((step) => this.rowOf.set(step.number, at)));
@@ -128,7 +128,7 @@ class Diagram {
         "span",
         { class: "text" },
         h("span", { class: "sr" }, notes),
-        h("span", { class: "main" }, briefly(step.text)),
+        h("span", { class: "main" }, deedOf(step)),
         h("span", { class: "effect" }, effectOf(step)),
       ),
     );
@@ -224,10 +224,11 @@ class Diagram {
     if (isCachedRead(step)) {
       const stale = step.reads.some(isStale);
       parts.push(...this.#arrow(this.#x(`cache of ${step.actor}`), y, own, y, `${stale ? "stale" : ""}${type}`, ""));
-    } else if (["fail", "lose"].includes(step.action)) {
-      parts.push(...this.#arrow(own, y, (own + server) / 2, y, `refused${type}`, ""), cross((own + server) / 2, y));
+    } else if (step.action === "timeout") {
+      const end = (own + server) / 2;
+      parts.push(...this.#arrow(own, y, end, y, `refused${type}`, ""), cross(end, y));
     } else if (step.call || step.action === "act") {
-      const refused = /^[45]/.test(step.response || "");
+      const refused = isRefused(step);
       const writes = step.writes.length > 0;
       const label = [
         step.call ? step.call.verb : "",
@@ -239,12 +240,17 @@ class Diagram {
       if (writes || refused || !step.reads.length) {
         parts.push(...this.#arrow(own, y, server, y, `${refused ? "refused" : writes ? "write" : ""}${type}`, label));
       } else parts.push(...this.#arrow(server, y, own, y, type, label));
+      // The response is lost on its way back.
+      if (step.action === "lose") parts.push(cross(own + (server - own) / 4, y));
     } else if (step.action === "crash") parts.push(cross(own, y));
     else if (!["deliver", "relist"].includes(step.action)) {
       parts.push(
         step.action === "start"
           ? svg("path", { class: `head${type}`, d: `M${own - 5} ${y - 6}L${own + 7} ${y}L${own - 5} ${y + 6}Z` })
-          : svg("circle", { class: `arrow${type}`, cx: own, cy: y, r: 5.5 }),
+          : svg("path", {
+              class: `arrow${type}`,
+              d: `M${own} ${y - 3}V${y}H${own + 3}M${own - 6} ${y}a6 6 0 1 1 12 0a6 6 0 1 1 -12 0`,
+            }),
       );
     }
     return parts;
@@ -312,53 +318,6 @@ const cross = (x, y) =>
     class: "arrow culprit",
     d: `M${x - 6} ${y - 6}L${x + 6} ${y + 6}M${x + 6} ${y - 6}L${x - 6} ${y + 6}`,
   });
-// Kinds without their groups and versions, which are in the details.
-const briefly = (text) => text.replace(/\b([A-Z]\w*)(\.[\w.-]+)?\/v\d\w* /g, "$1 ");
-
-/** The outcome of a step in a few words. */
-function effectOf(step) {
-  if (step.failure) return step.failure;
-  if (/^[45]/.test(step.response || "")) return step.response;
-  const [write] = step.writes;
-  if (write) {
-    const more = step.writes.length > 1 ? `, and ${step.writes.length - 1} more` : "";
-    if (!write.after) return `deletes ${briefly(write.object)}${more}`;
-    if (!write.before) return `creates ${briefly(write.object)}, version ${write.version}${more}`;
-    const [field] = write.fields;
-    if (!field) return `version ${write.version}${more}`;
-    const others = write.fields.length > 1 ? `, and ${plural(write.fields.length - 1, "field")} more` : "";
-    return `${field.path}: ${shown(field.before ?? undefined)} → ${shown(field.after ?? undefined)}${others}${more}`;
-  }
-  const stale = step.reads.find(isStale);
-  const read = stale || step.reads[0];
-  if (read) {
-    const had = read.version === null ? "not found" : `version ${read.version}`;
-    return stale ? `${had}; the server has ${read.latest === null ? "nothing" : `version ${read.latest}`}` : had;
-  }
-  const [event] = step.delivered;
-  return event
-    ? `version ${event.version}${step.delivered.length > 1 ? `, and ${step.delivered.length - 1} more` : ""}`
-    : "";
-}
-
-const isStale = (read) => read.version !== read.latest;
-
-/** The reconciles of a trace, each from its start to its last call. */
-function reconciles(steps) {
-  const spans = [];
-  const current = new Map();
-  for (const step of steps) {
-    const key = `${step.actor} ${step.request}`;
-    if (step.action === "start") {
-      const span = { actor: step.actor, request: step.request, first: step.number, last: step.number };
-      current.set(key, span);
-      spans.push(span);
-    } else if (step.call && current.has(key)) current.get(key).last = step.number;
-    else if (step.action === "crash") current.clear();
-  }
-  return spans;
-}
-
 function legend() {
   const entry = (type, text) =>
     h(
@@ -383,6 +342,7 @@ function legend() {
     entry("culprit", "◆ at fault"),
     h("span", null, "△ perturbation"),
     h("span", null, "▶ start"),
+    h("span", null, "✕ crash, or lost on the way"),
     h(
       "span",
       null,

@@ -4,7 +4,8 @@ function fieldView(trace, { object, path, culprits, choose, goto }) {
   const objects = [...trace.histories.keys()];
   if (!objects.length) return [h("p", { class: "muted" }, "This trace has no objects.")];
   const current = objects.includes(object) ? object : objects[0];
-  const paths = trace.fields(current);
+  const counts = trace.fields(current);
+  const paths = [...counts.keys()].sort();
   const listing = h(
     "datalist",
     { id: "paths" },
@@ -26,13 +27,13 @@ function fieldView(trace, { object, path, culprits, choose, goto }) {
   });
   return [
     h("div", { class: "form" }, h("label", null, "Object", select), h("label", null, "Field", input, listing)),
-    path ? chainOf(trace, current, path, culprits, goto) : fieldList(trace, current, paths, choose),
+    path ? chainOf(trace, current, path, culprits, goto) : fieldList(current, counts, choose),
   ];
 }
 
-function fieldList(trace, object, paths, choose) {
-  const written = paths.map((path) => [path, trace.writers(object, path).length]).filter(([, count]) => count);
-  written.sort((one, other) => other[1] - one[1]);
+function fieldList(object, counts, choose) {
+  const written = [...counts].filter(([, count]) => count);
+  written.sort((one, other) => other[1] - one[1] || (one[0] < other[0] ? -1 : 1));
   return [
     h(
       "p",

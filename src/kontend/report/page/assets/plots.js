@@ -199,7 +199,9 @@ function timePlot(trace) {
     const y = row * band + 8;
     const short = name.length > 16 ? `${name.slice(0, 15)}…` : name;
     const writes = steps.filter((step) => step.actor === name && step.writes.length);
-    const crashes = steps.filter((step) => step.actor === name && ["crash", "fail", "lose"].includes(step.action));
+    const crashes = steps.filter(
+      (step) => step.actor === name && ["crash", "fail", "conflict", "timeout", "lose"].includes(step.action),
+    );
     const area = steps
       .map((_, position) => `L${at(position)} ${y + 34 - Math.min(12, 3 * (lag[position].get(name) || 0))}`)
       .join("");

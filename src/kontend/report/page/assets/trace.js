@@ -94,18 +94,28 @@ class Trace {
 
   /** For each step and cache the number of writes that the cache had not seen after the step. */
   lag() {
-    const pending = new Map([...this.kinds.keys()].map((cache) => [cache, []]));
+    const caches = new Map(
+      [...this.kinds].map(([name, kinds]) => [name, { kinds, held: new Map(), missing: new Map(), total: 0 }]),
+    );
+    const written = new Map();
+    const count = (cache, object) => {
+      const held = cache.held.get(object) ?? -Infinity;
+      const missing = (written.get(object) || []).filter((version) => version > held).length;
+      cache.total += missing - (cache.missing.get(object) || 0);
+      cache.missing.set(object, missing);
+    };
     return this.steps.map((step) => {
-      for (const write of step.writes) {
-        for (const [cache, kinds] of this.kinds) if (kinds.has(kindOf(write.object))) pending.get(cache).push(write);
+      for (const { object, version } of step.writes) {
+        if (!written.has(object)) written.set(object, []);
+        written.get(object).push(version);
+        for (const cache of caches.values()) if (cache.kinds.has(kindOf(object))) count(cache, object);
       }
       for (const event of step.delivered) {
-        const left = (pending.get(event.cache) || []).filter(
-          (write) => write.object !== event.object || write.version > event.version,
-        );
-        pending.set(event.cache, left);
+        const cache = caches.get(event.cache);
+        cache.held.set(event.object, event.version);
+        count(cache, event.object);
       }
-      return new Map([...pending].map(([cache, writes]) => [cache, writes.length]));
+      return new Map([...caches].map(([name, cache]) => [name, cache.total]));
     });
   }
 
@@ -131,14 +141,23 @@ class Trace {
     return chain;
   }
 
-  /** Every field of an object at any time of the trace. */
+  /** Every field of an object at any time of the trace, with the number of writes that changed it. */
   fields(object) {
-    const paths = new Set();
-    for (const entry of this.histories.get(object) || []) {
-      const value = this.object(entry.hash);
-      if (value) for (const path of leaves(value).keys()) paths.add(path);
+    const counts = new Map();
+    for (const { hash, write } of this.histories.get(object) || []) {
+      const after = this.#leavesOf(hash);
+      const before = write ? this.#leavesOf(write.before) : after;
+      for (const path of new Set([...before.keys(), ...after.keys()])) {
+        const changed = write && !same(before.get(path), after.get(path));
+        counts.set(path, (counts.get(path) || 0) + (changed ? 1 : 0));
+      }
     }
-    return [...paths].sort();
+    return counts;
+  }
+
+  #leavesOf(hash) {
+    const object = this.object(hash);
+    return object === undefined ? new Map() : leaves(object);
   }
 }
 
