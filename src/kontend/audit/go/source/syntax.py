@@ -147,19 +147,25 @@ def calls(node: Node) -> tuple[Node, ...]:
     return tuple(captures(node, _CALLS, "call"))
 
 
-def between(nodes: tuple[Node, ...], start: int, end: int, limit: int = 500) -> tuple[Node, ...]:
-    """Return the nodes of a sorted tuple that begin in a range of bytes, at most the last `limit` of them."""
+_GENERATED = 1000
+"""More calls or assignments than this in one function are generated code; only the nearest ones are looked at then."""
+
+
+def between(nodes: tuple[Node, ...], start: int, end: int) -> tuple[Node, ...]:
+    """Return the nodes of a sorted tuple that begin in a range of bytes, at most the last 500 of them."""
+    limit = 500 if len(nodes) <= _GENERATED else 30
     first = bisect_left(nodes, start, key=lambda node: node.start_byte)
     last = bisect_left(nodes, end, key=lambda node: node.start_byte)
     return nodes[max(first, last - limit) : last]
 
 
-def nearby_calls(node: Node, use: Node, limit: int = 120) -> tuple[Node, ...]:
-    """Return the calls below a node that are nearest to a use, at most `limit` on either side of it.
+def nearby_calls(node: Node, use: Node) -> tuple[Node, ...]:
+    """Return the calls below a node that are nearest to a use, at most 120 on either side of it.
 
-    Functions of thousands of calls are generated code; looking at all of them for each write would take quadratic time.
+    Looking at all of them for each write would take quadratic time.
     """
     every = calls(node)
+    limit = 120 if len(every) <= _GENERATED else 15
     if len(every) <= 2 * limit:
         return every
     position = bisect_left(every, use.start_byte, key=lambda call: call.start_byte)
