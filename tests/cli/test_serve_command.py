@@ -109,26 +109,26 @@ def test_what_cannot_be_used_is_named(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Exit code 1."""
+    """Exit code 2, as for every command that cannot do its work."""
     monkeypatch.chdir(tmp_path)
     Path("bad.yaml").write_text("a: [")
-    assert main(["serve", "--port", "0", *options]) == 1
+    assert main(["serve", "--port", "0", *options]) == 2
     assert message in capsys.readouterr().err
 
 
 def test_a_port_that_is_taken_is_told_with_the_way_out(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 1."""
+    """Exit code 2, as for every command that cannot do its work."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        assert main(["serve", "--port", str(port)]) == 1
+        assert main(["serve", "--port", str(port)]) == 2
     assert f"port {port} is taken; --port 0 picks a free one" in capsys.readouterr().err
 
 
 def test_a_ready_descriptor_that_is_not_open_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 1."""
-    assert main(["serve", "--port", "0", "--ready-fd", "987"]) == 1
+    """Exit code 2, as for every command that cannot do its work."""
+    assert main(["serve", "--port", "0", "--ready-fd", "987"]) == 2
     assert "--ready-fd 987: Bad file descriptor" in capsys.readouterr().err
 
 

@@ -24,6 +24,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors
 from kontend.cluster.admission.plugins import SERVICE_ACCOUNT
 from kontend.cluster.settings import Settings
 from kontend.cluster.startup.seed import empty_state
@@ -40,16 +41,8 @@ from kontend.serve.webhooks import BadService, parse_services
 _MANAGER = "kontend"
 
 
-class WrongUse(Exception):
-    """Options that do not go together; the message says the way out."""
-
-
-class Failure(Exception):
-    """The server cannot start; the message says why."""
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="kontend serve",
         description="Serve the Kubernetes 1.35 API from one process: for kubectl, for controllers, for tests.",
         epilog="Stop it with Ctrl-C. Without --data and --snapshot nothing is kept.",
@@ -148,56 +141,47 @@ def _port(text: str) -> int:
 
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend serve`` until it is stopped, and return the exit code."""
-    try:
-        options = _parser().parse_args(list(argv))
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 2
-    try:
+    options = _parser().parse_args(list(argv))
+    with usage_errors(StoreError, manifests.BadManifest):
         tokens = _tokens(options)
         _check(options, tokens)
         return _serve(options, tokens)
-    except (WrongUse, BadToken, BadService) as error:
-        option = {"BadToken": "--token: ", "BadService": "--service: "}
-        prefix = option.get(type(error).__name__, "")
-        return _say(f"{prefix}{error}", 2)
-    except (Failure, StoreError, manifests.BadManifest) as error:
-        return _say(str(error), 1)
 
 
 def _tokens(options: argparse.Namespace) -> Tokens:
-    tokens = Tokens.parse(options.token)
+    try:
+        tokens = Tokens.parse(options.token)
+    except BadToken as error:
+        raise UsageError(f"--token: {error}") from None
     if options.rbac and not tokens:
         # Somebody must be able to do anything; the secret is in the kubeconfig, which only its owner can read.
         tokens = Tokens([("admin", secrets.token_urlsafe(24))])
     if options.token_file:
         try:
             return tokens.with_file(options.token_file)
+        except BadToken as error:
+            raise UsageError(f"--token-file: {error}") from None
         except OSError as error:
-            raise Failure(f"--token-file {options.token_file}: {error.strerror}") from None
+            raise UsageError(f"--token-file {options.token_file}: {error.strerror}") from None
     return tokens
-
-
-def _say(message: str, code: int) -> int:
-    sys.stderr.write(f"kontend serve: {message}\n")
-    return code
 
 
 def _check(options: argparse.Namespace, tokens: Tokens) -> None:
     if options.recover and not options.data:
-        raise WrongUse("--recover needs --data: there is nothing to recover")
+        raise UsageError("--recover needs --data: there is nothing to recover")
     if options.data and options.snapshot:
-        raise WrongUse("--data and --snapshot both say where the state is kept; choose one")
+        raise UsageError("--data and --snapshot both say where the state is kept; choose one")
     if options.read_only and (options.controllers or options.pods):
         name = "--controllers" if options.controllers else "--pods"
-        raise WrongUse(f"--read-only and {name}: controllers write; choose one")
+        raise UsageError(f"--read-only and {name}: controllers write; choose one")
     if options.snapshot and not os.access(options.snapshot.absolute().parent, os.W_OK):
-        raise Failure(f"--snapshot {options.snapshot}: nothing can be written there, so the state would be lost")
+        raise UsageError(f"--snapshot {options.snapshot}: nothing can be written there, so the state would be lost")
     if options.client_ca and not options.tls:
-        raise WrongUse("--client-ca needs --tls: certificates are shown when a TLS connection begins")
+        raise UsageError("--client-ca needs --tls: certificates are shown when a TLS connection begins")
     if options.rbac and options.no_bootstrap:
-        raise WrongUse("--rbac and --no-bootstrap: without the default roles nobody may even ask who they are")
+        raise UsageError("--rbac and --no-bootstrap: without the default roles nobody may even ask who they are")
     if not _is_loopback(options.address) and not (tokens and options.tls):
-        raise WrongUse(
+        raise UsageError(
             f"refusing to listen on {options.address} without --token and --tls: whoever can reach it could do "
             "anything. Add --token NAME=SECRET --tls, or leave out --address to serve this machine only."
         )
@@ -225,7 +209,11 @@ def _serve(options: argparse.Namespace, tokens: Tokens) -> int:
             try:
                 audit_log = AuditLog(options.audit_log)
             except OSError as error:
-                raise Failure(f"--audit-log {options.audit_log}: {error.strerror}") from None
+                raise UsageError(f"--audit-log {options.audit_log}: {error.strerror}") from None
+        try:
+            services = parse_services(options.service)
+        except BadService as error:
+            raise UsageError(f"--service: {error}") from None
         server = Server(
             state,
             tokens=tokens,
@@ -233,7 +221,7 @@ def _serve(options: argparse.Namespace, tokens: Tokens) -> int:
             audit_log=audit_log,
             read_only=options.read_only,
             client_certificates=bool(options.client_ca),
-            services=parse_services(options.service),
+            services=services,
         )
         _raise_file_limit()
         # Expressions may be deep, and threads share the limit: nobody should have to raise and lower it.
@@ -251,10 +239,10 @@ def _serve(options: argparse.Namespace, tokens: Tokens) -> int:
             try:
                 snapshot.save(server.state, options.snapshot)
             except OSError as error:
-                raise Failure(
+                raise UsageError(
                     f"--snapshot {options.snapshot}: the state could not be saved: {error.strerror}"
                 ) from None
-    return 0
+    return ExitCode.OK
 
 
 def _open_store(options: argparse.Namespace) -> Store | None:
@@ -279,7 +267,7 @@ def _first_state(options: argparse.Namespace, store: Store | None) -> State:
         try:
             kept = snapshot.load(options.snapshot)
         except snapshot.BadSnapshot as error:
-            raise Failure(str(error)) from None
+            raise UsageError(str(error)) from None
     now = int(time.time())
     state = empty_state(now) if kept is None else kept.replace(now=max(kept.now, now))
     definitions = manifests.read_definitions(options.crds)
@@ -303,17 +291,17 @@ async def _until_stopped(
         try:
             certificates = make_certificates(options.address, _kept_certificates(options))
         except TlsUnavailable as error:
-            raise Failure(str(error)) from None
+            raise UsageError(str(error)) from None
     try:
         try:
             tls = certificates.context(_client_ca(options)) if certificates else None
         except ssl.SSLError:
-            raise Failure(f"--client-ca {options.client_ca}: expected certificates in PEM") from None
+            raise UsageError(f"--client-ca {options.client_ca}: expected certificates in PEM") from None
         await server.start(options.address, options.port, tls=tls)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise Failure(f"port {options.port} is taken; --port 0 picks a free one") from None
-        raise Failure(f"cannot listen on {options.address} port {options.port}: {error.strerror or error}") from None
+            raise UsageError(f"port {options.port} is taken; --port 0 picks a free one") from None
+        raise UsageError(f"cannot listen on {options.address} port {options.port}: {error.strerror or error}") from None
     url = _url(options.address, server.port, secure=options.tls)
     _configure(server, options, tokens, url)
     if not options.no_bootstrap:
@@ -325,7 +313,7 @@ async def _until_stopped(
             content = kubeconfig(url, secrets=tokens.secrets(), ca=certificates.ca if certificates else None)
             write_private(path, content)
         except OSError as error:
-            raise Failure(f"--kubeconfig {path}: {error.strerror}") from None
+            raise UsageError(f"--kubeconfig {path}: {error.strerror}") from None
         if options.controllers or options.pods or options.rbac:
             from kontend.cli.serve_controllers import Inside
 
@@ -346,7 +334,7 @@ def _client_ca(options: argparse.Namespace) -> str:
     try:
         return str(options.client_ca.read_text())
     except OSError as error:
-        raise Failure(f"--client-ca {options.client_ca}: {error.strerror}") from None
+        raise UsageError(f"--client-ca {options.client_ca}: {error.strerror}") from None
 
 
 def _configure(server: Server, options: argparse.Namespace, tokens: Tokens, url: str) -> None:
@@ -405,7 +393,7 @@ def _tell_ready(descriptor: int, url: str) -> None:
         os.write(descriptor, f"{url}\n".encode())
         os.close(descriptor)
     except OSError as error:
-        raise Failure(f"--ready-fd {descriptor}: {error.strerror}") from None
+        raise UsageError(f"--ready-fd {descriptor}: {error.strerror}") from None
 
 
 def _raise_file_limit() -> None:
