@@ -62,7 +62,7 @@ def chains() -> None:
                 [Chain(steps)],
                 crds=[CRD],
                 objects=[OBJECT],
-                bounds=Bounds(lag=0, concurrent=controllers, atomic=True),
+                bounds=Bounds(faults=0, lag=0, concurrent=controllers, atomic=True),
                 reductions=Reductions(symmetry=False),
             )
         )
@@ -82,11 +82,11 @@ def known_answers() -> None:
         "B3, two candidates for an owner": ([Alpha(), Beta()], 1, "1 final state, 15 visits"),
     }
     for what, (controllers, final, kamera) in small.items():
-        verdict, took = _timed(Scenario(controllers, crds=[CRD], objects=[OBJECT], bounds=Bounds(lag=0)))
+        verdict, took = _timed(Scenario(controllers, crds=[CRD], objects=[OBJECT], bounds=Bounds(faults=0, lag=0)))
         _final(what, verdict, took, final, kamera)
     for atomic in (True, False):
         how = "atomic reconciles" if atomic else "call by call"
-        verdict, took = _timed(deployment(Bounds(lag=0, atomic=atomic)))
+        verdict, took = _timed(deployment(Bounds(faults=0, lag=0, atomic=atomic)))
         _final(f"B6, a Deployment, {how}", verdict, took, 1, "4 final states (3 wrong), 130 visits, 0.16 s")
 
 
@@ -164,7 +164,7 @@ def processes() -> None:
     took, states = {}, set()
     for jobs in (1, 2):
         started = time.perf_counter()
-        states.add(check(deployment(Bounds(lag=0)), jobs=jobs).states)
+        states.add(check(deployment(Bounds(faults=0, lag=0)), jobs=jobs).states)
         took[jobs] = time.perf_counter() - started
     ratio = took[1] / took[2]
     row("B6 call by call with two processes", f"{ratio:.1f} times as fast", "the same states", good=len(states) == 1)

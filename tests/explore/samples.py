@@ -66,7 +66,7 @@ class Second(Signs):
 
 
 #: Two writers of one list: a perturbed run can end in a state that no unperturbed run reaches.
-SIGNED = Scenario([First(), Second()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0), guards=UNGUARDED)
+SIGNED = Scenario([First(), Second()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0), guards=UNGUARDED)
 
 DEPLOYMENT: dict[str, Any] = {
     "apiVersion": "apps/v1",

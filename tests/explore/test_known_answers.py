@@ -87,14 +87,14 @@ def _final(verdict: Verdict) -> set[str]:
 
 @pytest.mark.parametrize("lag", [0, 1])
 def test_two_identical_controllers_reach_one_final_state(lag: int) -> None:
-    verdict = check(Scenario([Foo(), Bar()], crds=[CRD], objects=[OBJECT], bounds=Bounds(lag=lag)))
+    verdict = check(Scenario([Foo(), Bar()], crds=[CRD], objects=[OBJECT], bounds=Bounds(faults=0, lag=lag)))
     assert verdict.ok
     assert _final(verdict) == {"A-Final"}
 
 
 @pytest.mark.parametrize("lag", [0, 1])
 def test_a_race_for_the_mode_reaches_two_final_states(lag: int) -> None:
-    verdict = check(Scenario([ModeFoo(), ModeBar()], crds=[CRD], objects=[OBJECT], bounds=Bounds(lag=lag)))
+    verdict = check(Scenario([ModeFoo(), ModeBar()], crds=[CRD], objects=[OBJECT], bounds=Bounds(faults=0, lag=lag)))
     assert verdict.exhausted
     assert _final(verdict) == {"A-Final", "B-Final"}
     assert len(verdict.final_states) == 2
@@ -127,7 +127,7 @@ def test_atomic_reconciles_of_many_instances_visit_each_state_once(controllers: 
         [Chain(steps)],
         crds=[CRD],
         objects=[OBJECT],
-        bounds=Bounds(lag=0, concurrent=controllers, atomic=True),
+        bounds=Bounds(faults=0, lag=0, concurrent=controllers, atomic=True),
         reductions=Reductions(symmetry=False),
     )
     verdict = check(scenario)
@@ -163,7 +163,7 @@ class Beta(Toggle):
 
 @pytest.mark.parametrize("lag", [0, 1])
 def test_the_owner_in_the_spec_wins_in_every_order(lag: int) -> None:
-    verdict = check(Scenario([Alpha(), Beta()], crds=[CRD], objects=[OBJECT], bounds=Bounds(lag=lag)))
+    verdict = check(Scenario([Alpha(), Beta()], crds=[CRD], objects=[OBJECT], bounds=Bounds(faults=0, lag=lag)))
     assert verdict.ok
     assert _final(verdict) == {"A"}
 
@@ -171,14 +171,14 @@ def test_the_owner_in_the_spec_wins_in_every_order(lag: int) -> None:
 @pytest.mark.parametrize("atomic", [True, False])
 def test_a_deployment_reaches_one_final_state(atomic: bool) -> None:
     """One pod is running and ready, in every order of reconciles and of their calls."""
-    verdict = check(deployment(Bounds(lag=0, atomic=atomic)))
+    verdict = check(deployment(Bounds(faults=0, lag=0, atomic=atomic)))
     assert verdict.ok
     (final,) = verdict.final_states
     assert Cluster(state=final).get("Deployment.apps/v1", "web")["status"]["readyReplicas"] == 1
 
 
 def test_stale_caches_do_not_make_a_second_replica_set() -> None:
-    verdict = check(Scenario([Deployments(), ReplicaSets()], objects=[DEPLOYMENT], bounds=Bounds(lag=1)))
+    verdict = check(Scenario([Deployments(), ReplicaSets()], objects=[DEPLOYMENT], bounds=Bounds(faults=0, lag=1)))
     assert verdict.ok
     (final,) = verdict.final_states
     assert len(Cluster(state=final).list("ReplicaSet.apps/v1")) == 1

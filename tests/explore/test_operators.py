@@ -52,7 +52,7 @@ def test_the_website_operator_follows_the_image_and_makes_one_deployment(lag: in
             objects=[WEBSITE],
             actions=[update(WEBSITE, spec={"image": "nginx:2"})],
             properties=[always(_one_deployment), eventually(starts)],
-            bounds=Bounds(lag=lag, concurrent=concurrent),
+            bounds=Bounds(faults=0, lag=lag, concurrent=concurrent),
         )
     )
     assert str(verdict).startswith("holds in all")
@@ -70,7 +70,7 @@ def test_the_plan_of_the_rollout_operator_is_carried_out_once(lag: int) -> None:
             crds=[APPS],
             objects=[APP],
             properties=[always(_one_deployment), always(announced_once)],
-            bounds=Bounds(lag=lag, concurrent=2),
+            bounds=Bounds(faults=0, lag=lag, concurrent=2),
         )
     )
     assert str(verdict).startswith("holds in all")
@@ -84,7 +84,7 @@ def test_the_operators_have_the_verdict_of_brute_force() -> None:
             objects=[obj],
             actions=[update(obj, spec={"image": "nginx:2"})] if name == "website" else [],
             properties=[always(_one_deployment)],
-            bounds=Bounds(lag=1),
+            bounds=Bounds(faults=0, lag=1),
         )
         reduced, full = check(scenario), check(by_brute_force(scenario))
         assert (reduced.ok, full.ok) == (True, True)

@@ -222,7 +222,7 @@ def explored(
         objects=[WIDGET, cm("a")],
         actions=actions,
         properties=[never(seen_that)],
-        bounds=Bounds(lag=2),
+        bounds=Bounds(faults=0, lag=2),
         guards=guards,
     )
     assert_discovery(scenario, "seen_that", trace)

@@ -72,6 +72,6 @@ def double_plan(controller: Controller, *, lag: int = 1, concurrent: int = 1, st
         crds=[CRD],
         objects=[WIDGET],
         properties=[eventually(planned), always(one_plan)],
-        bounds=Bounds(lag=lag, concurrent=concurrent, states=states),
+        bounds=Bounds(faults=0, lag=lag, concurrent=concurrent, states=states),
         guards=UNGUARDED,
     )

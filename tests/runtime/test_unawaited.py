@@ -108,7 +108,9 @@ def test_in_a_unit_test(controller: type[Forgetful]) -> None:
 
 @pytest.mark.parametrize("controller", ALL)
 def test_in_the_explorer(controller: type[Forgetful]) -> None:
-    scenario = Scenario(controllers=[controller()], crds=[definition()], objects=[widget()], bounds=Bounds(lag=1))
+    scenario = Scenario(
+        controllers=[controller()], crds=[definition()], objects=[widget()], bounds=Bounds(faults=0, lag=1)
+    )
     with pytest.raises(BadController, match="was never awaited, so it did nothing") as raised:
         check(scenario)
     assert f"{line_of(controller)}: " in str(raised.value)

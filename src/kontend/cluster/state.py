@@ -219,7 +219,7 @@ class State:
         The caller checks ``resource_version`` against ``floor``.
         """
         changes = []
-        # Written out, not with _backwards: the explorer calls this for every cache in every state.
+        # Written out, not with backwards: the explorer calls this for every cache in every state.
         for stretch in (self.newest, self.older):
             change = stretch
             while change is not None and change.resource_version > resource_version:
@@ -231,12 +231,12 @@ class State:
 
     def changes_of(self, resource: str, key: Key) -> Iterator[Change]:
         """The changes of one object, newest first."""
-        return (change for change in self._backwards() if change.resource == resource and change.key == key)
+        return (change for change in self.backwards() if change.resource == resource and change.key == key)
 
     def objects_at(self, resource: str, resource_version: int) -> Objects:
         """All objects of one resource as they were at ``resource_version`` (which must be within the history)."""
         objects = self.objects(resource)
-        for change in self._backwards():
+        for change in self.backwards():
             if change.resource_version <= resource_version:
                 break
             if change.resource == resource:
@@ -246,7 +246,8 @@ class State:
                     objects = objects.insert(change.key, change.old)
         return objects
 
-    def _backwards(self) -> Iterator[Change]:
+    def backwards(self) -> Iterator[Change]:
+        """All changes that the history has, newest first."""
         for stretch in (self.newest, self.older):
             change = stretch
             while change is not None:

@@ -15,19 +15,33 @@ from kontend.runtime.guards import Guards
 from kontend.runtime.source_location import SourceLocation, caller
 
 #: The least value of each bound.
-LEAST: Final = {"lag": 0, "concurrent": 1, "states": 1, "steps": 1, "seconds": 1, "memory": 1}
+LEAST: Final = {
+    "lag": 0,
+    "concurrent": 1,
+    "faults": 0,
+    "crashes": 0,
+    "rewind": 0,
+    "failures": 0,
+    "lost": 0,
+    "states": 1,
+    "steps": 1,
+    "seconds": 1,
+    "memory": 1,
+}
 #: Bounds that need not be set.
 _OPTIONAL: Final = ("seconds", "memory")
 #: The bounds that decide which steps there are.
-STEP_BOUNDS: Final = ("lag", "concurrent", "atomic")
+STEP_BOUNDS: Final = ("lag", "concurrent", "atomic", "faults", "crashes", "rewind", "failures", "lost")
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of an exploration. Everything within the first three is tried; the others say where it stops.
+    """The limits of an exploration. Everything within those up to ``lost`` is tried; the others say where it stops.
 
-    >>> str(Bounds(lag=2, concurrent=2))
+    >>> str(Bounds(lag=2, concurrent=2, faults=0))
     'lag ≤ 2, 2 instances'
+    >>> str(Bounds(rewind=0, lost=0))
+    'lag ≤ 1, 1 instance, faults ≤ 1 (crashes, failures)'
     """
 
     #: How many events a view of an instance may be behind, for each kind.
@@ -36,6 +50,14 @@ class Bounds:
     concurrent: int = 1
     #: Whether a reconcile is one step, with nothing between its calls: far fewer states, and far fewer bugs.
     atomic: bool = False
+    #: How many faults there may be in all, and of each kind: crashes of an instance, calls that the server refuses for
+    #: no fault of the caller, responses that are lost after the server has carried out the call.
+    faults: int = 1
+    crashes: int = 1
+    failures: int = 1
+    lost: int = 1
+    #: How many changes the lists may be old that an instance starts with after a crash.
+    rewind: int = 1
     #: Where the search stops, and says so: numbers of states and steps, seconds, MiB of memory.
     states: int = 1_000_000
     steps: int = 50_000_000
@@ -56,7 +78,28 @@ class Bounds:
 
     def __str__(self) -> str:
         instances = "1 instance" if self.concurrent == 1 else f"{self.concurrent} instances"
-        return f"lag ≤ {self.lag}, {instances}{', atomic reconciles' * self.atomic}"
+        faults = f", faults ≤ {self.faults} ({', '.join(self.tried)})" if self.tried else ""
+        return f"lag ≤ {self.lag}, {instances}{', atomic reconciles' * self.atomic}{faults}"
+
+    @property
+    def tried(self) -> list[str]:
+        """The kinds of faults that are tried."""
+        return [name for name, tried in self._faults().items() if tried]
+
+    @property
+    def not_tried(self) -> tuple[str, ...]:
+        """The kinds of faults that are not tried."""
+        return tuple(name for name, tried in self._faults().items() if not tried)
+
+    def _faults(self) -> dict[str, bool]:
+        # An atomic reconcile has no moment between two calls at which something could fail.
+        calls = self.faults > 0 and not self.atomic
+        return {
+            "crashes": bool(self.faults and self.crashes),
+            "restarts onto older views": bool(self.faults and self.crashes and self.rewind),
+            "failures": bool(calls and self.failures),
+            "lost responses": bool(calls and self.lost),
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from kontend.cluster.state import State
 from kontend.explore.model.step import Step
 from kontend.report.document import Document
 from kontend.report.grouping import grouped
 from kontend.report.text import render
-
-#: Perturbations that no search tries.
-NOT_TRIED: Final = ("crashes", "API failures")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +95,7 @@ class Verdict:
     runs: int = 0
     #: The bounds that were explored, and the perturbations that were not tried.
     bounds: str = ""
-    not_tried: tuple[str, ...] = NOT_TRIED
+    not_tried: tuple[str, ...] = ()
     #: The guards of the runtime that were on; None where that is not known.
     guards: tuple[str, ...] | None = None
     #: Says why a recorded counterexample does not happen any more, where the search only followed it.

@@ -48,7 +48,12 @@ def _labelled(*values: str) -> list[Any]:
 
 def _model(controller: Controller, *actions: Any, lag: int) -> Model:
     scenario = Scenario(
-        [controller], crds=[CRD], objects=[WIDGET], actions=list(actions), bounds=Bounds(lag=lag), guards=UNGUARDED
+        [controller],
+        crds=[CRD],
+        objects=[WIDGET],
+        actions=list(actions),
+        bounds=Bounds(faults=0, lag=lag),
+        guards=UNGUARDED,
     )
     return Model(scenario)
 
@@ -137,7 +142,7 @@ def _recreated(controller: Controller, *, lag: int) -> Verdict:
             objects=[WIDGET],
             actions=[delete(WIDGET), create(WIDGET)],
             properties=[eventually(_marked)],
-            bounds=Bounds(lag=lag),
+            bounds=Bounds(faults=0, lag=lag),
             guards=UNGUARDED,
         )
     )

@@ -73,7 +73,7 @@ class AsksFirstClusterWide(AsksFirst):
 @pytest.mark.parametrize("controller", [Defines, DefinesClusterWide, AsksFirst, AsksFirstClusterWide])
 @pytest.mark.parametrize("atomic", [False, True])
 def test_a_controller_can_define_a_kind_and_create_an_object_of_it(controller: type[Controller], atomic: bool) -> None:
-    bounds = Bounds(lag=1, atomic=atomic)
+    bounds = Bounds(faults=0, lag=1, atomic=atomic)
     verdict = check(Scenario([controller()], crds=[CRD], objects=[WIDGET], bounds=bounds, guards=UNGUARDED))
     assert verdict.ok
     (final,) = verdict.final_states

@@ -38,7 +38,7 @@ def test_a_refused_action_is_consumed_and_the_next_one_follows() -> None:
         crds=[CRD],
         objects=[WIDGET],
         actions=[update(WIDGET, spec={"size": 1}), create({**OTHER, "spec": {"late": True}})],
-        bounds=Bounds(lag=0),
+        bounds=Bounds(faults=0, lag=0),
         guards=UNGUARDED,
     )
     model = Model(scenario)
@@ -79,7 +79,9 @@ class Parallel(LockedWidgets):
 
 
 def test_an_instance_reconciles_several_objects_at_once_but_none_twice() -> None:
-    scenario = Scenario([Parallel()], crds=[CRD], objects=[WIDGET, OTHER], bounds=Bounds(lag=0), guards=UNGUARDED)
+    scenario = Scenario(
+        [Parallel()], crds=[CRD], objects=[WIDGET, OTHER], bounds=Bounds(faults=0, lag=0), guards=UNGUARDED
+    )
     model = Model(scenario)
     world = model.next(model.initial(), Step("start", 0, W)).world
     assert Step("start", 0, Key("default", "other")) in model.steps(world)
@@ -90,7 +92,9 @@ def test_an_instance_reconciles_several_objects_at_once_but_none_twice() -> None
 
 
 def test_without_max_concurrent_an_instance_reconciles_one_object_at_a_time() -> None:
-    scenario = Scenario([LockedWidgets()], crds=[CRD], objects=[WIDGET, OTHER], bounds=Bounds(lag=0), guards=UNGUARDED)
+    scenario = Scenario(
+        [LockedWidgets()], crds=[CRD], objects=[WIDGET, OTHER], bounds=Bounds(faults=0, lag=0), guards=UNGUARDED
+    )
     model = Model(scenario)
     world = model.next(model.initial(), Step("start", 0, W)).world
     assert all(step.action != "start" for step in model.steps(world))
@@ -106,6 +110,11 @@ def test_a_step_that_does_not_exist_is_refused() -> None:
 
 def test_a_deleted_object_that_is_enqueued_is_reconciled_as_not_found() -> None:
     scenario = Scenario(
-        [Deletes()], crds=[CRD], objects=[WIDGET], actions=[delete(WIDGET)], bounds=Bounds(lag=1), guards=UNGUARDED
+        [Deletes()],
+        crds=[CRD],
+        objects=[WIDGET],
+        actions=[delete(WIDGET)],
+        bounds=Bounds(faults=0, lag=1),
+        guards=UNGUARDED,
     )
     assert check(scenario).exhausted

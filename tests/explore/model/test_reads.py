@@ -73,7 +73,7 @@ class ReadsMap(Controller):
 def test_an_undeclared_kind_is_cached_from_the_first_read(lag: int, logs: set[str]) -> None:
     scenario = Scenario(
         [ReadsMap()], crds=[CRD], objects=[WIDGET, _map("a")], actions=_labels(_map("a"), "1"),
-        bounds=Bounds(lag=lag), guards=UNGUARDED,
+        bounds=Bounds(faults=0, lag=lag), guards=UNGUARDED,
     )  # fmt: skip
     assert _logs(scenario) == logs
 
@@ -81,7 +81,7 @@ def test_an_undeclared_kind_is_cached_from_the_first_read(lag: int, logs: set[st
 def _reading_map(lag: int) -> tuple[Model, Any]:
     scenario = Scenario(
         [ReadsMap()], crds=[CRD], objects=[WIDGET, _map("a")], actions=_labels(_map("a"), "1"),
-        bounds=Bounds(lag=lag), guards=UNGUARDED,
+        bounds=Bounds(faults=0, lag=lag), guards=UNGUARDED,
     )  # fmt: skip
     model = Model(scenario)
     return model, model.initial()
@@ -151,7 +151,7 @@ def test_a_stale_undeclared_read_with_a_fresh_declared_one_is_explored(lag: int)
         objects=[WIDGET, _map("a")],
         actions=[*_labels(_map("a"), "1"), *_labels(WIDGET, "1")],
         properties=[never(_old_map_with_new_widget)],
-        bounds=Bounds(lag=lag),
+        bounds=Bounds(faults=0, lag=lag),
         guards=UNGUARDED,
     )
     assert "_old_map_with_new_widget" in {violation.property for violation in check(scenario).violations}
@@ -184,7 +184,7 @@ class ReadsBoth(Controller):
 def test_another_version_of_a_declared_kind_has_a_view_of_its_own() -> None:
     scenario = Scenario(
         [ReadsBoth()], crds=[_two_versions()], objects=[WIDGET], actions=_labels(WIDGET, "1"),
-        bounds=Bounds(lag=1), guards=UNGUARDED,
+        bounds=Bounds(faults=0, lag=1), guards=UNGUARDED,
     )  # fmt: skip
     logs = _logs(scenario)
     assert {"0000", "1111", "0111", "0001", "0010", "1010"} <= logs
@@ -242,7 +242,7 @@ class DeletesAndReads(WritesAndReads):
 def test_read_your_writes_shows_own_writes_and_hides_own_deletes(
     controller: type[Controller], guards: Guards, atomic: bool, logs: set[str]
 ) -> None:
-    bounds = Bounds(lag=1, atomic=atomic)
+    bounds = Bounds(faults=0, lag=1, atomic=atomic)
     scenario = Scenario([controller()], crds=[CRD], objects=[WIDGET, _map("a")], bounds=bounds, guards=guards)
     assert _logs(scenario) == logs
 
@@ -266,7 +266,7 @@ class ReplacesAndReads(Controller):
 
 def test_an_own_delete_hides_only_the_object_that_was_deleted() -> None:
     scenario = Scenario(
-        [ReplacesAndReads()], crds=[CRD], objects=[WIDGET, _map("a")], bounds=Bounds(lag=2), guards=GUARDED
+        [ReplacesAndReads()], crds=[CRD], objects=[WIDGET, _map("a")], bounds=Bounds(faults=0, lag=2), guards=GUARDED
     )
     assert _logs(scenario) == {"new"}
 
@@ -288,7 +288,9 @@ class DeletesAll(Controller):
 
 
 def test_a_deleted_collection_is_shown_until_its_events_are_delivered() -> None:
-    scenario = Scenario([DeletesAll()], crds=[CRD], objects=[WIDGET, _map("a")], bounds=Bounds(lag=1), guards=GUARDED)
+    scenario = Scenario(
+        [DeletesAll()], crds=[CRD], objects=[WIDGET, _map("a")], bounds=Bounds(faults=0, lag=1), guards=GUARDED
+    )
     assert _logs(scenario) == {"a.", "."}
 
 
@@ -310,7 +312,7 @@ class Scales(Controller):
 
 
 def test_a_subresource_is_answered_by_the_server() -> None:
-    verdict = check(Scenario([Scales()], objects=[DEPLOYMENT], bounds=Bounds(lag=1), guards=UNGUARDED))
+    verdict = check(Scenario([Scales()], objects=[DEPLOYMENT], bounds=Bounds(faults=0, lag=1), guards=UNGUARDED))
     assert _ok(verdict)
     (final,) = verdict.final_states
     assert Cluster(state=final).get(MAP, "scale")["data"] == {"kind": "Scale", "replicas": "1"}

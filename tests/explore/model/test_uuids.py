@@ -55,7 +55,7 @@ def _statuses(verdict: Verdict) -> list[Any]:
 
 @pytest.mark.parametrize("reductions", [Reductions(), Reductions(uuids=False)])
 def test_a_uuid_is_not_chosen_again_after_its_object_is_deleted(reductions: Reductions) -> None:
-    scenario = Scenario([Jobs()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0), guards=UNGUARDED)
+    scenario = Scenario([Jobs()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0), guards=UNGUARDED)
     verdict = check(replace(scenario, reductions=reductions))
     assert verdict.exhausted
     assert _statuses(verdict) == [{"names": 3}]
@@ -83,7 +83,7 @@ def test_parts_of_uids_are_made_up_names_in_final_states() -> None:
         crds=[CRD],
         objects=[WIDGET],
         actions=[delete(WIDGET), create(WIDGET)],
-        bounds=Bounds(lag=0),
+        bounds=Bounds(faults=0, lag=0),
         guards=UNGUARDED,
     )
     verdict = check(scenario)

@@ -48,7 +48,7 @@ class Does(Controller):
 
 
 def _explored(body: Body) -> Verdict:
-    bounds = Bounds(lag=0, states=5_000)
+    bounds = Bounds(faults=0, lag=0, states=5_000)
     return check(Scenario([Does(body)], crds=[CRD], objects=[WIDGET], bounds=bounds, guards=UNGUARDED))
 
 
@@ -384,6 +384,8 @@ class Forgets(Controller):
 
 def test_a_task_that_is_still_pending_at_the_end_makes_its_call() -> None:
     """The call was made when the reconcile returned; asyncio would still wait for its response."""
-    verdict = check(Scenario([Forgets()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0), guards=UNGUARDED))
+    verdict = check(
+        Scenario([Forgets()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0), guards=UNGUARDED)
+    )
     (final,) = verdict.final_states
     assert Cluster(state=final).get(KIND, "w")["status"] == {"done": True}

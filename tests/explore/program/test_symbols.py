@@ -140,7 +140,7 @@ def _assumptions(value: Callable[[dict[str, Any], Api], Any]) -> frozenset[Assum
         crds=[CRD],
         objects=[WIDGET],
         actions=[update(WIDGET, metadata={"labels": {"a": "1"}})],
-        bounds=Bounds(lag=1),
+        bounds=Bounds(faults=0, lag=1),
         guards=UNGUARDED,
     )
     assert explore(scenario, SearchOptions(), inspect=models.append).exhausted
@@ -204,7 +204,7 @@ class Compares(Controller):
 
 def test_equality_with_a_remembered_version_means_what_it_means_in_a_cluster() -> None:
     """Its own write does not make it work again, so that without a user it counts once."""
-    scenario = Scenario([Compares()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0), guards=UNGUARDED)
+    scenario = Scenario([Compares()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0), guards=UNGUARDED)
     verdict = check(scenario)
     assert verdict.ok
     assert [Cluster(state=state).get(KIND, "w")["status"] for state in verdict.final_states] == [{"count": 1}]

@@ -35,7 +35,7 @@ class Writes(Controller):
 
 def explored(controller: Controller) -> Verdict:
     """The verdict of a small search."""
-    return check(Scenario(controllers=[controller], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0)))
+    return check(Scenario(controllers=[controller], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0)))
 
 
 def nondeterminism(controller: Controller) -> str:

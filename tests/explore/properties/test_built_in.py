@@ -20,7 +20,7 @@ HERE = Path(__file__).name
 
 
 def _explored(controller: Controller, **options: Any) -> Verdict:
-    bounds = options.pop("bounds", Bounds(lag=1, states=5_000))
+    bounds = options.pop("bounds", Bounds(faults=0, lag=1, states=5_000))
     return check(Scenario([controller], crds=[CRD], objects=[WIDGET], bounds=bounds, guards=UNGUARDED), **options)
 
 
@@ -119,7 +119,7 @@ def test_an_exception_is_the_first_violation_and_others_are_still_reported() -> 
         crds=[CRD],
         objects=[WIDGET],
         actions=[update(WIDGET, metadata={"labels": {"a": "1"}})],
-        bounds=Bounds(lag=1),
+        bounds=Bounds(faults=0, lag=1),
         guards=UNGUARDED,
     )
     names = [violation.property for violation in check(scenario).violations]

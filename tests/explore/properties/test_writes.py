@@ -33,7 +33,9 @@ from kontend.runtime.writes.spec import mutate_spec
 
 def _explored(*controllers: Controller, guards: Guards = UNGUARDED, lag: int = 1, **given: Any) -> Verdict:
     objects = given.pop("objects", [WIDGET])
-    return check(Scenario(controllers, crds=[CRD], objects=objects, bounds=Bounds(lag=lag), guards=guards, **given))
+    return check(
+        Scenario(controllers, crds=[CRD], objects=objects, bounds=Bounds(faults=0, lag=lag), guards=guards, **given)
+    )
 
 
 def _sentences(verdict: Verdict) -> dict[str, str]:

@@ -89,7 +89,7 @@ def _scenario(
         crds=[CRD],
         objects=list(objects),
         actions=list(actions),
-        bounds=Bounds(lag=lag, states=20_000),
+        bounds=Bounds(faults=0, lag=lag, states=20_000),
         guards=UNGUARDED,
     )
 

@@ -95,7 +95,7 @@ def test_check_only_follows_the_schedule() -> None:
 
 
 def test_the_bounds_are_those_in_which_it_was_found() -> None:
-    verdict = _followed(PLANS, replace(BLIND, bounds=Bounds(lag=2, concurrent=1)))
+    verdict = _followed(PLANS, replace(BLIND, bounds=Bounds(faults=0, lag=2, concurrent=1)))
     assert verdict.bounds == "lag ≤ 0, 2 instances"
 
 
@@ -205,7 +205,7 @@ def test_a_property_that_is_gone_is_named() -> None:
 
 
 def _of(controller: Controller, **options: Any) -> Scenario:
-    return Scenario([controller], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0), guards=UNGUARDED, **options)
+    return Scenario([controller], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0), guards=UNGUARDED, **options)
 
 
 def _never(cluster: Cluster) -> bool:
@@ -250,7 +250,7 @@ def test_a_livelock_that_needs_more_steps_is_another_counterexample() -> None:
 
 def test_a_livelock_that_cannot_be_searched_for_is_not_confirmed() -> None:
     scenario = _of(Toggles())
-    small = replace(scenario, bounds=Bounds(lag=0, states=1))
+    small = replace(scenario, bounds=Bounds(faults=0, lag=0, states=1))
     verdict = _followed(_token(scenario, "never settles"), small)
     assert not verdict
     assert "the search of what can happen after the steps stopped, because the limit of 1 states" in verdict.stopped

@@ -87,7 +87,7 @@ def test_a_stale_cache_alone_makes_two_plans_without_read_your_writes() -> None:
         objects=[WIDGET],
         actions=[update(WIDGET, metadata={"labels": {"a": "1"}}), update(WIDGET, metadata={"labels": {"a": "2"}})],
         properties=scenario.properties,
-        bounds=Bounds(lag=2),
+        bounds=Bounds(faults=0, lag=2),
         guards=UNGUARDED,
     )
     assert "one_plan" in {violation.property for violation in check(touched).violations}
@@ -100,7 +100,7 @@ def test_read_your_writes_prevents_it() -> None:
         objects=[WIDGET],
         actions=[update(WIDGET, metadata={"labels": {"a": "1"}}), update(WIDGET, metadata={"labels": {"a": "2"}})],
         properties=[eventually(planned)],
-        bounds=Bounds(lag=2),
+        bounds=Bounds(faults=0, lag=2),
         guards=Guards(locked_status=False, fencing=False),
     )
     verdict = check(touched)
@@ -109,7 +109,7 @@ def test_read_your_writes_prevents_it() -> None:
 
 
 def test_a_livelock_is_a_set_of_states_that_lead_only_to_each_other() -> None:
-    verdict = check(Scenario(controllers=[Toggles()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0)))
+    verdict = check(Scenario(controllers=[Toggles()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0)))
     assert verdict.exhausted
     assert verdict.final_states == []
     assert [violation.property for violation in verdict.violations] == ["never settles"]
@@ -140,7 +140,7 @@ class Counts(Controller):
 
 
 def test_declared_memory_is_part_of_the_state() -> None:
-    verdict = check(Scenario(controllers=[Counts()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0)))
+    verdict = check(Scenario(controllers=[Counts()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0)))
     (final,) = verdict.final_states
     assert Cluster(state=final).get(KIND, "w")["status"] == {"seen": 2}
 

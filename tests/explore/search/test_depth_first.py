@@ -55,7 +55,9 @@ def test_depth_first_visits_the_same_states_with_three_instances(controller: typ
 
 
 def test_counterexamples_of_livelocks_are_shrunk() -> None:
-    scenario = Scenario([Toggles()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0, concurrent=2), guards=UNGUARDED)
+    scenario = Scenario(
+        [Toggles()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0, concurrent=2), guards=UNGUARDED
+    )
     shortest, shrunk = (
         next(each for each in check(scenario, search=search).violations if each.property == "never settles")
         for search in ("breadth", "depth")

@@ -69,7 +69,7 @@ def test_a_state_without_edges_recorded_is_unexpanded() -> None:
     assert graph.unexpanded == 1
     assert (graph.is_unexpanded(0), graph.is_unexpanded(1)) == (False, True)
     assert list(graph.edges(0)) == [(1, True)]
-    assert list(graph.targets(1)) == []
+    assert list(graph.edges(1)) == []
 
 
 def test_unperturbed_components_ignore_perturbed_states() -> None:

@@ -57,4 +57,4 @@ def test_memory_in_use_is_measured() -> None:
 
 
 def test_without_limits_nothing_stops_a_search() -> None:
-    assert limits.Limits(Bounds()).reached(1_000_000, 1, measure=True) == ""
+    assert limits.Limits(Bounds(faults=0)).reached(1_000_000, 1, measure=True) == ""

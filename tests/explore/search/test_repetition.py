@@ -51,7 +51,7 @@ class Flaps(Controller):
 
 @pytest.mark.parametrize("lag", [0, 1])
 def test_a_child_that_is_created_and_deleted_forever_never_settles(lag: int) -> None:
-    scenario = Scenario([Flaps()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=lag, states=5_000))
+    scenario = Scenario([Flaps()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=lag, states=5_000))
     verdict = check(scenario)
     assert verdict.exhausted
     assert _names(verdict) == ["never settles"]
@@ -81,7 +81,9 @@ class Yours(Wants):
     """The other one."""
 
 
-FIGHT = Scenario([Mine(), Yours()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0, atomic=True), guards=UNGUARDED)
+FIGHT = Scenario(
+    [Mine(), Yours()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0, atomic=True), guards=UNGUARDED
+)
 
 
 @pytest.mark.parametrize("lag", [0, 1])
@@ -93,13 +95,13 @@ def test_two_controllers_that_fight_over_a_spec_never_settle(lag: int) -> None:
 
 
 def test_a_fight_in_which_some_reconcile_is_always_in_flight_is_exhausted() -> None:
-    verdict = check(replace(FIGHT, bounds=Bounds(lag=0)))
+    verdict = check(replace(FIGHT, bounds=Bounds(faults=0, lag=0)))
     assert verdict.exhausted
     assert "never settles" in _names(verdict)
 
 
 def test_a_fight_is_reported_even_where_the_space_is_not_exhausted() -> None:
-    verdict = check(replace(FIGHT, bounds=Bounds(lag=1, states=700)))
+    verdict = check(replace(FIGHT, bounds=Bounds(faults=0, lag=1, states=700)))
     assert "never settles" in _names(verdict)
     assert "the search is incomplete, because the limit of 700 states was reached" in str(verdict)
 
@@ -129,7 +131,7 @@ def _without_status(crd: dict[str, Any]) -> dict[str, Any]:
 
 def test_observed_generation_without_a_status_subresource_never_settles() -> None:
     gadget = {**WIDGET, "kind": "Gadget"}
-    scenario = Scenario([Stamps()], crds=[_without_status(CRD)], objects=[gadget], bounds=Bounds(lag=0))
+    scenario = Scenario([Stamps()], crds=[_without_status(CRD)], objects=[gadget], bounds=Bounds(faults=0, lag=0))
     verdict = check(scenario)
     assert "never settles" in _names(verdict)
     assert verdict.final_states == []
@@ -170,7 +172,9 @@ class Alternates(Controller):
 
 
 def test_states_that_come_back_exactly_are_no_repetition() -> None:
-    verdict = check(Scenario([Alternates()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0), guards=UNGUARDED))
+    verdict = check(
+        Scenario([Alternates()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0), guards=UNGUARDED)
+    )
     assert (verdict.repeated, _names(verdict)) == (0, ["never settles"])
     assert "repeat an earlier one" not in str(verdict)
 
@@ -191,6 +195,6 @@ class Names(Controller):
 
 
 def test_growth_that_ends_is_no_repetition() -> None:
-    verdict = check(Scenario([Names()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0), guards=UNGUARDED))
+    verdict = check(Scenario([Names()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0), guards=UNGUARDED))
     assert verdict.ok
     assert (verdict.repeated, len(verdict.final_states)) == (0, 1)

@@ -89,7 +89,7 @@ def _runs(cluster: Cluster) -> bool:
 def test_a_violation_that_needs_no_perturbation_is_shown_without_any(lag: int) -> None:
     """Leaving out one perturbation at a time does not suffice; running the rest unperturbed does."""
     controllers = [Deployments(), ReplicaSets(), Nodes(), Scheduler(), PodLifecycle()]
-    bounds, wrong = Bounds(lag=lag), never(_runs, name="wrong")
+    bounds, wrong = Bounds(faults=0, lag=lag), never(_runs, name="wrong")
     model = Model(Scenario(controllers, objects=[WEB, NODE], properties=[wrong], bounds=bounds))
     schedule = _random_schedule(model, "wrong")
     assert _walked(model, schedule).cost > 5
@@ -109,7 +109,7 @@ def test_a_diverged_state_is_shown_with_one_perturbation(others: list[Controller
 
 
 def test_a_violation_that_no_walk_shows_is_kept_by_reaching_the_same_state() -> None:
-    scenario = Scenario([Toggles()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0), guards=UNGUARDED)
+    scenario = Scenario([Toggles()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0), guards=UNGUARDED)
     model, generator = Model(scenario), random.Random(1)
     walk = Walk(model)
     for _ in range(50):

@@ -67,7 +67,7 @@ def test_final_states_are_not_compared_where_the_baseline_is_not_exhausted() -> 
     scenario = Scenario(
         [Deployments(), ReplicaSets()],
         objects=[{**DEPLOYMENT, "metadata": {"name": name}} for name in ("one", "two")],
-        bounds=Bounds(lag=1, states=200),
+        bounds=Bounds(faults=0, lag=1, states=200),
     )
     verdict = check(scenario, search="random", walks=1)
     assert "diverged" not in _names(verdict)
@@ -94,7 +94,7 @@ def test_a_part_of_the_unperturbed_runs_is_no_baseline() -> None:
     assert whole.final_states is not None
     assert len(whole.final_states) == 2
     for states in range(1, whole.verdict.states - 1):
-        part = Baseline(Model(replace(scenario, bounds=Bounds(lag=0, states=states)))).run()
+        part = Baseline(Model(replace(scenario, bounds=Bounds(faults=0, lag=0, states=states)))).run()
         assert (part.final_states, part.verdict.exhausted) == (None, False)
 
 
@@ -119,7 +119,7 @@ def test_a_controller_that_only_looks_again_has_settled() -> None:
             await super().reconcile(request, api)
             return Result(requeue_after=60)
 
-    properties, bounds = [eventually(_is_empty)], Bounds(lag=0)
+    properties, bounds = [eventually(_is_empty)], Bounds(faults=0, lag=0)
     scenario = Scenario([Looks()], crds=[CRD], objects=[WIDGET], properties=properties, bounds=bounds)
     searched, walked = check(scenario), check(scenario, search="random", walks=10)
     assert _names(searched) == _names(walked) == {"_is_empty"}
@@ -133,7 +133,7 @@ def test_a_controller_that_only_looks_again_has_settled() -> None:
 @pytest.mark.parametrize("search", ["random", "pct"])
 @pytest.mark.parametrize("controller", [Toggles, Fails])
 def test_a_walk_in_circles_is_cut_off_and_proves_nothing(search: Any, controller: type[Controller]) -> None:
-    scenario = Scenario([controller()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0))
+    scenario = Scenario([controller()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0))
     verdict = check(scenario, search=search, walks=3)
     assert (verdict.violations, verdict.final_states, verdict.cut, verdict.steps) == ([], [], 3, 3_000)
     assert "(3 walks cut off)" in str(verdict)
@@ -237,10 +237,10 @@ def test_walks_do_not_depend_on_the_hash_seed() -> None:
 @pytest.mark.parametrize(
     ("bounds", "limit"),
     [
-        (Bounds(lag=1, concurrent=2, states=20), "the limit of 20 states was reached"),
-        (Bounds(lag=1, concurrent=2, steps=300), "the limit of 300 steps was reached"),
-        (Bounds(lag=1, concurrent=2, memory=1), "the limit of 1 MiB of memory was reached"),
-        (Bounds(lag=1, concurrent=2, seconds=1), "the limit of 1 seconds was reached"),
+        (Bounds(faults=0, lag=1, concurrent=2, states=20), "the limit of 20 states was reached"),
+        (Bounds(faults=0, lag=1, concurrent=2, steps=300), "the limit of 300 steps was reached"),
+        (Bounds(faults=0, lag=1, concurrent=2, memory=1), "the limit of 1 MiB of memory was reached"),
+        (Bounds(faults=0, lag=1, concurrent=2, seconds=1), "the limit of 1 seconds was reached"),
     ],
 )
 def test_limits_stop_walks(bounds: Bounds, limit: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kontend.cluster.state import Change, Version
+from kontend.explore.model.cached_reads import viewed
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.triggers import Triggers
 from kontend.explore.model.world import NOT_STARTED, Instance, World
@@ -34,11 +35,11 @@ class Delivery:
         ]
 
     def listed(self, world: World, index: int) -> frozenset[Key]:
-        """The requests that the first lists of an instance enqueue."""
+        """The requests that the first lists of an instance enqueue: all that its views show."""
         requests: frozenset[Key] = frozenset()
-        for kind in self._layout.programs[index].controller.kinds:
+        for at, kind in enumerate(self._layout.programs[index].controller.kinds):
             resource = self._layout.server.resource(world.state, kind).key
-            for key, version in world.state.objects(resource).items():
+            for key, version in viewed(world, index, at, resource).items():
                 requests |= self._requests(world, index, kind, Key(*key), None, version)
         return requests
 

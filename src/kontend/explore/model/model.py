@@ -15,8 +15,10 @@ from rpds import HashTrieMap
 
 from kontend.cluster.state import State
 from kontend.cluster.times import rfc3339
+from kontend.explore.model.budget import Budget
 from kontend.explore.model.canonical import masked_digest
 from kontend.explore.model.delivery import Delivery
+from kontend.explore.model.faults import RESPONSES, TEXTS, Faults
 from kontend.explore.model.key import issued_after, sum_after, sum_of
 from kontend.explore.model.knowledge import Knowledge
 from kontend.explore.model.layout import Layout
@@ -54,6 +56,7 @@ class Model:
         self.delivery = Delivery(layout)
         self._reads = Reads(layout, self.delivery)
         self._uuids = Uuids(layout)
+        self.faults = Faults(layout, self.delivery, self._uuids, cluster.state)
         self._time = (-1, "")
 
     # The interface that searches use
@@ -62,7 +65,14 @@ class Model:
         """The initial state: every view has listed its kind, and every object is enqueued."""
         state = self._initial
         world = World(
-            state, (), 0, sum_of(state, self.layout.keys.digest), sum_of(state, masked_digest), HashTrieMap(), 0
+            state,
+            (),
+            0,
+            sum_of(state, self.layout.keys.digest),
+            sum_of(state, masked_digest),
+            HashTrieMap(),
+            0,
+            Budget.of(self.scenario.bounds),
         )
         idle = tuple(
             Instance(
@@ -81,7 +91,8 @@ class Model:
 
     def key(self, world: World) -> bytes:
         """The key of a state."""
-        return self.layout.keys.of(world)
+        reserve = self.faults.reserve(world)
+        return self.layout.keys.of(world) + bytes(reserve.budget) + reserve.recent
 
     def steps(self, world: World) -> list[Step]:
         """The enabled steps of a state, in a fixed order."""
@@ -104,15 +115,17 @@ class Model:
             steps += [Step("retry", index, request) for request in sorted(instance.delayed)]
         if world.acted < len(self.scenario.actions):
             steps.append(Step("act"))
+        if world.budget.total:
+            steps += self.faults.steps(world)
         return steps
 
     def next(self, world: World, step: Step) -> Transition:
         """Take a step."""
         action, index, subject, at = step
-        if action == "call" and isinstance(subject, Key):
+        if action in ("call", *RESPONSES) and isinstance(subject, Key):
             for number, in_flight in enumerate(world.instances[index].running):
                 if in_flight.request == subject:
-                    return self._called(world, index, number, at)
+                    return self._called(world, index, number, at, "" if action == "call" else action)
         elif action == "start" and isinstance(subject, Key):
             return self._started(world, index, subject)
         elif action == "deliver" and isinstance(subject, str):
@@ -125,6 +138,9 @@ class Model:
             return self._retried(world, index, subject)
         elif action == "act":
             return self._acted(world)
+        elif action == "crash":
+            after, text = self.faults.crashed(world, index, at)
+            return Transition(after, text, cost=1 + bool(at))
         raise BadScenario(f"the step {tuple(step)} does not exist")
 
     def is_stuck(self, world: World) -> bool:
@@ -187,8 +203,8 @@ class Model:
         world, failure = self._ended(world, index, len(running) - 1)
         return Transition(world, text, failure=failure, cost=cost)
 
-    def _called(self, world: World, index: int, number: int, at: int) -> Transition:
-        """Respond to the call ``at`` of the in-flight reconcile ``number`` of an instance."""
+    def _called(self, world: World, index: int, number: int, at: int, fault: str = "") -> Transition:
+        """Respond to the call ``at`` of the in-flight reconcile ``number`` of an instance, possibly with a fault."""
         world = self._uuids.assigned(world, index, number)
         in_flight = world.instances[index].running[number]
         call, text = in_flight.node.calls[at], in_flight.node.text[at]
@@ -204,24 +220,34 @@ class Model:
             return Transition(
                 world, f"{text}{read.text}{note}", in_flight=in_flight, at=at, failure=failure, cost=int(read.stale)
             )
+        if fault and fault != "lose":
+            world = world.with_budget(world.budget.without("failures"))
+            world = self._responded(world, index, number, at, fault, lambda: RESPONSES[fault], in_flight.versions)
+            world, failure = self._ended(world, index, number)
+            return Transition(world, f"{text} {TEXTS[fault]}", in_flight=in_flight, at=at, failure=failure, cost=1)
         outcome, label = self.layout.server.call(world, self.programs[index], in_flight, at, call)
         before = world.state
-        after = outcome.applied(before)
-        versions = outcome.versions_after(in_flight.versions, after)
-        world = self._responded(world, index, number, at, outcome.key, lambda: outcome.response, versions)
-        world, forced = self._committed(world, outcome, label, index=index, call=call)
+        if fault:
+            world = world.with_budget(world.budget.without("lost"))
+            world = self._responded(world, index, number, at, fault, lambda: RESPONSES[fault], in_flight.versions)
+            world, forced = self._committed(world, outcome, label)
+        else:
+            versions = outcome.versions_after(in_flight.versions, outcome.applied(before))
+            world = self._responded(world, index, number, at, outcome.key, lambda: outcome.response, versions)
+            world, forced = self._committed(world, outcome, label, index=index, call=call)
         changes = world.state.changes_since(before.resource_version) if outcome.writes else ()
         if changes:
             world = self._uuids.stored(world, index, number, in_flight, changes)
         world, failure = self._ended(world, index, number)
         return Transition(
             world,
-            f"{text}{outcome.text}",
+            f"{text} {TEXTS[fault]}" if fault else f"{text}{outcome.text}",
             forced=forced,
             changes=changes,
             in_flight=in_flight,
             at=at,
             failure=failure,
+            cost=int(bool(fault)),
         )
 
     def _whole(self, world: World, index: int, number: int, text: str, cost: int) -> Transition:
@@ -318,6 +344,7 @@ class Model:
                 sum_after(world.masked, changes, masked_digest),
                 issued,
                 issued_sum,
+                world.budget,
             )
         if outcome.own is not None and call is not None and self.scenario.guards.read_your_writes:
             world = self._remembered(world, index, call, *outcome.own)

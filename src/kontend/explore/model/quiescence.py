@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from kontend.explore.model.faults import OPTIONAL
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step
 from kontend.explore.model.world import World
@@ -21,12 +22,13 @@ _CALLS: Final = 10_000
 
 
 def is_quiescent(model: Model, world: World, steps: Sequence[Step]) -> bool:
-    """Nothing can happen any more (``steps`` are what can) but looking again and finding nothing to do.
+    """Nothing must happen any more (``steps`` are what can) but looking again and finding nothing to do.
 
     Other states may be quiescent, too: only a search can tell.
     """
     if model.is_stuck(world):
         return False
+    steps = [step for step in steps if step.action not in OPTIONAL]
     if not steps:
         return True
     if any(step.action != "retry" for step in steps):

@@ -107,6 +107,7 @@ class Uuids:
             world.masked,
             world.issued.insert(label, count),
             issued_sum,
+            world.budget,
         )
 
     def _text(self, index: int, request: Key) -> str:

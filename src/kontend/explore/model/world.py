@@ -1,4 +1,4 @@
-"""States of the model: the cluster, the controller instances, and the user's remaining actions.
+"""States of the model: the cluster, the controller instances, the user's remaining actions, the faults left.
 
 The class is called :class:`World` because the cluster's own :class:`~kontend.cluster.state.State` is one part of it.
 Worlds are immutable values. :mod:`kontend.explore.model.key` says when two of them are the same state.
@@ -11,6 +11,7 @@ from typing import Final
 from rpds import HashTrieMap
 
 from kontend.cluster.state import Change, State
+from kontend.explore.model.budget import SPENT, Budget
 from kontend.explore.program.run import Start
 from kontend.explore.program.tree import Node
 from kontend.kube.meta.names import Key
@@ -148,7 +149,7 @@ class Instance:
 class World:
     """A state of the model."""
 
-    __slots__ = ("acted", "instances", "issued", "issued_sum", "masked", "objects", "state")
+    __slots__ = ("acted", "budget", "instances", "issued", "issued_sum", "masked", "objects", "state")
 
     def __init__(
         self,
@@ -159,6 +160,7 @@ class World:
         masked: int,
         issued: HashTrieMap[str, int],
         issued_sum: int,
+        budget: Budget = SPENT,
     ) -> None:
         self.state = state
         self.instances = instances
@@ -171,6 +173,8 @@ class World:
         #: How many identities were handed out, by what they are for; and the sum of the digests of these.
         self.issued = issued
         self.issued_sum = issued_sum
+        #: The faults that can still happen.
+        self.budget = budget
 
     def with_instance(self, index: int, instance: Instance) -> World:
         """This state with one instance changed."""
@@ -178,12 +182,34 @@ class World:
 
     def with_instances(self, instances: tuple[Instance, ...]) -> World:
         """This state with other instances."""
-        return World(self.state, instances, self.acted, self.objects, self.masked, self.issued, self.issued_sum)
+        return World(
+            self.state, instances, self.acted, self.objects, self.masked, self.issued, self.issued_sum, self.budget
+        )
 
     def with_action_taken(self) -> World:
         """This state after the user's next action."""
         return World(
-            self.state, self.instances, self.acted + 1, self.objects, self.masked, self.issued, self.issued_sum
+            self.state,
+            self.instances,
+            self.acted + 1,
+            self.objects,
+            self.masked,
+            self.issued,
+            self.issued_sum,
+            self.budget,
+        )
+
+    def with_budget(self, budget: Budget) -> World:
+        """This state with other faults left."""
+        return World(
+            self.state,
+            self.instances,
+            self.acted,
+            self.objects,
+            self.masked,
+            self.issued,
+            self.issued_sum,
+            budget,
         )
 
     @property

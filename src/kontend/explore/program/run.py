@@ -26,6 +26,7 @@ from kontend.kube.errors import ApiError, from_status
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.call import Call
+from kontend.runtime.client.http_backend import AnswerLost
 from kontend.runtime.controller import BadController, Controller, Request, Result
 from kontend.runtime.guards import Guards
 from kontend.runtime.source_location import UNKNOWN, SourceLocation, raised_at
@@ -114,11 +115,13 @@ class Run:
             self._drain()
 
     def respond(self, at: int, response: bytes) -> None:
-        """Give the response to one of the pending calls: JSON, behind ``=`` or, for errors, ``!``."""
+        """Give the response to one of the pending calls: JSON behind ``=``, an error behind ``!``, or (``?``) none."""
         pending = self.pending.pop(at)
         document = orjson.loads(response[1:])
         if response[:1] == b"!":
             pending.future.set_exception(from_status(document))
+        elif response[:1] == b"?":
+            pending.future.set_exception(AnswerLost(f"{pending.call}: {document}"))
         else:
             pending.future.set_result(document)
         self._drain()

@@ -82,6 +82,15 @@ def never_settles(states: int, failure: str, *, perturbed: bool) -> Finding:
     )
 
 
+def still_writes(writes: int, begin: int, end: int) -> Finding:
+    """An unperturbed run that goes on writing although no state comes back: numbers grow."""
+    cycle = f"step {end} repeats step {begin}" if end == begin + 1 else f"steps {begin + 1} to {end} repeat"
+    return Finding(
+        BuiltIn.NEVER_SETTLES,
+        f"an unperturbed run still writes after {writes} writes: {cycle} again and again, with other numbers",
+    )
+
+
 def fails_forever(failure: str) -> Finding:
     """A set of states that a fair run never leaves, in which nothing is written and a reconcile fails."""
     return Finding(

@@ -19,6 +19,7 @@ import heapq
 from collections.abc import Iterator
 from typing import Final
 
+from kontend.explore.model.faults import OPTIONAL
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step, Transition
 from kontend.explore.model.triggers import has_mappers
@@ -61,6 +62,11 @@ class MacroStep:
         self.failure = failure
         #: The server's reason to refuse a user's action.
         self.refused = refused
+
+    @property
+    def is_optional(self) -> bool:
+        """It need not be taken, however long a run goes on: it ends with a fault."""
+        return self.steps[-1].action in OPTIONAL
 
     def then(self, step: Step, transition: Transition) -> MacroStep:
         """This macro-step with one more step."""
@@ -115,6 +121,8 @@ class MacroSteps:
         if not self._is_simple(instance, index):
             return self._each(origin, index)
         macros = list(self._dropping(origin, index))
+        for fault in self.model.faults.of_instance(world, index):
+            macros += self._global(origin, fault)
         if instance.running and self._asks_server(world, index):
             macros += self._global(origin, Step("call", index, instance.running[0].request))
         elif self._atomic:

@@ -30,7 +30,8 @@ class Baseline:
         self.final_states: frozenset[bytes] | None = None
         #: The number of steps to the furthest state.
         self.depth = 0
-        self.verdict = self._search.exploration.verdict
+        self.exploration = self._search.exploration
+        self.verdict = self.exploration.verdict
 
     def run(self) -> Baseline:
         """Search. Raises ``KeyboardInterrupt``, unlike other searches: half a baseline is of no use."""
@@ -44,5 +45,5 @@ class Baseline:
 
 
 def _limited(model: Model, states: int) -> Model:
-    scenario: Scenario = replace(model.scenario, bounds=replace(model.scenario.bounds, states=states))
+    scenario: Scenario = replace(model.scenario, bounds=replace(model.scenario.bounds, states=states, faults=0))
     return Model(scenario, model.knowledge)

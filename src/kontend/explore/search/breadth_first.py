@@ -1,8 +1,8 @@
 """Breadth-first search: every state within the bounds, the least perturbed first.
 
 States are expanded in the order of the number of perturbations that lead to them (stale reads, relists, overlapping
-reconciles, users who interrupt), then of steps. So the unperturbed runs come first and show how everything should end,
-and the first counterexample is the simplest one.
+reconciles, users who interrupt, faults), then of steps. So the unperturbed runs come first and show how everything
+should end, and the first counterexample is the simplest one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
+from kontend.explore.model.budget import Reserve
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step
 from kontend.explore.model.world import World
@@ -26,6 +27,10 @@ from kontend.runtime.source_location import SourceLocation
 
 #: After how many states progress is reported and time is measured.
 OFTEN: Final = 500
+#: After a violation the search goes on for others. A space that a bug makes infinite must not keep it from reporting.
+ENOUGH: Final = 20_000
+#: The same where already the unperturbed runs never end.
+ENOUGH_RESTLESS: Final = 2_000
 INTERRUPTED: Final = "it was interrupted"
 FIRST_FOUND: Final = "it stops at the first violation"
 
@@ -33,8 +38,8 @@ FIRST_FOUND: Final = "it stops at the first violation"
 class StateExpander(Protocol):
     """Expands states, in this process or in others."""
 
-    def initial(self) -> tuple[bytes, int, tuple[bool, ...], tuple[Finding, ...]]:
-        """The initial state: its key, its objects, the answers of the properties, and violations."""
+    def initial(self) -> tuple[bytes, Reserve, int, tuple[bool, ...], tuple[Finding, ...]]:
+        """The initial state: its key, the faults left, its objects, the answers of the properties, and violations."""
 
     def expand(self, numbers: list[int]) -> Iterator[tuple[int, list[Successor]]]:
         """The successors of some states."""
@@ -116,6 +121,7 @@ class BreadthFirst:
             layer = heapq.heappop(order)
             if layer[0] > 0 and not self._knows_baseline:
                 self._knows_baseline = True
+                exploration.know_baseline()
                 exploration.judge_actions(baseline_only=True)
                 if self._until_first:
                     exploration.judge_baseline()
@@ -137,8 +143,12 @@ class BreadthFirst:
                 stopped = self._limits.reached(len(graph), exploration.verdict.steps, measure=measure)
                 if stopped:
                     return stopped
-                if self._until_first and exploration.has_violations:
-                    return FIRST_FOUND
+                if exploration.has_violations:
+                    if self._until_first:
+                        return FIRST_FOUND
+                    enough = ENOUGH_RESTLESS if exploration.is_restless else ENOUGH
+                    if len(graph) > exploration.last_news + enough:
+                        return f"a violation was found, and {enough:,} more states showed no other one"
                 if measure and self._progress is not None:
                     self._progress(exploration.snapshot(expanded, layer))
             self._expander.end_layer()

@@ -41,7 +41,10 @@ class DepthFirst:
         started = time.perf_counter()
         verdict = self.exploration.verdict
         try:
-            self._baseline = Baseline(self.model).run().final_states
+            baseline = Baseline(self.model).run()
+            self._baseline = baseline.final_states
+            if self._baseline is not None:
+                self.exploration.know_baseline(baseline.exploration)
             stopped = self._explored()
         except KeyboardInterrupt:
             stopped = INTERRUPTED

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 import xxhash
 
+from kontend.explore.model.budget import NO_RESERVE, Reserve
 from kontend.explore.model.canonical import masked_digest
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step
@@ -43,6 +44,12 @@ class Successor(NamedTuple):
     similar: int
     #: The search does not go beyond the state.
     is_stuck: bool
+    #: The faults that are left.
+    reserve: Reserve = NO_RESERVE
+    #: It need not happen, however long a run goes on.
+    is_optional: bool = False
+    #: The number of objects after a step that creates some; else 0.
+    size: int = 0
 
 
 class MacroStepSource(Protocol):
@@ -80,11 +87,17 @@ class Expander:
         #: The keys of all states that this expander has seen.
         self._seen: set[bytes] = set()
 
-    def initial(self) -> tuple[bytes, int, tuple[bool, ...], tuple[Finding, ...]]:
-        """The initial state: its key, its objects, the answers of the properties, and violations."""
+    def initial(self) -> tuple[bytes, Reserve, int, tuple[bool, ...], tuple[Finding, ...]]:
+        """The initial state: its key, the faults left, its objects, the answers of the properties, and violations."""
         world = self.model.initial()
         self._frontier[0] = world
-        return self.model.key(world), world.objects, self._judge.holds(world), tuple(self._judge.of_initial(world))
+        return (
+            self.model.layout.keys.of(world),
+            self.model.faults.reserve(world),
+            world.objects,
+            self._judge.holds(world),
+            tuple(self._judge.of_initial(world)),
+        )
 
     def expand(self, numbers: list[int]) -> Iterator[tuple[int, list[Successor]]]:
         """The successors of some states."""
@@ -143,6 +156,7 @@ class Expander:
 
     def _expanded(self, world: World) -> tuple[list[Successor], list[World]]:
         model, judge = self.model, self._judge
+        keys = model.layout.keys
         successors, worlds = [], []
         for macro in self._source.of(world):
             findings: tuple[tuple[int, Finding], ...] = ()
@@ -161,7 +175,8 @@ class Expander:
                     (len(macro.steps), each) for each in judge.of_failure(failure, last.instance, request)
                 )
             after = macro.world
-            key = model.key(after)
+            created = _created(macro) if macro.writes else ()
+            key = keys.of(after)
             worlds.append(after)
             successors.append(
                 Successor(
@@ -176,9 +191,12 @@ class Expander:
                     world.acted if macro.steps[-1].action == "act" else -1,
                     macro.wrote,
                     passed,
-                    _created(macro) if macro.writes else (),
+                    created,
                     0 if key in self._seen else self._similar(after),
                     model.is_stuck(after),
+                    model.faults.reserve(after),
+                    macro.is_optional,
+                    sum(len(after.state.objects(kind)) for kind in after.state.kinds) if created else 0,
                 )
             )
             self._seen.add(key)
@@ -186,7 +204,7 @@ class Expander:
 
     def _similar(self, world: World) -> int:
         keys = self.model.layout.keys
-        parts: list[object] = [world.masked, world.acted]
+        parts: list[object] = [world.masked, world.acted, world.budget]
         for index, instance in enumerate(world.instances):
             parts += [sorted(instance.queue), sorted(instance.delayed), masked(instance.memory)]
             for at, resource in enumerate(self.model.resources[index][: len(instance.views)]):

@@ -13,7 +13,9 @@ from typing import Final, NamedTuple, Protocol
 
 from kontend.cluster.state import State
 from kontend.explore.actions import never_possible
+from kontend.explore.model.budget import Reserve
 from kontend.explore.model.canonical import final_form
+from kontend.explore.model.faults import OPTIONAL
 from kontend.explore.model.model import Model, replay
 from kontend.explore.model.step import Step
 from kontend.explore.model.world import World
@@ -22,11 +24,15 @@ from kontend.explore.properties.built_in import BuiltIn, Finding
 from kontend.explore.search.expander import Successor
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.repetition import Repetition
+from kontend.explore.search.restless import MOST_WRITES, Cycle, restless
 from kontend.explore.search.snapshot import Snapshot
 from kontend.explore.verdict import Reached, Verdict, Violation
 from kontend.kube.meta.names import Key
 from kontend.runtime.source_location import SourceLocation
 
+#: A bug that creates objects again and again makes the space infinite. So runs are given up that have so many more
+#: objects than any unperturbed run.
+_GROWTH: Final = 4
 #: The properties that say that an update was lost.
 _LOSSES: Final = (BuiltIn.LOST_UPDATE, BuiltIn.VANISHED_ELEMENT)
 #: Makes a violation from a property, a sentence and a schedule.
@@ -62,7 +68,8 @@ class Exploration:
         self.model = model
         self._partial = partial
         self.graph = Graph()
-        self.verdict = Verdict(bounds=str(model.scenario.bounds), guards=model.scenario.guards.on)
+        bounds, guards = model.scenario.bounds, model.scenario.guards
+        self.verdict = Verdict(bounds=str(bounds), not_tried=bounds.not_tried, guards=guards.on)
         self._properties = model.scenario.properties
         self._positions = {
             each.name: at for at, each in enumerate([each for each in self._properties if each.arity == 1])
@@ -81,17 +88,31 @@ class Exploration:
         self._repetition = Repetition(model, self.graph)
         self._wrote = False
         self._created: set[Key] = set()
+        #: The canonical forms of the final states of unperturbed runs, once all of these are known.
+        self._baseline: frozenset[bytes] | None = None
+        #: The number of states when the last violation was found that is not just a cheaper way to a known one.
+        self.last_news = 0
         self._passed: set[str] = set()
         self._stuck: set[int] = set()
+        #: The number of objects that unperturbed runs have at most, and the states that were given up because of it.
+        self._size = 0
+        self._grown: set[int] = set()
+        #: The cycle of the unperturbed run, where it does not settle.
+        self._cycle: Cycle | None = None
         #: Of the user's actions: those that were possible somewhere, and why the others were refused.
         self._taken: set[int] = set()
         self._refused: dict[int, str] = {}
 
     # Recording
 
-    def start(self, key: bytes, objects: int, holds: tuple[bool, ...], findings: Sequence[Finding]) -> None:
+    def start(
+        self, key: bytes, reserve: Reserve, objects: int, holds: tuple[bool, ...], findings: Sequence[Finding]
+    ) -> None:
         """Record the initial state."""
-        self.graph.add(key, -1, (), 0, objects, holds)
+        state = self.model.initial().state
+        self._size = sum(len(state.objects(kind)) for kind in state.kinds)
+        self._cycle = restless(self.model)
+        self.graph.add(key, -1, (), 0, objects, holds, reserve)
         for finding in findings:
             self._found(finding, 0)
 
@@ -106,14 +127,18 @@ class Exploration:
         cost = graph.costs[number]
         targets: list[int] = []
         writes: list[bool] = []
+        optional: list[bool] = []
         fresh: list[int] = []
         for at, successor in enumerate(successors):
             self.verdict.steps += 1
             self._note(number, successor)
             spent = cost + successor.cost
-            known = graph.ids.get(successor.key)
+            depth = graph.depths[number] + len(successor.steps)
+            known = graph.find(successor.key, successor.reserve, spent, depth)
             if known is None:
-                known = graph.add(successor.key, number, successor.steps, spent, successor.objects, successor.holds)
+                known = graph.add(
+                    successor.key, number, successor.steps, spent, successor.objects, successor.holds, successor.reserve
+                )
                 original = self._repetition.of(known, successor.similar, expander.successor(at))
                 if original is not None:
                     graph.expand(known, [original], [False])
@@ -121,16 +146,25 @@ class Exploration:
                 elif successor.is_stuck:
                     graph.expand(known, [], [])
                     self._stuck.add(known)
+                elif self._baseline is not None and successor.size > self._size + _GROWTH:
+                    graph.expand(known, [], [])
+                    self._grown.add(known)
                 else:
                     expander.keep(known, number, at)
                     fresh.append(known)
-            elif improve and graph.improve(known, number, successor.steps, spent) and graph.is_unexpanded(known):
+            elif (
+                improve
+                and graph.reserves[known] == successor.reserve
+                and graph.improve(known, number, successor.steps, spent)
+                and graph.is_unexpanded(known)
+            ):
                 expander.keep(known, number, at)
                 fresh.append(known)
             targets.append(known)
             writes.append(successor.wrote)
-        graph.expand(number, targets, writes)
-        if not targets and not (self._partial and self.model.steps(self._world(number))):
+            optional.append(successor.is_optional)
+        graph.expand(number, targets, writes, optional)
+        if all(optional) and not (self._partial and self._must_go_on(number)):
             self._settled(number)
         return fresh
 
@@ -142,10 +176,12 @@ class Exploration:
                 self._refused[successor.action] = successor.refused
             else:
                 self._taken.add(successor.action)
-        if successor.failure:
+        if successor.failure and not successor.is_optional:
             self.graph.failures[number] = successor.failure
         if successor.passed:
             self._passed.update(name for name, at in self._positions.items() if successor.passed[at])
+        if not self.graph.costs[number] and not successor.cost:
+            self._size = max(self._size, successor.size)
         self._wrote = self._wrote or successor.wrote
         self._created.update(successor.created)
 
@@ -156,6 +192,8 @@ class Exploration:
         cause = (finding.property, finding.line)
         self._counts[cause] += 1
         known = self._violations.get(cause)
+        if known is None:
+            self.last_news = len(graph)
         if known is None or found[:2] < known[:2]:
             self._violations[cause] = found
         if finding.line is not None and finding.property in _LOSSES:
@@ -172,7 +210,12 @@ class Exploration:
     @property
     def has_violations(self) -> bool:
         """Something was found."""
-        return bool(self._violations)
+        return bool(self._violations) or self._cycle is not None
+
+    @property
+    def is_restless(self) -> bool:
+        """The unperturbed run does not settle."""
+        return self._cycle is not None
 
     # Judging
 
@@ -186,12 +229,17 @@ class Exploration:
         """
         verdict, graph = self.verdict, self.graph
         verdict.stopped = stopped
-        verdict.exhausted = not stopped and not self._stuck
+        verdict.exhausted = not stopped and not self._stuck and not self._grown
         verdict.stuck = len(self._stuck)
         if not stopped and self._stuck:
             verdict.stopped = "a reconcile keeps raising the same exception"
+        elif not stopped and self._grown:
+            verdict.stopped = f"runs with {_GROWTH} objects more than any unperturbed one were not followed further"
         if not stopped or knows_baseline:
             self._judge_cycles(perturbed=not stopped)
+        if self._cycle is not None and BuiltIn.NEVER_SETTLES not in self._violations:
+            end = len(self._cycle.schedule)
+            self._found(built_in.still_writes(MOST_WRITES, self._cycle.begin, end), 0, self._cycle.schedule)
         self._judge_quiescent()
         good = self.baseline_states() if baseline is None else baseline
         if good:
@@ -231,6 +279,14 @@ class Exploration:
         """The canonical forms of the final states."""
         return frozenset(self._final)
 
+    def know_baseline(self, baseline: Exploration | None = None) -> None:
+        """All unperturbed runs are known, here or in a search of their own: runs are compared with them from now on."""
+        if baseline is None:
+            self._baseline = self.baseline_states() or None
+        else:
+            self._baseline = baseline.final_states() or None
+            self._size = baseline._size
+
     def baseline_states(self) -> frozenset[bytes]:
         """The canonical forms of the final states that unperturbed runs reach."""
         return frozenset(form for form, (number, _) in self._final.items() if self.graph.costs[number] == 0)
@@ -264,6 +320,8 @@ class Exploration:
             form = self._canonical[objects] = final_form(world)
             if form not in self._final:
                 self._final[form] = (number, world.state)
+                if self._baseline is not None and form not in self._baseline:
+                    self._found(built_in.diverged(), number)
         known = self._final[form]
         if self.graph.costs[number] < self.graph.costs[known[0]]:
             self._final[form] = (number, known[1])
@@ -288,9 +346,10 @@ class Exploration:
         quiescent. Where not all states are known (``perturbed`` is False), this concerns the unperturbed runs alone.
         """
         graph = self.graph
+        ended = self._stuck | self._grown
         for component in graph.closed_components(unperturbed=not perturbed):
             members = set(component)
-            if any(graph.is_unexpanded(number) or number in self._stuck for number in component):
+            if any(graph.is_unexpanded(number) or number in ended for number in component):
                 continue
             internal = [wrote for number in component for target, wrote in graph.edges(number) if target in members]
             if not internal:
@@ -325,6 +384,10 @@ class Exploration:
                     verdict.violations.append(Violation(each.name, "it holds in no state at all", ()))
             elif each.arity == 2 and not self._wrote:
                 verdict.untested.append(each.name)
+
+    def _must_go_on(self, number: int) -> bool:
+        """Something else than a fault can happen in a state."""
+        return any(step.action not in OPTIONAL for step in self.model.steps(self._world(number)))
 
     def _world(self, number: int) -> World:
         transitions = replay(self.model, self.graph.schedule(number))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 
+from kontend.explore.model.budget import NO_RESERVE, Reserve
 from kontend.explore.model.step import Step
 
 Steps = tuple[Step, ...]
@@ -14,7 +15,11 @@ class Graph:
     """States by number, in the order in which they were found."""
 
     def __init__(self) -> None:
-        self.ids: dict[bytes, int] = {}
+        #: For each key the first state that had it, and further ones, which differ in the faults that are left.
+        self._ids: dict[bytes, int] = {}
+        self._further: dict[bytes, list[int]] = {}
+        #: The faults that are left in a state.
+        self.reserves: list[Reserve] = []
         #: The end of the cheapest way to a state: the state before, and the steps from there.
         self.parents = array("q")
         self.steps: list[Steps] = []
@@ -25,23 +30,56 @@ class Graph:
         self.objects: list[int] = []
         #: The answers of the properties of clusters in a state.
         self.holds: list[tuple[bool, ...]] = []
-        #: A failure of a reconcile on an edge from a state.
+        #: A failure of a reconcile on an edge from a state, other than a fault.
         self.failures: dict[int, str] = {}
         # The edges stand one behind the other; for each state, where its own begin and how many there are.
         self._targets = array("q")
         self._writes = bytearray()
+        self._optional = bytearray()
         self._begin = array("q")
         self._count = array("q")
         self._same_steps: dict[Steps, Steps] = {}
         self._same_objects: dict[int, int] = {}
+        self._same_reserves: dict[Reserve, Reserve] = {}
 
     def __len__(self) -> int:
         return len(self.steps)
 
-    def add(self, key: bytes, parent: int, steps: Steps, cost: int, objects: int, holds: tuple[bool, ...]) -> int:
+    def find(self, key: bytes, reserve: Reserve, cost: int, depth: int) -> int | None:
+        """The state with a key, if it is known; it may have more faults left.
+
+        With more faults left, everything can happen that can happen with fewer. So such a state stands for another one
+        that is reached at the same cost or a higher one.
+        """
+        first = self._ids.get(key)
+        if first is None:
+            return None
+        if self.reserves[first] == reserve:
+            return first
+        candidates: list[int] = [first, *self._further.get(key, ())]
+        for number in candidates:
+            if self.reserves[number] == reserve:
+                return number
+        for number in candidates:
+            if self.reserves[number].covers(reserve) and (self.costs[number], self.depths[number]) <= (cost, depth):
+                return number
+        return None
+
+    def add(
+        self,
+        key: bytes,
+        parent: int,
+        steps: Steps,
+        cost: int,
+        objects: int,
+        holds: tuple[bool, ...],
+        reserve: Reserve = NO_RESERVE,
+    ) -> int:
         """Add a state; returns its number."""
         number = len(self.steps)
-        self.ids[key] = number
+        if self._ids.setdefault(key, number) != number:
+            self._further.setdefault(key, []).append(number)
+        self.reserves.append(self._same_reserves.setdefault(reserve, reserve))
         self.parents.append(parent)
         self.steps.append(self._same_steps.setdefault(steps, steps))
         self.costs.append(cost)
@@ -63,23 +101,22 @@ class Graph:
         self.depths[number] = depth
         return True
 
-    def expand(self, number: int, targets: Sequence[int], writes: Sequence[bool]) -> None:
-        """Add the edges of a state; ``writes`` says which of them write something."""
+    def expand(
+        self, number: int, targets: Sequence[int], writes: Sequence[bool], optional: Sequence[bool] = ()
+    ) -> None:
+        """Add the edges of a state; ``writes`` says which write something, ``optional`` which need not be taken."""
         self._begin[number] = len(self._targets)
         self._count[number] = len(targets)
         self._targets.extend(targets)
         self._writes.extend(writes)
-
-    def targets(self, number: int) -> array[int]:
-        """The states that a state leads to; none for one that was not expanded."""
-        begin = self._begin[number]
-        return self._targets[begin : begin + max(0, self._count[number])]
+        self._optional.extend(optional or bytes(len(targets)))
 
     def edges(self, number: int) -> Iterator[tuple[int, bool]]:
-        """The edges of a state: the target, and whether something is written."""
+        """The edges of a state that are not optional: the target, and whether something is written."""
         begin = self._begin[number]
         for at in range(begin, begin + max(0, self._count[number])):
-            yield self._targets[at], bool(self._writes[at])
+            if not self._optional[at]:
+                yield self._targets[at], bool(self._writes[at])
 
     def is_unexpanded(self, number: int) -> bool:
         """A state was found and not expanded."""
@@ -105,6 +142,7 @@ class Graph:
     def closed_components(self, *, unperturbed: bool = False) -> list[list[int]]:
         """The strongly connected components without an edge out (Tarjan's algorithm, without recursion).
 
+        Optional edges do not count: a run need never take them.
         Of all states, or of the ``unperturbed`` ones alone: then edges to others do not count.
         """
         size = len(self)
@@ -131,7 +169,7 @@ class Graph:
                 pushed = False
                 for position in range(at, end):
                     other = self._targets[position]
-                    if self.costs[other] > most:
+                    if self._optional[position] or self.costs[other] > most:
                         continue
                     if not index[other]:
                         work += [(node, position + 1), (other, self._begin[other])]
@@ -160,7 +198,7 @@ class Graph:
             if all(
                 component_of[other] == number
                 for node in members
-                for other in self.targets(node)
+                for other, _ in self.edges(node)
                 if self.costs[other] <= most
             )
         ]

@@ -10,6 +10,7 @@ import random
 from collections.abc import Sequence
 from typing import Final, Protocol, TypeVar
 
+from kontend.explore.model.faults import OPTIONAL
 from kontend.explore.model.step import Step
 
 #: The depth of the bugs that PCT looks for: one order by the priorities, the rest by changes of them.
@@ -60,9 +61,9 @@ class RandomScheduler:
 class Pct:
     """Probabilistic concurrency testing (Burckhardt and others, 2010).
 
-    Each instance, the delivery of its events, and the user is a process with a random priority; the highest that is
-    enabled takes a step. At a few random steps the process that would have run falls below all others. A bug that needs
-    few ordering constraints is found with a probability that has a lower bound.
+    Each instance, the delivery of its events, the user, and the faults are processes with random priorities; the
+    highest that is enabled takes a step. At a few random steps the process that would have run falls below all others.
+    A bug that needs few ordering constraints is found with a probability that has a lower bound.
 
     A process that runs in circles would keep all others waiting forever: it falls as well, as one that yields does in
     the original algorithm.
@@ -82,7 +83,7 @@ class Pct:
 
     def begin(self, length: int) -> None:
         """Draw new priorities, and the steps at which they change."""
-        self._priorities = [self._generator.random() for _ in range(2 * self._instances + 1)]
+        self._priorities = [self._generator.random() for _ in range(2 * self._instances + 2)]
         self._changes = {int(self._generator.random() * length) + 1: -number for number in range(1, _DEPTH)}
         self._taken = 0
         self._lowest = -_DEPTH
@@ -106,7 +107,9 @@ class Pct:
         return max((self._process(step) for step in steps), key=lambda process: self._priorities[process])
 
     def _process(self, step: Step) -> int:
-        """Instances first, then the delivery of their events, then the user."""
+        """Instances first, then the delivery of their events, then the user, then faults."""
         if step.action == "act":
             return 2 * self._instances
+        if step.action in OPTIONAL:
+            return 2 * self._instances + 1
         return step.instance + self._instances * (step.action in ("deliver", "relist"))

@@ -16,7 +16,7 @@ from kontend.explore.properties.judge import Judge
 from kontend.kube.meta.names import Key
 
 #: The order of steps in an unperturbed run.
-_UNPERTURBED: Final = ("deliver", "call", "start", "act", "retry", "relist")
+UNPERTURBED: Final = ("deliver", "call", "start", "act", "retry", "relist")
 
 
 class Walk:
@@ -81,7 +81,7 @@ class Walk:
             free = [step for step in steps if not self.model.next(self.world, step).cost]
             if not free:
                 return
-            step = min(free, key=lambda each: (_UNPERTURBED.index(each.action), times[each]))
+            step = min(free, key=lambda each: (UNPERTURBED.index(each.action), times[each]))
             times[step] += 1
             self.take(step)
         self.end()

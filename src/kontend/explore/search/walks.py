@@ -53,7 +53,8 @@ class Walks:
     ) -> None:
         """Prepare to make so many ``walks``."""
         self.model = model
-        self.verdict = Verdict(bounds=str(model.scenario.bounds), guards=model.scenario.guards.on)
+        bounds, guards = model.scenario.bounds, model.scenario.guards
+        self.verdict = Verdict(bounds=str(bounds), not_tried=bounds.not_tried, guards=guards.on)
         self._limits = Limits(model.scenario.bounds)
         self._baseline = Baseline(model, most=SOON)
         self._judge = Judge(model)

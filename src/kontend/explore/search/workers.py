@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
+from kontend.explore.model.budget import Reserve
 from kontend.explore.model.world import World
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties.built_in import Finding
@@ -44,7 +45,7 @@ class Workers:
         #: The ids of the reconcile runs that some process knows.
         self._runs: set[bytes] = set()
 
-    def initial(self) -> tuple[bytes, int, tuple[bool, ...], tuple[Finding, ...]]:
+    def initial(self) -> tuple[bytes, Reserve, int, tuple[bool, ...], tuple[Finding, ...]]:
         """The initial state."""
         return self._expander.initial()
 

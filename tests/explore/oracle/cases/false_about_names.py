@@ -95,7 +95,7 @@ def version_in_an_annotation_of_the_object() -> Scenario:
         crds=[CRD],
         objects=[WIDGET, cm("a", {"v": "0"})],
         actions=[update(cm("a"), data={"v": "1"})],
-        bounds=Bounds(lag=0),
+        bounds=Bounds(faults=0, lag=0),
         guards=OFF,
     )
 
@@ -117,7 +117,7 @@ def version_in_a_name() -> Scenario:
         objects=[WIDGET],
         actions=[update(WIDGET, spec={"size": 2})],
         properties=[never(lambda cluster: len(cluster.list(CM)) > 2, name="three")],
-        bounds=Bounds(lag=1, concurrent=2),
+        bounds=Bounds(faults=0, lag=1, concurrent=2),
         guards=OFF,
     )
 
@@ -153,7 +153,7 @@ def generated_name_after_a_delete() -> Scenario:
         properties=[
             never(lambda cluster: any(each["metadata"]["name"] == "same" for each in cluster.list(CM)), name="same")
         ],
-        bounds=Bounds(lag=0),
+        bounds=Bounds(faults=0, lag=0),
         guards=OFF,
     )
 
@@ -192,6 +192,6 @@ def fresh_name_like_a_queued_one() -> Scenario:
             eventually(lambda cluster: all(each.get("data") for each in cluster.list(CM)), name="done"),
             eventually(lambda cluster: bool(cluster.list(CM)), name="there"),
         ],
-        bounds=Bounds(lag=0),
+        bounds=Bounds(faults=0, lag=0),
         guards=OFF,
     )

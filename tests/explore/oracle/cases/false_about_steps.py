@@ -97,7 +97,7 @@ def isomorphic_final_states() -> Scenario:
     class MakesToo(Makes):
         name = "b"
 
-    return Scenario([Makes(), MakesToo()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0), guards=OFF)
+    return Scenario([Makes(), MakesToo()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0), guards=OFF)
 
 
 @case
@@ -112,7 +112,7 @@ def atomic_with_a_read_after_a_write() -> Scenario:
             await api.patch(w, merge_patch({"spec": {"on": True}}))
             await api.get(W, request)
 
-    return Scenario([Writes()], crds=[CRD], objects=[WIDGET], bounds=Bounds(atomic=True), guards=OFF)
+    return Scenario([Writes()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, atomic=True), guards=OFF)
 
 
 @case
@@ -136,7 +136,12 @@ def asyncio_gather() -> Scenario:
         return names != {"b"}
 
     return Scenario(
-        [Gathers()], crds=[CRD], objects=[WIDGET], properties=[always(a_first)], bounds=Bounds(lag=0), guards=OFF
+        [Gathers()],
+        crds=[CRD],
+        objects=[WIDGET],
+        properties=[always(a_first)],
+        bounds=Bounds(faults=0, lag=0),
+        guards=OFF,
     )
 
 
@@ -181,7 +186,7 @@ def definition_and_then_an_object() -> Scenario:
             gadget = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}, "spec": {}}
             await made(api, gadget)
 
-    return Scenario([Defines()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0), guards=OFF)
+    return Scenario([Defines()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0), guards=OFF)
 
 
 @case
@@ -196,7 +201,7 @@ def sometimes_and_never_within_a_step() -> Scenario:
         crds=[CRD],
         objects=[WIDGET],
         properties=[never(there), sometimes(there, name="is there")],
-        bounds=Bounds(lag=0, atomic=True),
+        bounds=Bounds(faults=0, lag=0, atomic=True),
         guards=OFF,
     )
 
@@ -221,7 +226,7 @@ def delete_all_of_within_a_step() -> Scenario:
         crds=[CRD],
         objects=[WIDGET],
         actions=[update(WIDGET, metadata={"labels": {"a": "1"}})],
-        bounds=Bounds(lag=1, atomic=True),
+        bounds=Bounds(faults=0, lag=1, atomic=True),
         guards=OFF,
     )
 
@@ -249,7 +254,7 @@ def own_delete_is_hidden() -> Scenario:
         objects=[cm("a", {"a": "1"})],
         actions=[update(cm("a"), data={"a": "2"})],
         properties=[never(lambda cluster: bool(cluster.list("Secret/v1")), name="saw")],
-        bounds=Bounds(lag=2),
+        bounds=Bounds(faults=0, lag=2),
         guards=ON,
     )
 

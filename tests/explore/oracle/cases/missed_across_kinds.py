@@ -54,7 +54,7 @@ def endless_write_loop() -> Scenario:
 def endless_write_loop_without_lag() -> Scenario:
     """The same with caches that are up to date."""
     first = endless_write_loop()
-    return Scenario(first.controllers, crds=[NO_STATUS], objects=[WIDGET], guards=OFF, bounds=Bounds(lag=0))
+    return Scenario(first.controllers, crds=[NO_STATUS], objects=[WIDGET], guards=OFF, bounds=Bounds(faults=0, lag=0))
 
 
 @case
@@ -141,7 +141,7 @@ def namespace_that_comes_late() -> Scenario:
         crds=[CRD],
         objects=[WIDGET],
         actions=[update(WIDGET, spec={"size": 2})],
-        bounds=Bounds(lag=0),
+        bounds=Bounds(faults=0, lag=0),
         guards=OFF,
     )
 
@@ -203,7 +203,9 @@ def eviction_reads_a_budget() -> Scenario:
                 budget["status"]["disruptionsAllowed"] = 1
                 await api.status.patch(budget, merge_from(base))
 
-    return Scenario([Evicts(), Budgets()], crds=[CRD], objects=[WIDGET, POD, PDB], bounds=Bounds(lag=0), guards=OFF)
+    return Scenario(
+        [Evicts(), Budgets()], crds=[CRD], objects=[WIDGET, POD, PDB], bounds=Bounds(faults=0, lag=0), guards=OFF
+    )
 
 
 class _Secrets(Controller):
@@ -251,7 +253,7 @@ def properties_that_look_past_the_methods() -> Scenario:
         crds=[CRD, definition("Gadget")],
         objects=[WIDGET, GADGET],
         properties=[never(each) for each in (_both_by_list, _both_by_state, _both_by_fork, _both_by_request)],
-        bounds=Bounds(lag=0),
+        bounds=Bounds(faults=0, lag=0),
         guards=OFF,
     )
 
@@ -264,6 +266,6 @@ def property_of_the_state_alone() -> Scenario:
         crds=[CRD, definition("Gadget")],
         objects=[WIDGET, GADGET],
         properties=[never(_both_by_state)],
-        bounds=Bounds(lag=0),
+        bounds=Bounds(faults=0, lag=0),
         guards=OFF,
     )

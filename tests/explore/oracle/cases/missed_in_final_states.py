@@ -54,7 +54,7 @@ def eventually_of_every_final_state() -> Scenario:
         crds=[CRD],
         objects=[WIDGET],
         properties=[eventually(by_a)],
-        bounds=Bounds(lag=0),
+        bounds=Bounds(faults=0, lag=0),
         guards=OFF,
     )
 
@@ -85,7 +85,7 @@ def _generations(atomic: bool) -> Scenario:
             never(lambda cluster: data_of(cluster, "out").get("gen") == "5", name="five"),
             sometimes(lambda cluster: cluster.get(W, "w")["metadata"]["generation"] == 5, name="is five"),
         ],
-        bounds=Bounds(lag=0, atomic=atomic),
+        bounds=Bounds(faults=0, lag=0, atomic=atomic),
         guards=OFF,
     )
 
@@ -133,7 +133,7 @@ def generation_in_another_object() -> Scenario:
         crds=[CRD],
         objects=[WIDGET],
         actions=[update(WIDGET, spec={"size": 2})],
-        bounds=Bounds(lag=0),
+        bounds=Bounds(faults=0, lag=0),
         guards=OFF,
     )
 
@@ -160,7 +160,7 @@ def _own_write_of_another_kind(atomic: bool) -> Scenario:
         properties=[
             never(lambda cluster: any(each["metadata"]["name"] == "stale" for each in cluster.list(CM)), name="stale")
         ],
-        bounds=Bounds(lag=1, atomic=atomic),
+        bounds=Bounds(faults=0, lag=1, atomic=atomic),
         guards=ON,
     )
 
@@ -196,6 +196,6 @@ def part_of_a_uid_in_a_name() -> Scenario:
         crds=[CRD],
         actions=[create(WIDGET), delete(WIDGET), create(WIDGET)],
         properties=[never(lambda cluster: len(cluster.list(CM)) > 1, name="two children")],
-        bounds=Bounds(lag=0, atomic=True),
+        bounds=Bounds(faults=0, lag=0, atomic=True),
         guards=OFF,
     )

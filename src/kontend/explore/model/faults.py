@@ -1,0 +1,173 @@
+"""Faults: crashes of instances, calls that fail, and responses that are lost.
+
+A crash stops an instance between two calls; nothing of its reconciles runs after it. The instance restarts with empty
+memory, and with lists that are up to date or, as a lagging API server gives them, a few changes old. A call fails
+before the server carries it out, or its response is lost afterwards.
+
+Faults need not happen, so whatever never ends without them never ends: see :data:`OPTIONAL`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import orjson
+import xxhash
+
+from kontend.cluster.state import Change, State
+from kontend.explore.model.budget import NO_RESERVE, Reserve
+from kontend.explore.model.delivery import Delivery
+from kontend.explore.model.layout import Layout
+from kontend.explore.model.step import Step
+from kontend.explore.model.uuids import Uuids
+from kontend.explore.model.world import Instance, World
+from kontend.explore.program.symbols import bind_call
+from kontend.kube.errors import ApiError, Conflict, InternalError
+from kontend.runtime.client.call import Call
+
+#: The actions of steps that need not happen, however long a run goes on.
+OPTIONAL: Final = frozenset({"crash", "fail", "conflict", "timeout", "lose"})
+#: Verbs that the server may refuse because of another write at the same time.
+_VERSIONED: Final = frozenset({"update", "patch", "apply"})
+
+
+def _refusal(error: ApiError) -> bytes:
+    return b"!" + orjson.dumps(error.status())
+
+
+#: The responses that a run gets, by action. A response that begins with ``?`` is one that never arrives.
+RESPONSES: Final = {
+    "fail": _refusal(InternalError("the server failed, and has not carried out the request")),
+    "conflict": _refusal(Conflict("the object has been modified; please apply your changes to the latest version")),
+    "timeout": b'?"the request timed out"',
+    "lose": b'?"the connection was closed before the response"',
+}
+#: The descriptions of these steps.
+TEXTS: Final = {
+    "fail": "fails with 500 InternalError",
+    "conflict": "gets 409 Conflict though nothing conflicts",
+    "timeout": "times out, and the server has not carried it out",
+    "lose": "is carried out, and its response is lost",
+}
+
+
+class Faults:
+    """Lists the faults of a state, and restarts instances."""
+
+    def __init__(self, layout: Layout, delivery: Delivery, uuids: Uuids, initial: State) -> None:
+        self._layout = layout
+        self._delivery = delivery
+        self._uuids = uuids
+        #: No list is older than the initial state.
+        self._oldest = initial.resource_version
+        self._rewind = layout.scenario.bounds.rewind
+        self._atomic = layout.scenario.bounds.atomic
+        self._resources = [frozenset(resources) for resources in layout.resources]
+        self._watched = sorted({tuple(sorted(resources)) for resources in self._resources})
+        self._recent: tuple[State | None, bytes] = (None, b"")
+
+    def steps(self, world: World) -> list[Step]:
+        """The faults that can happen in a state, in a fixed order."""
+        return [step for index in range(len(world.instances)) for step in self.of_instance(world, index)]
+
+    def of_instance(self, world: World, index: int) -> list[Step]:
+        """The faults that can happen to one instance."""
+        budget = world.budget
+        if not budget.total:
+            return []
+        steps: list[Step] = []
+        if (budget.failures or budget.lost) and not self._atomic:
+            for number, in_flight in enumerate(world.instances[index].running):
+                for at, call in enumerate(in_flight.node.calls):
+                    steps += [
+                        Step(action, index, in_flight.request, at)
+                        for action in self._of_call(world, index, number, at, call)
+                    ]
+        if budget.crashes:
+            if not self._is_fresh(world, index):
+                steps.append(Step("crash", index))
+            ages = len(self._changes(world.state, self._resources[index]))
+            steps += [Step("crash", index, None, age) for age in range(1, ages + 1)]
+        return steps
+
+    def _of_call(self, world: World, index: int, number: int, at: int, call: Call) -> list[str]:
+        if call.cached and not call.subresource:
+            return []  # answered by a view
+        actions: list[str] = []
+        if world.budget.failures:
+            actions += ["fail", "timeout"]
+            if call.verb in _VERSIONED:
+                actions.append("conflict")
+        if world.budget.lost and call.writes:
+            world = self._uuids.assigned(world, index, number)
+            in_flight = world.instances[index].running[number]
+            bound = bind_call(call, in_flight.uuids) if in_flight.uuids else call
+            outcome, _ = self._layout.server.call(world, self._layout.programs[index], in_flight, at, bound)
+            if outcome.writes:
+                actions.append("lose")
+        return actions
+
+    def crashed(self, world: World, index: int, age: int) -> tuple[World, Callable[[], str]]:
+        """The state after a crash and a restart with lists that are ``age`` changes old, and a description."""
+        instance = world.instances[index]
+        position = world.state.resource_version
+        if age:
+            position = self._changes(world.state, self._resources[index])[age - 1].resource_version - 1
+        after = self._restarted(world, index, position).with_budget(world.budget.without("crashes"))
+
+        def described() -> str:
+            requests = " and ".join(str(in_flight.request) for in_flight in instance.running)
+            during = f" while it reconciles {requests}" if requests else ""
+            old = f", with lists that are {age} change{'s' * (age > 1)} old" if age else ""
+            return f"{self._layout.names[index]} crashes{during} and restarts{old}"
+
+        return after, described
+
+    def reserve(self, world: World) -> Reserve:
+        """The faults left in a state, and the changes that a restart could go back to."""
+        budget = world.budget
+        if not budget.total:
+            return NO_RESERVE
+        if not budget.crashes or not self._rewind:
+            return Reserve(budget)
+        if self._recent[0] is not world.state:
+            digest = self._layout.keys.digest
+            parts = [
+                (change.resource, change.key, change.old and digest(change.old), change.new and digest(change.new))
+                for resources in self._watched
+                for change in self._changes(world.state, frozenset(resources))
+            ]
+            self._recent = (world.state, xxhash.xxh3_64_digest(repr(parts).encode()))
+        return Reserve(budget, self._recent[1])
+
+    def _changes(self, state: State, resources: frozenset[str]) -> list[Change]:
+        """The last changes of some resources since the initial state, newest first, as far as a list may be old."""
+        changes: list[Change] = []
+        if self._rewind:
+            for change in state.backwards():
+                if change.resource_version <= self._oldest or len(changes) == self._rewind:
+                    break
+                if change.resource in resources:
+                    changes.append(change)
+        return changes
+
+    def _restarted(self, world: World, index: int, position: int) -> World:
+        program = self._layout.programs[index]
+        views = (position,) * len(program.controller.kinds)
+        empty = Instance(views, frozenset(), frozenset(), (), program.initial_memory)
+        world = world.with_instance(index, empty)
+        return world.with_instance(index, empty.changed(queue=self._delivery.listed(world, index)))
+
+    def _is_fresh(self, world: World, index: int) -> bool:
+        """A crash would change nothing."""
+        instance = world.instances[index]
+        program = self._layout.programs[index]
+        if instance.running or instance.delayed or instance.own or instance.bugs:
+            return False
+        if instance.memory != program.initial_memory or len(instance.views) > len(program.controller.kinds):
+            return False
+        resources = self._layout.resources[index]
+        if any(world.undelivered(index, at, resources[at]) for at in range(len(instance.views))):
+            return False
+        return instance.queue == self._delivery.listed(world, index)

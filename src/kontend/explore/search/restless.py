@@ -1,0 +1,81 @@
+"""Runs that never settle although no state comes back: something grows with every round.
+
+A counter in a status, a list that gets longer, a time stamp: the search would follow such a run until a limit stops it.
+So one unperturbed run is made first. If it still writes after a bounded number of writes, its states are compared
+without numbers and times, and the part that repeats is the cycle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Final, NamedTuple
+
+import xxhash
+
+from kontend.explore.model.model import Model
+from kontend.explore.model.quiescence import is_quiescent
+from kontend.explore.model.step import Step
+from kontend.explore.model.world import World
+from kontend.explore.program.masking import masked
+from kontend.explore.search.walk import UNPERTURBED
+
+#: An unperturbed run that has written so often has had the time to settle.
+MOST_WRITES: Final = 200
+#: A run that takes so many steps without a write does something else than writing.
+_MOST_IDLE: Final = 1_000
+#: Numbers, times and what is made up of them.
+_NUMBERS: Final = re.compile(rb"[0-9]+")
+
+
+class Cycle(NamedTuple):
+    """A run that comes back to a state, up to numbers."""
+
+    schedule: tuple[Step, ...]
+    #: The number of steps before the part that repeats.
+    begin: int
+
+
+def restless(model: Model) -> Cycle | None:
+    """The start of the unperturbed run with its first cycle, if it does not settle."""
+    world = model.initial()
+    times: Counter[Step] = Counter()
+    schedule: list[Step] = []
+    #: For each shape of a state, after how many steps it was met first since something was written.
+    shapes: dict[bytes, int] = {}
+    cycle: Cycle | None = None
+    writes = idle = 0
+    while writes < MOST_WRITES and idle < _MOST_IDLE:
+        steps = model.steps(world)
+        if is_quiescent(model, world, steps):
+            return None
+        taken = [(step, transition) for step in steps if not (transition := model.next(world, step)).cost]
+        if not taken:
+            return None
+        step, transition = min(taken, key=lambda each: (UNPERTURBED.index(each[0].action), times[each[0]]))
+        times[step] += 1
+        schedule.append(step)
+        world = transition.world
+        idle += 1
+        if transition.changes:
+            writes += 1
+            idle = 0
+            if cycle is None:
+                shape = _shape(world)
+                if shape in shapes:
+                    cycle = Cycle(tuple(schedule), shapes[shape])
+                shapes[shape] = len(schedule)
+    return cycle if writes >= MOST_WRITES else None
+
+
+def _shape(world: World) -> bytes:
+    """A state without numbers and made-up names: equal objects count once."""
+    objects = sorted(
+        {
+            _NUMBERS.sub(b"#", masked(f"{resource} {key} ".encode() + version.body))
+            for resource in world.state.kinds
+            for key, version in world.state.objects(resource).items()
+        }
+    )
+    instances = [(sorted(instance.queue), sorted(instance.delayed)) for instance in world.instances]
+    return xxhash.xxh3_128_digest(b"\n".join(objects) + repr((world.acted, instances)).encode())
