@@ -18,7 +18,7 @@ import xxhash
 
 from kontend.cluster.state import State, Version
 from kontend.explore.model.world import World
-from kontend.explore.program.identities import IDENTITIES, VERSIONS, issued_identities
+from kontend.explore.program.identities import IDENTITIES, TIMES, VERSIONS, issued_identities
 from kontend.explore.program.masking import masked, relative_body
 from kontend.kube.apply import managed_fields
 from kontend.kube.meta.names import Key
@@ -103,6 +103,7 @@ def canonical_form(lines: Iterable[bytes], names: Iterable[bytes] = ()) -> bytes
     patterns = [
         IDENTITIES.pattern,
         VERSIONS.pattern,
+        TIMES.pattern,
         *(re.escape(name) for name in sorted(names, key=len, reverse=True)),
     ]
     symbols = re.compile(b"|".join(patterns))

@@ -163,7 +163,7 @@ class Faults:
         """A crash would change nothing."""
         instance = world.instances[index]
         program = self._layout.programs[index]
-        if instance.running or instance.delayed or instance.own or instance.bugs:
+        if instance.running or instance.delayed or instance.timers or instance.own or instance.bugs:
             return False
         if instance.memory != program.initial_memory or len(instance.views) > len(program.controller.kinds):
             return False

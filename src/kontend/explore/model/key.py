@@ -140,6 +140,8 @@ class Keys:
             # Views of kinds that are not declared are numbered in the order of their discovery, which must not count.
             views.sort(key=lambda view: str(view[0]))
         parts.append(views)
+        if instance.timers:
+            parts.append(("timers", sorted(instance.timers)))
         if instance.own:
             parts.append([self._own(state, index, instance, write) for write in instance.own])
         if instance.bugs:

@@ -1,9 +1,9 @@
 """The model of a scenario: initial state, enabled steps, next state, key.
 
 A step starts a reconcile, responds to one of its calls, delivers the next event of a kind to a view, lists a kind
-again, ends the delay of a request, or takes the user's next action. Reconciles are enqueued with the delivery of an
-event and never dropped. A view that would fall further behind than the bound allows gets its oldest event in the same
-step.
+again, ends the delay of a request, fires a timer, takes the user's next action, or is a fault. Reconciles are enqueued
+with the delivery of an event and never dropped. A view that would fall further behind than the bound allows gets its
+oldest event in the same step.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from typing import Final
 
 from rpds import HashTrieMap
 
-from kontend.cluster.state import State
-from kontend.cluster.times import rfc3339
 from kontend.explore.model.budget import Budget
 from kontend.explore.model.canonical import masked_digest
 from kontend.explore.model.delivery import Delivery
@@ -25,6 +23,7 @@ from kontend.explore.model.layout import Layout
 from kontend.explore.model.outcome import Outcome
 from kontend.explore.model.reads import Reads
 from kontend.explore.model.step import Step, Transition
+from kontend.explore.model.timers import Timers, with_timer
 from kontend.explore.model.uuids import Uuids
 from kontend.explore.model.world import InFlight, Instance, MetVersion, OwnWrite, World
 from kontend.explore.preflight import checked_cluster
@@ -56,8 +55,8 @@ class Model:
         self.delivery = Delivery(layout)
         self._reads = Reads(layout, self.delivery)
         self._uuids = Uuids(layout)
+        self.timers = Timers(layout, cluster.state.now)
         self.faults = Faults(layout, self.delivery, self._uuids, cluster.state)
-        self._time = (-1, "")
 
     # The interface that searches use
 
@@ -113,6 +112,8 @@ class Model:
                 busy = {in_flight.request for in_flight in instance.running}
                 steps += [Step("start", index, request) for request in sorted(instance.queue - busy)]
             steps += [Step("retry", index, request) for request in sorted(instance.delayed)]
+            if instance.timers:
+                steps += [Step("timer", index, request) for _, request in sorted(instance.timers)]
         if world.acted < len(self.scenario.actions):
             steps.append(Step("act"))
         if world.budget.total:
@@ -136,6 +137,8 @@ class Model:
             return Transition(after, text, cost=1)
         elif action == "retry" and isinstance(subject, Key):
             return self._retried(world, index, subject)
+        elif action == "timer" and isinstance(subject, Key):
+            return self._fired(world, index, subject)
         elif action == "act":
             return self._acted(world)
         elif action == "crash":
@@ -174,6 +177,13 @@ class Model:
         changed = instance.changed(delayed=instance.delayed - {request}, queue=instance.queue | {request})
         return Transition(world.with_instance(index, changed), f"{self.names[index]} retries {request}")
 
+    def _fired(self, world: World, index: int, request: Key) -> Transition:
+        after, seconds = self.timers.fired(world, index, request)
+        cost = self.timers.cost(world, index, seconds)
+        early = " early" if cost else ""
+        text = f"the timer of {self.names[index]} for {request} fires{early} (after {seconds:g} s)"
+        return Transition(after, text, cost=cost)
+
     def _acted(self, world: World) -> Transition:
         action = self.scenario.actions[world.acted]
         outcome, label = self.layout.server.act(world, action)
@@ -193,7 +203,8 @@ class Model:
         # An unperturbed run never starts a reconcile while another one is in flight.
         cost = int(not world.is_resting)
         program = self.programs[index]
-        start = Start(request, instance.memory, self._now(world.state), self._uuids.first_of(world, index, request))
+        now = self.timers.now(world, index, request)
+        start = Start(request, instance.memory, now, self._uuids.first_of(world, index, request))
         in_flight = InFlight(start, program.root(start), (), ())
         running = (*instance.running, in_flight)
         world = world.with_instance(index, instance.changed(queue=instance.queue - {request}, running=running))
@@ -238,6 +249,8 @@ class Model:
         changes = world.state.changes_since(before.resource_version) if outcome.writes else ()
         if changes:
             world = self._uuids.stored(world, index, number, in_flight, changes)
+            if in_flight.node.asks_time:
+                world = self.timers.stamped(world, index, in_flight.request)
         world, failure = self._ended(world, index, number)
         return Transition(
             world,
@@ -304,7 +317,13 @@ class Model:
         in_flight = instance.running[number]
         world = self._uuids.remembered(world, index, in_flight)
         memory = bind(done.memory, (), in_flight.uuids) if in_flight.uuids else done.memory
-        delayed = instance.delayed | {in_flight.request} if done.again else instance.delayed
+        if in_flight.node.asks_time and done.memory != in_flight.start.memory:
+            world = self.timers.stamped(world, index, in_flight.request)
+        delayed, timers = instance.delayed, instance.timers
+        if done.after:
+            timers = with_timer(instance, (done.after, in_flight.request))
+        elif done.again:
+            delayed = instance.delayed | {in_flight.request}
         bugs = frozenset(bug for bug in instance.bugs if bug[0] != in_flight.request)
         failure = done.failure
         if failure is not None and failure.is_bug:
@@ -315,7 +334,10 @@ class Model:
             bugs |= {(in_flight.request, error, known + 1)}
         running = (*instance.running[:number], *instance.running[number + 1 :])
         return (
-            world.with_instance(index, instance.changed(running=running, delayed=delayed, memory=memory, bugs=bugs)),
+            world.with_instance(
+                index,
+                instance.changed(running=running, delayed=delayed, timers=timers, memory=memory, bugs=bugs),
+            ),
             failure,
         )
 
@@ -366,11 +388,6 @@ class Model:
         )
         own = (*others, OwnWrite(call.kind, key, number, uid))
         return world.with_instance(index, instance.changed(own=own))
-
-    def _now(self, state: State) -> str:
-        if state.now != self._time[0]:
-            self._time = (state.now, rfc3339(state.now))
-        return self._time[1]
 
 
 def replay(model: Model, schedule: Sequence[Step]) -> list[Transition]:

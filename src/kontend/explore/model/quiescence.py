@@ -31,7 +31,7 @@ def is_quiescent(model: Model, world: World, steps: Sequence[Step]) -> bool:
     steps = [step for step in steps if step.action not in OPTIONAL]
     if not steps:
         return True
-    if any(step.action != "retry" for step in steps):
+    if any(step.action not in ("retry", "timer") for step in steps):
         return False
     key = model.key(world)
     return all(_comes_back(model, world, step, key) for step in steps)

@@ -14,10 +14,10 @@ from kontend.kube.meta.names import Key
 class Step(NamedTuple):
     """One thing that can happen."""
 
-    #: start, call, deliver, relist, retry, act; or a fault: crash, fail, conflict, timeout, lose
+    #: start, call, deliver, relist, retry, timer, act; or a fault: crash, fail, conflict, timeout, lose
     action: str
     instance: int = -1
-    #: The request (start, retry, call, faults of calls), or the kind (deliver, relist).
+    #: The request (start, retry, timer, call, faults of calls), or the kind (deliver, relist).
     subject: Key | str | None = None
     #: For a call and its faults: which of the pending calls of the reconcile. For a crash: the age of the new lists.
     at: int = 0

@@ -99,16 +99,7 @@ class Uuids:
         if count <= before:
             return world
         issued_sum = issued_after(world.issued_sum, label, before, count)
-        return World(
-            world.state,
-            world.instances,
-            world.acted,
-            world.objects,
-            world.masked,
-            world.issued.insert(label, count),
-            issued_sum,
-            world.budget,
-        )
+        return world.with_issued(world.issued.insert(label, count), issued_sum)
 
     def _text(self, index: int, request: Key) -> str:
         return f"{self._layout.programs[index].controller.name} {request}"

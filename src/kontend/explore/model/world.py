@@ -18,6 +18,8 @@ from kontend.kube.meta.names import Key
 
 #: A version that a run has met: resource, object, resourceVersion.
 MetVersion = tuple[str, Key, int]
+#: A request that is reconciled again after so many seconds.
+Timer = tuple[float, Key]
 #: The position of a view that was not started: an informer starts at the first read of its kind.
 NOT_STARTED: Final = -1
 _NOTHING: Final[list[Change]] = []
@@ -59,7 +61,19 @@ class OwnWrite:
 class Instance:
     """One instance of a controller: a process with its own views, queue and memory."""
 
-    __slots__ = ("_changes", "_key", "_state", "bugs", "delayed", "memory", "own", "queue", "running", "views")
+    __slots__ = (
+        "_changes",
+        "_key",
+        "_state",
+        "bugs",
+        "delayed",
+        "memory",
+        "own",
+        "queue",
+        "running",
+        "timers",
+        "views",
+    )
 
     def __init__(
         self,
@@ -70,12 +84,15 @@ class Instance:
         memory: bytes,
         own: tuple[OwnWrite, ...] = (),
         bugs: frozenset[tuple[Key, str, int]] = frozenset(),
+        timers: frozenset[Timer] = frozenset(),
     ) -> None:
         #: For each kind: the resourceVersion up to which its view has seen everything, or NOT_STARTED.
         self.views = views
         self.queue = queue
-        #: Requests that will be reconciled again, after a backoff or a delay.
+        #: Requests that will be reconciled again soon, after a backoff.
         self.delayed = delayed
+        #: Requests that will be reconciled again after some time, unless something else enqueues them before.
+        self.timers = timers
         #: The in-flight reconciles, in the order in which they started.
         self.running = running
         self.memory = memory
@@ -97,6 +114,7 @@ class Instance:
         memory: bytes | None = None,
         own: tuple[OwnWrite, ...] | None = None,
         bugs: frozenset[tuple[Key, str, int]] | None = None,
+        timers: frozenset[Timer] | None = None,
     ) -> Instance:
         """This instance with some attributes changed."""
         return Instance(
@@ -107,6 +125,7 @@ class Instance:
             self.memory if memory is None else memory,
             self.own if own is None else own,
             self.bugs if bugs is None else bugs,
+            self.timers if timers is None else timers,
         )
 
     def replaced(self, at: int, in_flight: InFlight) -> Instance:
@@ -198,6 +217,10 @@ class World:
             self.issued_sum,
             self.budget,
         )
+
+    def with_issued(self, issued: HashTrieMap[str, int], issued_sum: int) -> World:
+        """This state with other identities handed out."""
+        return World(self.state, self.instances, self.acted, self.objects, self.masked, issued, issued_sum, self.budget)
 
     def with_budget(self, budget: Budget) -> World:
         """This state with other faults left."""

@@ -19,6 +19,8 @@ IDENTITIES: Final = re.compile(rb"[0-9a-f]{8}-0000-4000-(?:8000|b000)-[0-9a-f]{1
 #: resourceVersions are counted from here, so that one that user code has stored can be recognised.
 FIRST_VERSION: Final = 7_000_000_000_000_000
 VERSIONS: Final = re.compile(rb"70000000\d{8}")
+#: Times in objects and in memory.
+TIMES: Final = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 #: How many serials one request to the server may use.
 _STRIDE: Final = 16
 
@@ -38,6 +40,8 @@ def generated_uuid(label: str, number: int) -> str:
 
 #: Labels of uuids start so; other labels name a kind and an object.
 UUIDS: Final = "uuid\0"
+#: Labels of clocks start so: what is counted are seconds.
+CLOCK: Final = "clock\0"
 #: One request to the server uses at most so many serials for what it makes.
 _USED: Final = 4
 
@@ -45,6 +49,8 @@ _USED: Final = 4
 def issued_identities(issued: Iterable[tuple[str, int]]) -> Iterator[str]:
     """The uids and uuids that were handed out, given how many for each label."""
     for label, count in issued:
+        if label.startswith(CLOCK):
+            continue
         for number in range(count):
             if label.startswith(UUIDS):
                 yield generated_uuid(label.removeprefix(UUIDS), number)

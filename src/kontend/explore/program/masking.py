@@ -1,4 +1,4 @@
-"""Masks counters and made-up names: generations, uids, generated uuids and stored resourceVersions.
+"""Masks counters and made-up names: generations, uids, generated uuids, stored resourceVersions and times.
 
 They grow with every write or are fresh each time, so a run that never ends never comes back to a state. Masked, it
 does.
@@ -11,12 +11,12 @@ from typing import Any
 
 import orjson
 
-from kontend.explore.program.identities import IDENTITIES, VERSIONS
+from kontend.explore.program.identities import IDENTITIES, TIMES, VERSIONS
 
 
 def masked(data: bytes) -> bytes:
-    """Text in which all made-up names are the same."""
-    return VERSIONS.sub(b"#", IDENTITIES.sub(b"#", data))
+    """Text in which all made-up names and all times are the same."""
+    return TIMES.sub(b"#", VERSIONS.sub(b"#", IDENTITIES.sub(b"#", data)))
 
 
 @lru_cache(maxsize=10_000)

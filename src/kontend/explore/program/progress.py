@@ -35,6 +35,8 @@ class Done:
     again: bool
     failure: Failure | None
     memory: bytes
+    #: After so many seconds; 0 for as soon as possible.
+    after: float = 0.0
 
 
 class Progress(NamedTuple):
@@ -47,6 +49,8 @@ class Progress(NamedTuple):
     uuids: int
     #: For each call, the line of user code that made it.
     lines: tuple[SourceLocation, ...] = ()
+    #: It has asked for the time.
+    asks_time: bool = False
 
 
 def difference(first: Progress, second: Progress) -> str:
@@ -81,7 +85,7 @@ def _outline(progress: Progress) -> tuple[object, ...]:
     done = progress.done
     if done is None:
         return tuple((call.verb, call.kind, call.key, call.subresource, call.cached) for call in progress.calls)
-    return "ended", done.again, done.failure is not None and done.failure.text.partition(":")[0]
+    return "ended", done.again, done.after, done.failure is not None and done.failure.text.partition(":")[0]
 
 
 def _described(progress: Progress) -> str:
@@ -89,6 +93,8 @@ def _described(progress: Progress) -> str:
         return " and ".join(f"calls {call}" for call in progress.calls) or "waits"
     if progress.done.failure is not None:
         return f"raises {progress.done.failure.text.partition(':')[0]}"
+    if progress.done.after:
+        return f"asks to run again after {progress.done.after:g} s"
     return "asks to run again" if progress.done.again else "ends"
 
 

@@ -81,6 +81,7 @@ class _Backend:
         return self._run.namespaced(kind)
 
     def now(self) -> str:
+        self._run.asks_time = True
         return self._run.start.now
 
     def uuid(self) -> str:
@@ -104,6 +105,8 @@ class Run:
         self.loop = ReconcileLoop()  # type: ignore[abstract]
         self.pending: list[_Pending] = []
         self.uuids = 0
+        #: The code has asked for the time.
+        self.asks_time = False
         self._controller = controller
         self._mirrored = mirrored
         self._initial_memory = read_memory(controller)
@@ -132,7 +135,8 @@ class Run:
             raise BadController(f"{type(self._controller).__name__}.reconcile: {self._unawaited[0]}")
         if self.pending:
             calls = tuple(pending.call for pending in self.pending)
-            return Progress(calls, None, self.uuids, tuple(pending.line for pending in self.pending))
+            lines = tuple(pending.line for pending in self.pending)
+            return Progress(calls, None, self.uuids, lines, self.asks_time)
         if not self._task.done():
             line = _waiting_line(self._task)
             where = f"{line.short}: " if line != UNKNOWN else ""
@@ -144,11 +148,14 @@ class Run:
             raise Unsupported(f"{self._controller.name}: asyncio.CancelledError left the reconcile; catch it")
         error = self._task.exception()
         if error is not None:
-            return Progress((), Done(True, _failure(error), read_memory(self._controller)), self.uuids)
+            done = Done(True, _failure(error), read_memory(self._controller))
+            return Progress((), done, self.uuids, (), self.asks_time)
         value = self._task.result()
         result = value if isinstance(value, Result) else Result()
         again = result.requeue or result.requeue_after is not None
-        return Progress((), Done(again, None, read_memory(self._controller)), self.uuids)
+        after = 0.0 if result.requeue else result.requeue_after or 0.0
+        done = Done(again, None, read_memory(self._controller), after)
+        return Progress((), done, self.uuids, (), self.asks_time)
 
     def close(self) -> None:
         """End the run; the controller is as it was before."""

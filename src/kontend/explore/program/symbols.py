@@ -39,6 +39,8 @@ class Assumption(Enum):
     OPAQUE_VERSIONS = "resourceVersions are opaque"
     #: Generated uuids are used whole.
     WHOLE_UUIDS = "uuids are used whole"
+    #: Nobody asks for the time.
+    TIMELESS = "no reconcile asks for the time"
 
 
 class Refuted(Exception):
@@ -156,7 +158,7 @@ def mirrored_progress(progress: Progress) -> Progress:
         failure = done.failure
         if failure is not None:
             failure = Failure(_mirrored_text(failure.text), failure.is_bug, failure.line, failure.traceback)
-        done = Done(done.again, failure, _sorted(mirrored(done.memory)))
+        done = Done(done.again, failure, _sorted(mirrored(done.memory)), done.after)
     calls = tuple(
         replace(
             call,

@@ -53,6 +53,7 @@ class Node:
     """A point in a reconcile: the calls it waits for, or its end."""
 
     __slots__ = (
+        "asks_time",
         "at",
         "calls",
         "children",
@@ -86,6 +87,8 @@ class Node:
         self.uuids = uuids
         #: How many uuids the run has generated.
         self.generated = progress.uuids
+        #: The run has asked for the time.
+        self.asks_time = progress.asks_time
         self.children: dict[Any, Node] = {}
         #: Equal for nodes that differ only in counters and made-up names.
         before = parent.masked if parent is not None else 0
@@ -140,6 +143,8 @@ class Program:
         )
         if Assumption.OPAQUE_VERSIONS in self._assumptions and leaked_versions(progress):
             raise Refuted(Assumption.OPAQUE_VERSIONS)
+        if Assumption.TIMELESS in self._assumptions and progress.asks_time:
+            raise Refuted(Assumption.TIMELESS)
         before = parent.id + at.to_bytes(4, "big") if parent is not None else repr(start).encode()
         uuids = uuids_in(progress.calls, progress.done) if start.uuids_from < 0 else 0
         node = Node(xxhash.xxh3_128_digest(before + response), parent, at, response, progress, uuids)
@@ -183,7 +188,7 @@ class Program:
             RecordedRun(
                 start,
                 _exchanges_to(node.parent, node.at, node.response),
-                Progress(node.calls, node.done, node.generated, node.lines),
+                Progress(node.calls, node.done, node.generated, node.lines, node.asks_time),
             )
             for start, node in sample
         ]

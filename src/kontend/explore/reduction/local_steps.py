@@ -16,7 +16,18 @@ from kontend.explore.program.progress import Failure
 class LocalSteps:
     """Some local steps of one instance, in a form that does not depend on resourceVersions."""
 
-    __slots__ = ("_delivered", "_instance", "_key", "_versions", "failure", "is_half_way", "stale", "starts", "steps")
+    __slots__ = (
+        "_delivered",
+        "_instance",
+        "_key",
+        "_versions",
+        "failure",
+        "is_half_way",
+        "stale",
+        "starts",
+        "steps",
+        "timer",
+    )
 
     def __init__(
         self,
@@ -29,13 +40,16 @@ class LocalSteps:
         steps: tuple[Step, ...],
         failure: Failure | None,
         stale: int,
+        timer: float,
         is_half_way: bool,
     ) -> None:
         """Record the steps from one state to another that differs only in the instance ``index``."""
         self.steps = steps
         self.failure = failure
-        #: The number of perturbations, apart from the start.
+        #: The number of perturbations, apart from the start and from a timer that only others can make early.
         self.stale = stale
+        #: The seconds of that timer; 0 for none.
+        self.timer = timer
         #: The reconcile has neither ended nor reached a request to the server.
         self.is_half_way = is_half_way
         state, old, new = before.state, before.instances[index], after.instances[index]
@@ -73,7 +87,7 @@ class LocalSteps:
             met = tuple(keys.version_at(state, index, instance, version) for version in self._versions)
             running = (InFlight(in_flight.start, in_flight.node, (*known, *met), in_flight.uuids),)
         after = delivery.without_seen(
-            index, Instance(views, like.queue, like.delayed, running, like.memory, instance.own, like.bugs)
+            index, Instance(views, like.queue, like.delayed, running, like.memory, instance.own, like.bugs, like.timers)
         )
         after.attach(state, self._key)
         return after

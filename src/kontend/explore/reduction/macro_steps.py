@@ -26,6 +26,7 @@ from kontend.explore.model.triggers import has_mappers
 from kontend.explore.model.world import Instance, World
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.progress import Failure
+from kontend.explore.program.symbols import Assumption
 from kontend.explore.reduction.local_steps import LocalSteps
 
 #: A reconcile that has read its views in so many ways without a request to the server never makes one.
@@ -38,7 +39,7 @@ Write = tuple[int, World, Transition]
 class MacroStep:
     """Some steps that are taken as one."""
 
-    __slots__ = ("cost", "failure", "refused", "steps", "world", "writes", "wrote")
+    __slots__ = ("cost", "failure", "refused", "steps", "timer", "world", "writes", "wrote")
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class MacroStep:
         refused: str = "",
         *,
         wrote: bool = False,
+        timer: float = 0.0,
     ) -> None:
         self.world = world
         self.steps = steps
@@ -62,6 +64,8 @@ class MacroStep:
         self.failure = failure
         #: The server's reason to refuse a user's action.
         self.refused = refused
+        #: The seconds of a timer that fired when its own instance had nothing else to do; 0 for none.
+        self.timer = timer
 
     @property
     def is_optional(self) -> bool:
@@ -83,6 +87,7 @@ class MacroStep:
             writes,
             transition.failure or self.failure,
             transition.refused or self.refused,
+            timer=self.timer,
         )
 
 
@@ -101,6 +106,8 @@ class MacroSteps:
         self._reads = self._is_reduced and reductions.reads and not bounds.atomic
         self._lag = bounds.lag
         self._shared = reductions.local
+        #: A reconcile that starts sees the time or real uuids, which depend on what was handed out before.
+        self._shows_issued = not {Assumption.TIMELESS, Assumption.WHOLE_UUIDS} <= layout.assumptions
         self._known: dict[tuple[object, ...], list[LocalSteps] | None] = {}
 
     def of(self, world: World) -> list[MacroStep]:
@@ -144,7 +151,9 @@ class MacroSteps:
             if macro is origin:
                 continue
             after = macro.world.instances[index]
-            if macro.steps[-1].action == "relist" or not (after.queue or after.delayed or after.running):
+            if macro.steps[-1].action == "relist" or not (
+                after.queue or after.delayed or after.timers or after.running
+            ):
                 yield macro
 
     def _is_simple(self, instance: Instance, index: int) -> bool:
@@ -167,10 +176,12 @@ class MacroSteps:
         """The local steps of an instance, up to a request to the server or the end, or (``half_way``) before it."""
         world = origin.world
         instance = world.instances[index]
-        if not instance.running and not (instance.queue or instance.delayed or self._is_behind(world, index)):
+        waits = instance.queue or instance.delayed or instance.timers
+        if not instance.running and not waits and not self._is_behind(world, index):
             return []
         layout = self.model.layout
-        question = (index, layout.keys.of_instance(world, index), world.objects)
+        issued = world.issued_sum if self._shows_issued else 0
+        question = (index, layout.keys.of_instance(world, index), world.objects, issued)
         if question not in self._known:
             self._known[question] = self._computed(world, index)
         known = self._known[question]
@@ -200,7 +211,8 @@ class MacroSteps:
                     layout.resources[index],
                     steps=macro.steps,
                     failure=macro.failure,
-                    stale=macro.cost - start_cost,
+                    stale=macro.cost - start_cost - self._early(world, index, macro.timer),
+                    timer=macro.timer,
                     is_half_way=self._is_half_way(after, index),
                 )
             )
@@ -210,6 +222,7 @@ class MacroSteps:
         """A macro-step followed by local steps."""
         layout, world = self.model.layout, origin.world
         cost = origin.cost + local.stale + int(local.starts and not world.is_resting)
+        cost += self._early(world, index, local.timer)
         instance = local.applied(world, index, layout.keys, layout.resources[index], self.model.delivery)
         return MacroStep(
             world.with_instance(index, instance),
@@ -219,6 +232,10 @@ class MacroSteps:
             local.failure or origin.failure,
             origin.refused,
         )
+
+    def _early(self, world: World, index: int, timer: float) -> int:
+        """1 if others make a timer of an instance an early one, else 0."""
+        return int(bool(timer) and not self.model.timers.others_are_idle(world, index, timer))
 
     def _reached(self, origin: MacroStep, index: int) -> Iterator[MacroStep]:
         """Everything that an instance can reach without the server, half way too; the cheapest way to each."""
@@ -280,6 +297,11 @@ class MacroSteps:
             for request in sorted(instance.delayed):
                 retry, step = Step("retry", index, request), Step("start", index, request)
                 due = macro.then(retry, model.next(macro.world, retry))
+                yield due.then(step, model.next(due.world, step))
+            for seconds, request in sorted(instance.timers):
+                fire, step = Step("timer", index, request), Step("start", index, request)
+                due = macro.then(fire, model.next(macro.world, fire))
+                due.timer = seconds if model.timers.is_idle(macro.world, index, seconds) else 0.0
                 yield due.then(step, model.next(due.world, step))
 
     def _deliveries(self, origin: MacroStep, index: int, kinds: list[int]) -> Iterator[MacroStep]:
@@ -378,4 +400,4 @@ class MacroSteps:
 def _signature(instance: Instance) -> tuple[object, ...]:
     """Tells apart what an instance can reach in one state of the cluster."""
     running = tuple((in_flight.node.id, in_flight.versions, in_flight.uuids) for in_flight in instance.running)
-    return instance.views, instance.queue, instance.delayed, instance.memory, instance.bugs, running
+    return instance.views, instance.queue, instance.delayed, instance.timers, instance.memory, instance.bugs, running

@@ -48,6 +48,8 @@ class Successor(NamedTuple):
     reserve: Reserve = NO_RESERVE
     #: It need not happen, however long a run goes on.
     is_optional: bool = False
+    #: A timer fires in it.
+    fires: bool = False
     #: The number of objects after a step that creates some; else 0.
     size: int = 0
 
@@ -196,6 +198,7 @@ class Expander:
                     model.is_stuck(after),
                     model.faults.reserve(after),
                     macro.is_optional,
+                    any(step.action == "timer" for step in macro.steps),
                     sum(len(after.state.objects(kind)) for kind in after.state.kinds) if created else 0,
                 )
             )
@@ -206,7 +209,8 @@ class Expander:
         keys = self.model.layout.keys
         parts: list[object] = [world.masked, world.acted, world.budget]
         for index, instance in enumerate(world.instances):
-            parts += [sorted(instance.queue), sorted(instance.delayed), masked(instance.memory)]
+            parts += [sorted(instance.queue), sorted(instance.delayed), sorted(instance.timers)]
+            parts.append(masked(instance.memory))
             for at, resource in enumerate(self.model.resources[index][: len(instance.views)]):
                 parts += [
                     (at, change.old and masked_digest(change.old), change.new and masked_digest(change.new))

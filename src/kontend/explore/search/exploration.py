@@ -128,6 +128,7 @@ class Exploration:
         targets: list[int] = []
         writes: list[bool] = []
         optional: list[bool] = []
+        fires: list[bool] = []
         fresh: list[int] = []
         for at, successor in enumerate(successors):
             self.verdict.steps += 1
@@ -163,7 +164,8 @@ class Exploration:
             targets.append(known)
             writes.append(successor.wrote)
             optional.append(successor.is_optional)
-        graph.expand(number, targets, writes, optional)
+            fires.append(successor.fires)
+        graph.expand(number, targets, writes, optional, fires)
         if all(optional) and not (self._partial and self._must_go_on(number)):
             self._settled(number)
         return fresh
@@ -359,6 +361,12 @@ class Exploration:
             if not any(internal) and not failure:
                 for each in component:
                     self._settled(each)
+                continue
+            if not failure and not graph.writes_without_timers(members):
+                # Something is written whenever a timer fires, and everything has settled until then.
+                for each in component:
+                    if graph.waits_for_timers(each):
+                        self._settled(each)
                 continue
             for prop in self._properties:
                 if prop.mode == "eventually":

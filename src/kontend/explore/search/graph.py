@@ -36,6 +36,7 @@ class Graph:
         self._targets = array("q")
         self._writes = bytearray()
         self._optional = bytearray()
+        self._timers = bytearray()
         self._begin = array("q")
         self._count = array("q")
         self._same_steps: dict[Steps, Steps] = {}
@@ -102,14 +103,23 @@ class Graph:
         return True
 
     def expand(
-        self, number: int, targets: Sequence[int], writes: Sequence[bool], optional: Sequence[bool] = ()
+        self,
+        number: int,
+        targets: Sequence[int],
+        writes: Sequence[bool],
+        optional: Sequence[bool] = (),
+        fires: Sequence[bool] = (),
     ) -> None:
-        """Add the edges of a state; ``writes`` says which write something, ``optional`` which need not be taken."""
+        """Add the edges of a state; ``writes`` says which write something, ``optional`` which need not be taken.
+
+        ``fires`` says in which of them a timer fires.
+        """
         self._begin[number] = len(self._targets)
         self._count[number] = len(targets)
         self._targets.extend(targets)
         self._writes.extend(writes)
         self._optional.extend(optional or bytes(len(targets)))
+        self._timers.extend(fires or bytes(len(targets)))
 
     def edges(self, number: int) -> Iterator[tuple[int, bool]]:
         """The edges of a state that are not optional: the target, and whether something is written."""
@@ -117,6 +127,26 @@ class Graph:
         for at in range(begin, begin + max(0, self._count[number])):
             if not self._optional[at]:
                 yield self._targets[at], bool(self._writes[at])
+
+    def waits_for_timers(self, number: int) -> bool:
+        """Nothing happens in a state before a timer fires."""
+        begin = self._begin[number]
+        edges = range(begin, begin + max(0, self._count[number]))
+        return all(self._timers[at] or self._optional[at] for at in edges)
+
+    def writes_without_timers(self, members: set[int]) -> bool:
+        """A cycle within some states writes something, and no timer fires in it."""
+        within = {
+            number: [
+                (self._targets[at], self._writes[at])
+                for at in range(self._begin[number], self._begin[number] + max(0, self._count[number]))
+                if not self._timers[at] and not self._optional[at] and self._targets[at] in members
+            ]
+            for number in members
+        }
+        return any(
+            wrote and _leads_back(within, target, number) for number, edges in within.items() for target, wrote in edges
+        )
 
     def is_unexpanded(self, number: int) -> bool:
         """A state was found and not expanded."""
@@ -202,3 +232,16 @@ class Graph:
                 if self.costs[other] <= most
             )
         ]
+
+
+def _leads_back(edges: dict[int, list[tuple[int, int]]], start: int, end: int) -> bool:
+    """One state can be reached from another."""
+    seen, todo = {start}, [start]
+    while todo:
+        number = todo.pop()
+        if number == end:
+            return True
+        fresh = {target for target, _ in edges[number]} - seen
+        seen |= fresh
+        todo += fresh
+    return False

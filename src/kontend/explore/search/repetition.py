@@ -71,8 +71,8 @@ def form_of_state(model: Model, world: World) -> bytes:
         for key, version in state.objects(resource).items()
     ]
     for index, instance in enumerate(world.instances):
-        text = f"{index} {sorted(instance.queue)} {sorted(instance.delayed)} {sorted(instance.bugs)}"
-        lines.append(text.encode() + instance.memory)
+        text = f"{index} {sorted(instance.queue)} {sorted(instance.delayed)} {sorted(instance.timers)}"
+        lines.append(f"{text} {sorted(instance.bugs)}".encode() + instance.memory)
         for at, resource in enumerate(model.resources[index][: len(instance.views)]):
             lines += [
                 f"{index} {at} {place} {change.key} ".encode()

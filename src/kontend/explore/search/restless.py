@@ -24,6 +24,8 @@ from kontend.explore.search.walk import UNPERTURBED
 MOST_WRITES: Final = 200
 #: A run that takes so many steps without a write does something else than writing.
 _MOST_IDLE: Final = 1_000
+#: A run that has settled so often until the next timer settles.
+_MOST_TIMERS: Final = 20
 #: Numbers, times and what is made up of them.
 _NUMBERS: Final = re.compile(rb"[0-9]+")
 
@@ -44,7 +46,7 @@ def restless(model: Model) -> Cycle | None:
     #: For each shape of a state, after how many steps it was met first since something was written.
     shapes: dict[bytes, int] = {}
     cycle: Cycle | None = None
-    writes = idle = 0
+    writes = idle = fired = 0
     while writes < MOST_WRITES and idle < _MOST_IDLE:
         steps = model.steps(world)
         if is_quiescent(model, world, steps):
@@ -52,6 +54,11 @@ def restless(model: Model) -> Cycle | None:
         taken = [(step, transition) for step in steps if not (transition := model.next(world, step)).cost]
         if not taken:
             return None
+        if all(step.action == "timer" for step, _ in taken):
+            # It has settled until a timer fires; what a timer does again and again is not a cycle of its own making.
+            fired += 1
+            if fired > _MOST_TIMERS:
+                return None
         step, transition = min(taken, key=lambda each: (UNPERTURBED.index(each[0].action), times[each[0]]))
         times[step] += 1
         schedule.append(step)
@@ -77,5 +84,7 @@ def _shape(world: World) -> bytes:
             for key, version in world.state.objects(resource).items()
         }
     )
-    instances = [(sorted(instance.queue), sorted(instance.delayed)) for instance in world.instances]
+    instances = [
+        (sorted(instance.queue), sorted(instance.delayed), sorted(instance.timers)) for instance in world.instances
+    ]
     return xxhash.xxh3_128_digest(b"\n".join(objects) + repr((world.acted, instances)).encode())

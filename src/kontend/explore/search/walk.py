@@ -16,7 +16,7 @@ from kontend.explore.properties.judge import Judge
 from kontend.kube.meta.names import Key
 
 #: The order of steps in an unperturbed run.
-UNPERTURBED: Final = ("deliver", "call", "start", "act", "retry", "relist")
+UNPERTURBED: Final = ("deliver", "call", "start", "act", "retry", "timer", "relist")
 
 
 class Walk:

@@ -1,0 +1,88 @@
+"""Timers and clocks: when ``requeue_after`` fires, and what time reconciles see.
+
+Time passes when nothing else is left to do: then the shortest timer fires. A timer that fires earlier is a
+perturbation. Nothing else measures time, so a timer of a second and one of a day differ only in which comes first.
+
+A reconcile sees the same time from its start to its end. Each controller and request has a clock of its own, so that
+the time does not depend on the order of independent steps: it advances by a second when a reconcile that has asked for
+the time writes something, and by the seconds of a timer that fires. So what is stamped is different each time it can be
+seen to be.
+"""
+
+from __future__ import annotations
+
+import math
+
+from kontend.cluster.times import rfc3339
+from kontend.explore.model.key import issued_after
+from kontend.explore.model.layout import Layout
+from kontend.explore.model.world import Instance, Timer, World
+from kontend.explore.program.identities import CLOCK
+from kontend.explore.program.symbols import Assumption
+from kontend.kube.meta.names import Key
+
+
+class Timers:
+    """The timers and clocks of a model."""
+
+    def __init__(self, layout: Layout, start: int) -> None:
+        """``start`` is the time of the initial state, in seconds."""
+        self._layout = layout
+        self._start = start
+        self._timeless = Assumption.TIMELESS in layout.assumptions
+
+    def cost(self, world: World, index: int, seconds: float) -> int:
+        """1 for a timer that fires while something else is left to do, else 0."""
+        return int(not self.is_idle(world, index, seconds) or not self.others_are_idle(world, index, seconds))
+
+    def is_idle(self, world: World, index: int, seconds: float) -> bool:
+        """An instance has nothing to do before a timer of so many seconds."""
+        instance = world.instances[index]
+        if instance.running or instance.queue or instance.delayed:
+            return False
+        if any(other < seconds for other, _ in instance.timers):
+            return False
+        resources = self._layout.resources[index]
+        declared = range(self._layout.declared(index))
+        return not any(world.undelivered(index, at, resources[at]) for at in declared)
+
+    def others_are_idle(self, world: World, index: int, seconds: float) -> bool:
+        """All other instances have nothing to do before a timer of so many seconds."""
+        return all(self.is_idle(world, other, seconds) for other in range(len(world.instances)) if other != index)
+
+    def fired(self, world: World, index: int, request: Key) -> tuple[World, float]:
+        """The state after a timer has fired, and its seconds."""
+        instance = world.instances[index]
+        timer = next(timer for timer in instance.timers if timer[1] == request)
+        changed = instance.changed(timers=instance.timers - {timer}, queue=instance.queue | {request})
+        world = world.with_instance(index, changed)
+        return self._advanced(world, index, request, math.ceil(timer[0])), timer[0]
+
+    def now(self, world: World, index: int, request: Key) -> str:
+        """The time that a reconcile sees."""
+        return rfc3339(self._start + (0 if self._timeless else world.issued.get(self._label(index, request)) or 0))
+
+    def stamped(self, world: World, index: int, request: Key) -> World:
+        """The state after a reconcile that knows the time has written something."""
+        return self._advanced(world, index, request, 1)
+
+    def _advanced(self, world: World, index: int, request: Key, seconds: int) -> World:
+        if self._timeless:
+            return world
+        label = self._label(index, request)
+        before = world.issued.get(label) or 0
+        return world.with_issued(
+            world.issued.insert(label, before + seconds),
+            issued_after(world.issued_sum, label, before, before + seconds),
+        )
+
+    def _label(self, index: int, request: Key) -> str:
+        return f"{CLOCK}{self._layout.programs[index].controller.name} {request}"
+
+
+def with_timer(instance: Instance, timer: Timer) -> frozenset[Timer]:
+    """The timers of an instance with one more; of two for one request the shorter one stays."""
+    known = next((other for other in instance.timers if other[1] == timer[1]), None)
+    if known is None:
+        return instance.timers | {timer}
+    return (instance.timers - {known}) | {min(known, timer)}
