@@ -255,6 +255,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
             *([never(labelled_secret)] if draw(st.booleans()) else []),
         ],
         bounds=Bounds(
+            faults=0,
             lag=draw(st.integers(0, 2)),
             concurrent=1 if len(controllers) > 1 else draw(st.integers(1, 2)),
             states=2_000,

@@ -9,8 +9,9 @@ from kontend.explore.model.knowledge import Knowledge, NewKind
 from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.event_loop import Unsupported
-from kontend.explore.program.symbols import Refuted
+from kontend.explore.program.symbols import Assumption, Refuted
 from kontend.explore.scenario import Scenario
+from kontend.explore.stamps import stamps_matter
 
 T = TypeVar("T")
 
@@ -22,6 +23,10 @@ def restarted(scenario: Scenario, explore: Callable[[Model], T]) -> T:
         model = Model(scenario, knowledge)
         knowledge = model.knowledge
         try:
+            if not knowledge.stamps_checked and stamps_matter(model):
+                knowledge.refute(Assumption.SETTLED_STAMPS)
+                model = Model(scenario, knowledge)
+            knowledge.stamps_checked = True
             return explore(model)
         except Refuted as error:
             knowledge.refute(error.assumption)

@@ -29,7 +29,9 @@ OLD = {**WIDGET, "spec": {"old": True}}
 def _of(
     *controllers: Controller, objects: Any = (WIDGET,), lag: int = 0, guards: Any = UNGUARDED, **more: Any
 ) -> Scenario:
-    return Scenario(list(controllers), crds=[CRD], objects=objects, bounds=Bounds(lag=lag), guards=guards, **more)
+    return Scenario(
+        list(controllers), crds=[CRD], objects=objects, bounds=Bounds(faults=0, lag=lag), guards=guards, **more
+    )
 
 
 def _explained(scenario: Scenario, name: str, **options: Any) -> Document:
@@ -167,7 +169,7 @@ def test_an_eventuality_that_does_not_hold_is_compared_with_a_run_in_which_it_do
         SIGNED.controllers,
         crds=[CRD],
         objects=[WIDGET],
-        bounds=Bounds(lag=0),
+        bounds=Bounds(faults=0, lag=0),
         guards=UNGUARDED,
         properties=[eventually(both)],
     )

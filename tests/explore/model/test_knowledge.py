@@ -100,4 +100,4 @@ def test_an_assumption_that_is_refuted_is_dropped() -> None:
     knowledge = Knowledge(Cluster().state.registry)
     assert knowledge.assumptions == frozenset(Assumption)
     knowledge.refute(Assumption.OPAQUE_VERSIONS)
-    assert knowledge.assumptions == {Assumption.WHOLE_UUIDS}
+    assert knowledge.assumptions == frozenset(Assumption) - {Assumption.OPAQUE_VERSIONS}

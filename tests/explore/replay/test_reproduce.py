@@ -51,7 +51,16 @@ def test_a_token_holds_the_property_the_schedule_and_the_bounds() -> None:
     (violation,) = [each for each in check(BLIND).violations if each.property == "one_plan"]
     recorded = read_token(PLANS)
     assert (recorded.property, recorded.schedule) == ("one_plan", violation.schedule)
-    assert recorded.bounds == {"lag": 0, "concurrent": 2, "atomic": False}
+    assert recorded.bounds == {
+        "lag": 0,
+        "concurrent": 2,
+        "atomic": False,
+        "faults": 0,
+        "crashes": 1,
+        "rewind": 1,
+        "failures": 1,
+        "lost": 1,
+    }
     assert len(PLANS) < 150
     assert PLANS.replace("-", "").replace("_", "").isalnum()
 
@@ -205,7 +214,9 @@ def test_a_property_that_is_gone_is_named() -> None:
 
 
 def _of(controller: Controller, **options: Any) -> Scenario:
-    return Scenario([controller], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0), guards=UNGUARDED, **options)
+    return Scenario(
+        [controller], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0), guards=UNGUARDED, **options
+    )
 
 
 def _never(cluster: Cluster) -> bool:

@@ -35,7 +35,11 @@ def test_locked_writers_make_one_plan_in_every_state() -> None:
 
 def test_until_first_stops_when_the_unperturbed_runs_never_settle() -> None:
     scenario = Scenario(
-        controllers=[Toggles()], crds=[CRD], objects=[WIDGET], guards=UNGUARDED, bounds=Bounds(lag=2, concurrent=2)
+        controllers=[Toggles()],
+        crds=[CRD],
+        objects=[WIDGET],
+        guards=UNGUARDED,
+        bounds=Bounds(faults=0, lag=2, concurrent=2),
     )
     first, all_of_them = check(scenario, until_first=True), check(scenario)
     assert [violation.property for violation in first.violations] == ["never settles"]
@@ -58,7 +62,9 @@ def test_until_first_stops_at_the_first_final_state_that_no_unperturbed_run_reac
                 widget["metadata"]["labels"] = {"copied": "true"}
                 await api.update(widget)
 
-    scenario = Scenario(controllers=[Copies()], crds=[CRD], objects=[WIDGET], guards=UNGUARDED, bounds=Bounds(lag=2))
+    scenario = Scenario(
+        controllers=[Copies()], crds=[CRD], objects=[WIDGET], guards=UNGUARDED, bounds=Bounds(faults=0, lag=2)
+    )
     first = check(scenario, until_first=True)
     assert [violation.property for violation in first.violations] == ["diverged"]
     assert first.stopped == "it stops at the first violation"

@@ -19,6 +19,7 @@ from kontend.explore import Bounds, Scenario, check, never, update
 from kontend.explore.model.model import Model
 from kontend.explore.model.quiescence import is_quiescent
 from kontend.explore.model.step import Step
+from kontend.explore.program.symbols import Assumption
 from kontend.explore.search.baseline import Baseline
 from kontend.explore.search.shrink import shrink, shrunk
 from kontend.explore.search.walk import Walk
@@ -44,6 +45,13 @@ def _random_schedule(model: Model, name: str, *, baseline: frozenset[bytes] | No
         if name in walk.violations:
             return tuple(walk.schedule[: walk.violations[name][1]])
     raise AssertionError(f"no walk violates {name}")
+
+
+def _timed(scenario: Scenario) -> Model:
+    """The model of controllers that ask for the time and set timers."""
+    knowledge = Model(scenario).knowledge
+    knowledge.refute(Assumption.TIMELESS)
+    return Model(scenario, knowledge)
 
 
 def _walked(model: Model, schedule: tuple[Step, ...], *, baseline: frozenset[bytes] | None = None) -> Walk:
@@ -90,7 +98,7 @@ def test_a_violation_that_needs_no_perturbation_is_shown_without_any(lag: int) -
     """Leaving out one perturbation at a time does not suffice; running the rest unperturbed does."""
     controllers = [Deployments(), ReplicaSets(), Nodes(), Scheduler(), PodLifecycle()]
     bounds, wrong = Bounds(faults=0, lag=lag), never(_runs, name="wrong")
-    model = Model(Scenario(controllers, objects=[WEB, NODE], properties=[wrong], bounds=bounds))
+    model = _timed(Scenario(controllers, objects=[WEB, NODE], properties=[wrong], bounds=bounds))
     schedule = _random_schedule(model, "wrong")
     assert _walked(model, schedule).cost > 5
     walk = _walked(model, shrink(model, "wrong", schedule))
@@ -100,7 +108,7 @@ def test_a_violation_that_needs_no_perturbation_is_shown_without_any(lag: int) -
 @pytest.mark.parametrize("others", [[], [Deployments(), ReplicaSets()]])
 def test_a_diverged_state_is_shown_with_one_perturbation(others: list[Controller]) -> None:
     scenario = replace(SIGNED, controllers=[*SIGNED.controllers, *others], objects=[WIDGET, WEB])
-    model = Model(scenario)
+    model = _timed(scenario)
     baseline = Baseline(model).run().final_states
     schedule = _random_schedule(model, "diverged", baseline=baseline)
     short = shrink(model, "diverged", schedule, baseline=baseline)

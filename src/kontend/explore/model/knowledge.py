@@ -21,6 +21,8 @@ class Knowledge:
 
     def __init__(self, registry: Registry) -> None:
         self.assumptions: frozenset[Assumption] = frozenset(Assumption)
+        #: It was found out whether stamps of the time matter.
+        self.stamps_checked = False
         self._initial = registry
         self._namespaced: dict[str, bool] = {}
         self._unknown: set[str] = set()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kontend.cluster.state import Change
 from kontend.explore.model.world import InFlight, World
 from kontend.explore.program.progress import Failure
 from kontend.kube.meta.names import Key
+
+#: The order of steps in an unperturbed run.
+UNPERTURBED: Final = ("deliver", "call", "start", "act", "retry", "timer", "relist")
 
 
 class Step(NamedTuple):

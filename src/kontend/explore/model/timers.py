@@ -4,22 +4,27 @@ Time passes when nothing else is left to do: then the shortest timer fires. A ti
 perturbation. Nothing else measures time, so a timer of a second and one of a day differ only in which comes first.
 
 A reconcile sees the same time from its start to its end. Each controller and request has a clock of its own, so that
-the time does not depend on the order of independent steps: it advances by a second when a reconcile that has asked for
-the time writes something, and by the seconds of a timer that fires. So what is stamped is different each time it can be
-seen to be.
+the time does not depend on the order of independent steps. It advances by the seconds of a timer that fires, the first
+few times: a controller that looks again every minute would make the space infinite. Where
+stamps of the time keep a run from settling (:mod:`kontend.explore.stamps`), it also advances by a second when a
+reconcile that has asked for the time writes something; elsewhere that would only keep states apart.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from kontend.cluster.times import rfc3339
 from kontend.explore.model.key import issued_after
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.world import Instance, Timer, World
 from kontend.explore.program.identities import CLOCK
-from kontend.explore.program.symbols import Assumption
+from kontend.explore.program.symbols import Assumption, Refuted
 from kontend.kube.meta.names import Key
+
+#: How often the clock advances by the seconds of a timer.
+_MOST_PERIODS: Final = 2
 
 
 class Timers:
@@ -29,7 +34,9 @@ class Timers:
         """``start`` is the time of the initial state, in seconds."""
         self._layout = layout
         self._start = start
-        self._timeless = Assumption.TIMELESS in layout.assumptions
+        self._ticks = Assumption.SETTLED_STAMPS not in layout.assumptions
+        self._timeless = Assumption.TIMELESS in layout.assumptions and not self._ticks
+        self._fired = False
 
     def cost(self, world: World, index: int, seconds: float) -> int:
         """1 for a timer that fires while something else is left to do, else 0."""
@@ -56,15 +63,22 @@ class Timers:
         timer = next(timer for timer in instance.timers if timer[1] == request)
         changed = instance.changed(timers=instance.timers - {timer}, queue=instance.queue | {request})
         world = world.with_instance(index, changed)
-        return self._advanced(world, index, request, math.ceil(timer[0])), timer[0]
+        self._fired = True
+        seconds = math.ceil(timer[0])
+        passed = world.issued.get(self._label(index, request)) or 0
+        if passed < _MOST_PERIODS * seconds:
+            world = self._advanced(world, index, request, seconds)
+        return world, timer[0]
 
     def now(self, world: World, index: int, request: Key) -> str:
         """The time that a reconcile sees."""
+        if self._timeless and self._fired and self._layout.programs[index].asks_time:
+            raise Refuted(Assumption.TIMELESS)
         return rfc3339(self._start + (0 if self._timeless else world.issued.get(self._label(index, request)) or 0))
 
     def stamped(self, world: World, index: int, request: Key) -> World:
         """The state after a reconcile that knows the time has written something."""
-        return self._advanced(world, index, request, 1)
+        return self._advanced(world, index, request, 1) if self._ticks else world
 
     def _advanced(self, world: World, index: int, request: Key, seconds: int) -> World:
         if self._timeless:

@@ -39,8 +39,10 @@ class Assumption(Enum):
     OPAQUE_VERSIONS = "resourceVersions are opaque"
     #: Generated uuids are used whole.
     WHOLE_UUIDS = "uuids are used whole"
-    #: Nobody asks for the time.
-    TIMELESS = "no reconcile asks for the time"
+    #: No controller both asks for the time and sets timers.
+    TIMELESS = "time does not pass"
+    #: Stamps of the time, which are different each time, do not keep a run from settling.
+    SETTLED_STAMPS = "stamps of the time do not matter"
 
 
 class Refuted(Exception):

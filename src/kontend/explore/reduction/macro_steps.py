@@ -31,6 +31,8 @@ from kontend.explore.reduction.local_steps import LocalSteps
 
 #: A reconcile that has read its views in so many ways without a request to the server never makes one.
 _MOST_READS: Final = 10_000
+#: As long as these hold, no reconcile sees a value that depends on what was handed out before.
+_SHOWN: Final = frozenset({Assumption.TIMELESS, Assumption.SETTLED_STAMPS, Assumption.WHOLE_UUIDS})
 
 #: A write: the number of steps up to and with it, the state before it, and the transition.
 Write = tuple[int, World, Transition]
@@ -107,7 +109,7 @@ class MacroSteps:
         self._lag = bounds.lag
         self._shared = reductions.local
         #: A reconcile that starts sees the time or real uuids, which depend on what was handed out before.
-        self._shows_issued = not {Assumption.TIMELESS, Assumption.WHOLE_UUIDS} <= layout.assumptions
+        self._shows_issued = layout.assumptions & _SHOWN != _SHOWN
         self._known: dict[tuple[object, ...], list[LocalSteps] | None] = {}
 
     def of(self, world: World) -> list[MacroStep]:

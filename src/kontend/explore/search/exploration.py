@@ -17,6 +17,7 @@ from kontend.explore.model.budget import Reserve
 from kontend.explore.model.canonical import final_form
 from kontend.explore.model.faults import OPTIONAL
 from kontend.explore.model.model import Model, replay
+from kontend.explore.model.restless import MOST_WRITES, Cycle, restless
 from kontend.explore.model.step import Step
 from kontend.explore.model.world import World
 from kontend.explore.properties import built_in
@@ -24,7 +25,6 @@ from kontend.explore.properties.built_in import BuiltIn, Finding
 from kontend.explore.search.expander import Successor
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.repetition import Repetition
-from kontend.explore.search.restless import MOST_WRITES, Cycle, restless
 from kontend.explore.search.snapshot import Snapshot
 from kontend.explore.verdict import Reached, Verdict, Violation
 from kontend.kube.meta.names import Key
@@ -83,8 +83,6 @@ class Exploration:
         #: All quiescent states.
         self._quiescent: list[int] = []
         self._canonical: dict[int, bytes] = {}
-        #: The final states of the unperturbed runs, once others are compared with them as they are found.
-        self._baseline: frozenset[bytes] = frozenset()
         self._repetition = Repetition(model, self.graph)
         self._wrote = False
         self._created: set[Key] = set()
@@ -272,10 +270,9 @@ class Exploration:
         return verdict
 
     def judge_baseline(self) -> None:
-        """Judge the unperturbed runs, all of which are known, and from then on each final state as it is found."""
+        """Judge the unperturbed runs, all of which are known."""
         self._judge_cycles(perturbed=False)
         self._judge_quiescent()
-        self._baseline = self.baseline_states()
 
     def final_states(self) -> frozenset[bytes]:
         """The canonical forms of the final states."""
@@ -322,8 +319,6 @@ class Exploration:
             form = self._canonical[objects] = final_form(world)
             if form not in self._final:
                 self._final[form] = (number, world.state)
-                if self._baseline is not None and form not in self._baseline:
-                    self._found(built_in.diverged(), number)
         known = self._final[form]
         if self.graph.costs[number] < self.graph.costs[known[0]]:
             self._final[form] = (number, known[1])

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from kontend.explore.model.canonical import final_form
 from kontend.explore.model.model import Model
 from kontend.explore.model.quiescence import is_quiescent
-from kontend.explore.model.step import Step, Transition
+from kontend.explore.model.step import UNPERTURBED, Step, Transition
 from kontend.explore.properties import built_in
 from kontend.explore.properties.built_in import Finding
 from kontend.explore.properties.judge import Judge
 from kontend.kube.meta.names import Key
-
-#: The order of steps in an unperturbed run.
-UNPERTURBED: Final = ("deliver", "call", "start", "act", "retry", "timer", "relist")
 
 
 class Walk:

@@ -21,6 +21,8 @@ from kontend.explore.trace.schedule import dump_schedule, load_schedule
 
 #: A token never expands to more than this.
 _LARGEST: Final = 10_000_000
+#: Older tokens end their bounds before those of faults, because there were none.
+_WITHOUT_FAULTS: Final = 3
 
 
 class BadToken(ValueError):
@@ -53,6 +55,8 @@ def read_token(token: str) -> Recorded:
         if not inflate.eof:
             raise ValueError("it is cut off, or too large")
         name, values, schedule = orjson.loads(data)
+        if len(values) == _WITHOUT_FAULTS:
+            values = [*values, *(0 for _ in STEP_BOUNDS[_WITHOUT_FAULTS:])]
         bounds = dict(zip(STEP_BOUNDS, values, strict=True))
         recorded = Recorded(name, load_schedule(schedule), bounds)
         Bounds(**bounds)

@@ -87,6 +87,7 @@ def scenario_of(described: Mapping[str, Any]) -> Scenario:
         actions=actions,
         properties=[modes[mode](PROPERTIES[name], name=f"{mode} {name}") for mode, name in described["properties"]],
         bounds=Bounds(
+            faults=0,
             lag=described["lag"],
             concurrent=described["concurrent"],
             atomic=described["atomic"],

@@ -15,10 +15,9 @@ import xxhash
 
 from kontend.explore.model.model import Model
 from kontend.explore.model.quiescence import is_quiescent
-from kontend.explore.model.step import Step
+from kontend.explore.model.step import UNPERTURBED, Step
 from kontend.explore.model.world import World
 from kontend.explore.program.masking import masked
-from kontend.explore.search.walk import UNPERTURBED
 
 #: An unperturbed run that has written so often has had the time to settle.
 MOST_WRITES: Final = 200
