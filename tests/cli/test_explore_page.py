@@ -27,7 +27,10 @@ def data_of(page: Path) -> dict[str, Any]:
 
 def test_a_page_has_all_scenarios_with_their_verdicts_and_properties(tmp_path: Path) -> None:
     page = tmp_path / "all.html"
-    assert main(["explore", EXAMPLE, "--one-process", "--failures", str(tmp_path), "--html", str(page)]) == 1
+    assert (
+        main(["explore", EXAMPLE, "--faults", "0", "--one-process", "--failures", str(tmp_path), "--html", str(page)])
+        == 1
+    )
     data = data_of(page)
     assert data["title"] == "examples/double_plan.py"
     blind, locked = data["scenarios"]
@@ -43,7 +46,17 @@ def test_a_page_has_all_scenarios_with_their_verdicts_and_properties(tmp_path: P
 
 def test_the_search_is_in_the_page_and_in_the_file(tmp_path: Path) -> None:
     page = tmp_path / "all.html"
-    options = ["--scenario", "blind", "--one-process", "--failures", str(tmp_path), "--html", str(page)]
+    options = [
+        "--scenario",
+        "blind",
+        "--faults",
+        "0",
+        "--one-process",
+        "--failures",
+        str(tmp_path),
+        "--html",
+        str(page),
+    ]
     assert main(["explore", EXAMPLE, *options]) == 1
     exploration = data_of(page)["scenarios"][0]["exploration"]
     assert sum(exploration["depths"]) == exploration["states"] == 25

@@ -42,6 +42,11 @@ _RECHECKED: Final = 300
 _BOUNDS: Final = {
     "lag": "the number of events that a cache may be behind",
     "concurrent": "the number of instances of each controller",
+    "faults": "the number of faults in a run: crashes, failed calls and lost responses together",
+    "crashes": "the number of crashes in a run",
+    "rewind": "how many changes the lists may be old with which an instance restarts after a crash",
+    "failed": "the number of calls in a run that fail for no fault of the caller",
+    "lost": "the number of responses in a run that are lost after the call was carried out",
     "states": "stop after this many states",
     "steps": "stop after this many steps",
     "seconds": "stop after this many seconds",

@@ -131,8 +131,14 @@ def dump_run(run: RecordedRun) -> dict[str, Any]:
         "calls": [_dump_call(call) for call in progress.calls],
         "done": None
         if done is None
-        else {"again": done.again, "error": done.failure and done.failure.text, "memory": _text(done.memory)},
+        else {
+            "again": done.again,
+            "after": done.after,
+            "error": done.failure and done.failure.text,
+            "memory": _text(done.memory),
+        },
         "uuids": progress.uuids,
+        "asks_time": progress.asks_time,
     }
 
 
@@ -148,8 +154,9 @@ def load_run(document: dict[str, Any]) -> RecordedRun:
         ],
         Progress(
             tuple(_load_call(call) for call in document["calls"]),
-            None if done is None else Done(done["again"], failure, _bytes(done["memory"])),
+            None if done is None else Done(done["again"], failure, _bytes(done["memory"]), done["after"]),
             document["uuids"],
+            asks_time=document["asks_time"],
         ),
     )
 

@@ -21,7 +21,7 @@ LEAST: Final = {
     "faults": 0,
     "crashes": 0,
     "rewind": 0,
-    "failures": 0,
+    "failed": 0,
     "lost": 0,
     "states": 1,
     "steps": 1,
@@ -31,7 +31,7 @@ LEAST: Final = {
 #: Bounds that need not be set.
 _OPTIONAL: Final = ("seconds", "memory")
 #: The bounds that decide which steps there are.
-STEP_BOUNDS: Final = ("lag", "concurrent", "atomic", "faults", "crashes", "rewind", "failures", "lost")
+STEP_BOUNDS: Final = ("lag", "concurrent", "atomic", "faults", "crashes", "rewind", "failed", "lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Bounds:
     >>> str(Bounds(lag=2, concurrent=2, faults=0))
     'lag ≤ 2, 2 instances'
     >>> str(Bounds(rewind=0, lost=0))
-    'lag ≤ 1, 1 instance, faults ≤ 1 (crashes, failures)'
+    'lag ≤ 1, 1 instance, faults ≤ 1 (crashes, failed calls)'
     """
 
     #: How many events a view of an instance may be behind, for each kind.
@@ -54,7 +54,7 @@ class Bounds:
     #: no fault of the caller, responses that are lost after the server has carried out the call.
     faults: int = 1
     crashes: int = 1
-    failures: int = 1
+    failed: int = 1
     lost: int = 1
     #: How many changes the lists may be old that an instance starts with after a crash.
     rewind: int = 1
@@ -97,7 +97,7 @@ class Bounds:
         return {
             "crashes": bool(self.faults and self.crashes),
             "restarts onto older views": bool(self.faults and self.crashes and self.rewind),
-            "failures": bool(calls and self.failures),
+            "failed calls": bool(calls and self.failed),
             "lost responses": bool(calls and self.lost),
         }
 

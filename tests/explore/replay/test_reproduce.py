@@ -58,7 +58,7 @@ def test_a_token_holds_the_property_the_schedule_and_the_bounds() -> None:
         "faults": 0,
         "crashes": 1,
         "rewind": 1,
-        "failures": 1,
+        "failed": 1,
         "lost": 1,
     }
     assert len(PLANS) < 150

@@ -8,7 +8,7 @@ from kontend.explore.scenario import Bounds
 
 
 class Budget(NamedTuple):
-    """How many faults can still happen. No kind allows more than there are in all, so that equal futures are equal.
+    """The number of faults that can still happen. No kind allows more than the total, so that equal futures are equal.
 
     >>> Budget.of(Bounds(faults=1)).without("crashes").total
     0
@@ -16,16 +16,16 @@ class Budget(NamedTuple):
 
     total: int = 0
     crashes: int = 0
-    failures: int = 0
+    failed: int = 0
     lost: int = 0
 
     @classmethod
     def of(cls, bounds: Bounds) -> Budget:
         """All that the bounds allow."""
-        return cls(bounds.faults, bounds.crashes, bounds.failures, bounds.lost)._limited()
+        return cls(bounds.faults, bounds.crashes, bounds.failed, bounds.lost)._limited()
 
     def without(self, kind: str) -> Budget:
-        """What is left after one fault of a kind."""
+        """The budget after one fault of a kind."""
         return self._replace(total=self.total - 1, **{kind: getattr(self, kind) - 1})._limited()
 
     def covers(self, other: Budget) -> bool:
@@ -33,8 +33,8 @@ class Budget(NamedTuple):
         return all(mine >= others for mine, others in zip(self, other, strict=True))
 
     def _limited(self) -> Budget:
-        most = min(self.total, self.crashes + self.failures + self.lost)
-        return Budget(most, min(self.crashes, most), min(self.failures, most), min(self.lost, most))
+        most = min(self.total, self.crashes + self.failed + self.lost)
+        return Budget(most, min(self.crashes, most), min(self.failed, most), min(self.lost, most))
 
 
 #: The budget of a state in which no fault can happen any more.

@@ -93,7 +93,7 @@ def masked_digest(version: Version) -> bytes:
 
 
 def canonical_form(lines: Iterable[bytes], names: Iterable[bytes] = ()) -> bytes:
-    """Lines in which every made-up name is replaced by a canonical number, sorted.
+    """Lines in which every made-up name is replaced by a canonical number, sorted. All times are the same.
 
     >>> one = canonical_form([b"a 00000001-0000-4000-8000-000000000001", b"b 00000002-0000-4000-8000-000000000002"])
     >>> two = canonical_form([b"b 00000001-0000-4000-8000-000000000001", b"a 00000007-0000-4000-8000-000000000007"])
@@ -103,10 +103,10 @@ def canonical_form(lines: Iterable[bytes], names: Iterable[bytes] = ()) -> bytes
     patterns = [
         IDENTITIES.pattern,
         VERSIONS.pattern,
-        TIMES.pattern,
         *(re.escape(name) for name in sorted(names, key=len, reverse=True)),
     ]
     symbols = re.compile(b"|".join(patterns))
+    lines = [TIMES.sub(b"<time>", line) for line in lines]
     parts = [symbols.split(line) for line in lines]
     found = [symbols.findall(line) for line in lines]
     return _Labelling(list(zip(parts, found, strict=True))).form()

@@ -77,7 +77,7 @@ class Faults:
         if not budget.total:
             return []
         steps: list[Step] = []
-        if (budget.failures or budget.lost) and not self._atomic:
+        if (budget.failed or budget.lost) and not self._atomic:
             for number, in_flight in enumerate(world.instances[index].running):
                 for at, call in enumerate(in_flight.node.calls):
                     steps += [
@@ -95,7 +95,7 @@ class Faults:
         if call.cached and not call.subresource:
             return []  # answered by a view
         actions: list[str] = []
-        if world.budget.failures:
+        if world.budget.failed:
             actions += ["fail", "timeout"]
             if call.verb in _VERSIONED:
                 actions.append("conflict")

@@ -232,7 +232,7 @@ class Model:
                 world, f"{text}{read.text}{note}", in_flight=in_flight, at=at, failure=failure, cost=int(read.stale)
             )
         if fault and fault != "lose":
-            world = world.with_budget(world.budget.without("failures"))
+            world = world.with_budget(world.budget.without("failed"))
             world = self._responded(world, index, number, at, fault, lambda: RESPONSES[fault], in_flight.versions)
             world, failure = self._ended(world, index, number)
             return Transition(world, f"{text} {TEXTS[fault]}", in_flight=in_flight, at=at, failure=failure, cost=1)
