@@ -237,7 +237,7 @@ class Exploration:
             verdict.stopped = f"runs with {_GROWTH} objects more than any unperturbed one were not followed further"
         if not stopped or knows_baseline:
             self._judge_cycles(perturbed=not stopped)
-        if self._cycle is not None and BuiltIn.NEVER_SETTLES not in self._violations:
+        if self._cycle is not None and not any(name == BuiltIn.NEVER_SETTLES for name, _ in self._violations):
             end = len(self._cycle.schedule)
             self._found(built_in.still_writes(MOST_WRITES, self._cycle.begin, end), 0, self._cycle.schedule)
         self._judge_quiescent()
