@@ -132,7 +132,7 @@ def overlaps(one: str, other: str) -> bool:
 
 
 def first_difference(document: Document) -> FirstDifference | None:
-    """Where the failing run leaves the nearest good one; None where no good run is known."""
+    """The point at which the failing run leaves the nearest good one; None where no good run is known."""
     if document.baseline is None:
         return None
     common = 0

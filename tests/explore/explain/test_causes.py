@@ -178,7 +178,40 @@ def test_an_eventuality_that_does_not_hold_is_compared_with_a_run_in_which_it_do
     assert "second wrote status.signed of Widget default/w without" in violation.sentence
 
 
+def test_an_eventuality_that_no_run_fulfils_says_so() -> None:
+    def never(cluster: Cluster) -> bool:
+        return "never" in cluster.get(KIND, "w")["spec"]
+
+    violation = _explained(_of(Deletes(), properties=[eventually(never)]), "never").violation
+    assert violation.sentence == (
+        "everything has settled, and never does not hold, although nothing perturbs the run; nothing is ever written"
+    )
+
+
 # Cycles
+
+
+class TogglesOnceStale(Controller):
+    """Toggles forever once it has seen a status without a size."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Toggle, or settle."""
+        widget = await api.get(self.kind, request)
+        live = await api.live.get(self.kind, request)
+        if widget["spec"] != live["spec"] or "on" in (live.get("status") or {}):
+            base = copy.deepcopy(live)
+            live["status"] = {"on": not (live.get("status") or {}).get("on")}
+            await api.status.patch(live, merge_from(base, lock=True))
+
+
+def test_a_cycle_that_only_perturbed_runs_reach_is_shown_after_what_leads_there() -> None:
+    scenario = _of(TogglesOnceStale(), actions=[update(WIDGET, spec={"size": 3})], lag=1)
+    document = _explained(scenario, "never settles")
+    assert document.violation.perturbations
+    assert document.violation.cycle is not None
+    assert document.violation.cycle.first > 3
 
 
 def test_a_cycle_is_shown_once_with_what_is_written() -> None:

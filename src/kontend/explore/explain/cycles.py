@@ -56,7 +56,10 @@ def go_round(trail: Trail, *, writes: bool) -> Round | None:
     wrote = 0
     for _ in range(_LONGEST):
         world = trail.world
-        step = min(model.steps(world), key=lambda each: (model.next(world, each).cost, _rank(each), times[each]))
+        steps = model.steps(world)
+        if not steps:  # everything has settled
+            break
+        step = min(steps, key=lambda each: (model.next(world, each).cost, _rank(each), times[each]))
         times[step] += 1
         taken = trail.take(step)
         if taken.transition.changes:

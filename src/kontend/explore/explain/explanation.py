@@ -21,7 +21,7 @@ from kontend.explore.explain.cycles import Round, cause_of_cycle, shortest_round
 from kontend.explore.explain.final_states import differences
 from kontend.explore.explain.lines import SourceLines, project_root
 from kontend.explore.explain.nearest import nearest_good_run
-from kontend.explore.explain.outcomes import cause_of_final_state
+from kontend.explore.explain.outcomes import cause_of_final_state, without_good_run
 from kontend.explore.explain.perturbations import perturbations
 from kontend.explore.explain.steps import StepWriter
 from kontend.explore.explain.trail import Trail
@@ -186,6 +186,8 @@ class _Explaining:
             return otherwise
         last = trail.steps[-1]
         if self._is_about_the_end:
+            if self._good is None:
+                return without_good_run(trail, violation.sentence)
             return cause_of_final_state(trail, self._good, difference) or otherwise
         if name in (BuiltIn.EXCEPTION, BuiltIn.FAILS_FOREVER):
             return cause_of_failure(trail) or otherwise

@@ -42,6 +42,15 @@ def cause_of_final_state(trail: Trail, good: Trail | None, found: Sequence[Diffe
     return None
 
 
+def without_good_run(trail: Trail, sentence: str) -> Cause:
+    """A wrong final state where no good run is known: the writes that lead to it are all there is to say."""
+    last = [taken for taken, _, _ in trail.changes()]
+    if any(taken.transition.cost for taken in trail.steps):
+        return Cause(f"{sentence}; no run near this one ends otherwise")
+    written = f"; the last write is that of step {last[-1].number}" if last else "; nothing is ever written"
+    return Cause(f"{sentence}, although nothing perturbs the run{written}")
+
+
 def _outcome(difference: Difference) -> str:
     name = short_name(difference.object)
     if difference.path:
