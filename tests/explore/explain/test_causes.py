@@ -188,6 +188,41 @@ def test_an_eventuality_that_no_run_fulfils_says_so() -> None:
     )
 
 
+class Cleans(Controller):
+    """Deletes the ConfigMap of a widget that is switched off, if its cache has one."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Make the ConfigMap, or remove it."""
+        widget = await api.get(self.kind, request)
+        copies = await api.list("ConfigMap/v1", namespace="default")
+        if widget["spec"].get("on") and not copies:
+            await api.create(
+                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": "m"}}
+            )
+        elif not widget["spec"].get("on"):
+            for each in copies:
+                await api.delete(each)
+
+
+ON = {**WIDGET, "spec": {"on": True}}
+
+
+def test_a_write_that_is_missing_is_named_with_the_read_that_prevented_it() -> None:
+    scenario = _of(Cleans(), objects=[ON], actions=[update(ON, spec={"on": False})], lag=1)
+    violation = _explained(scenario, "diverged").violation
+    assert violation.sentence.startswith(
+        "ConfigMap default/m is left over in the end: this run lacks what the nearest good run does in its step "
+    )
+    assert ": cleans: delete ConfigMap/v1 default/m at test_causes.py:" in violation.sentence
+    assert "cleans had read a list of ConfigMap objects without ConfigMap default/m in step" in violation.sentence
+    assert violation.fix is not None
+    assert violation.fix.line is not None
+    assert "api.list" in violation.fix.line.text
+    assert len(violation.culprits) == 2
+
+
 # Cycles
 
 

@@ -84,8 +84,9 @@ def cause_of_failure(trail: Trail) -> Cause | None:
             return Cause(sentence, (taken.number,), fix_of_failure(failure), line)
         seen, other, change = missed
         sentence += (
-            f" after it had read {_what(seen, change)} in step {seen.step}; {trail.actor(other)} had {_changed(change)}"
-            f" at resourceVersion {number_of(change.resource_version)} (step {other.number})"
+            f" after it had read {_what(seen, change)} in step {seen.step}; "
+            f"{trail.actor(other)} had {changed_text(change)} at resourceVersion "
+            f"{number_of(change.resource_version)} (step {other.number})"
         )
         return Cause(sentence, tuple(sorted({other.number, taken.number})), fix_of_failure(failure), line)
     return None
@@ -104,7 +105,7 @@ def cause_of_refusal(trail: Trail) -> Cause | None:
             if other is not None:
                 changer, change = other
                 version = number_of(change.resource_version)
-                why = f", because {trail.actor(changer)} had {_changed(change)} at resourceVersion {version} "
+                why = f", because {trail.actor(changer)} had {changed_text(change)} at resourceVersion {version} "
                 why += f"(step {changer.number})"
             sentence = (
                 f"the server refused {part.call} of {trail.actor(taken)} with 409 Conflict (step {taken.number}){why}, "
@@ -131,7 +132,7 @@ def plain_cause(trail: Trail, taken: Taken, name: str) -> Cause | None:
     """A write that violates a property on its own, with nothing that it did not know."""
     for part in taken.parts:
         if part.transition.changes:
-            sentence = f"{trail.actor(taken)} {_writes(part)} (step {taken.number}), and {name} does not hold any more"
+            sentence = f"{trail.actor(taken)} {_writes(part)} (step {taken.number}), which violates {name}"
             return Cause(sentence, (taken.number,), "", part.line)
     return None
 
@@ -243,7 +244,7 @@ def _outdated(trail: Trail, taken: Taken, part: Part) -> Cause | None:
     by = f"{author} itself" if own else author
     sentence = (
         f"{writer} {_writes(part)} (step {taken.number}) after it had read {_what(seen, change)} in step {seen.step}, "
-        f"{_staleness(seen, change)}; {by} had {_changed(change)} at resourceVersion "
+        f"{_staleness(seen, change)}; {by} had {changed_text(change)} at resourceVersion "
         f"{number_of(change.resource_version)} (step {other.number})"
     )
     fix = fix_of_stale_read(trail.model.scenario.guards, part, seen, change, own=own)
@@ -255,8 +256,28 @@ def _missed(trail: Trail, taken: Taken, reads: Sequence[Seen]) -> tuple[Seen, Ta
 
     The newest read of an object counts, and a change that the reconcile made itself is known to it.
     """
-    earlier = [seen for seen in reads if seen.step < taken.number]
-    now = [trail.would_see(seen, taken.before, taken.step.instance) for seen in earlier]
+    return _unseen(trail, taken, [seen for seen in reads if seen.step < taken.number])
+
+
+def stale_read(trail: Trail, taken: Taken) -> tuple[str, Taken] | None:
+    """Describes the stale read of a step: what it showed, and the change that it did not show."""
+    if taken.reconcile is None:
+        return None
+    unseen = _unseen(trail, taken, [seen for seen in taken.reconcile.reads if seen.step == taken.number])
+    if unseen is None:
+        return None
+    seen, other, change = unseen
+    version = number_of(change.resource_version)
+    text = (
+        f"{trail.actor(taken)} had read {_what(seen, change)} in step {seen.step}, {_staleness(seen, change)}; "
+        f"{trail.actor(other)} had {changed_text(change)} at resourceVersion {version} (step {other.number})"
+    )
+    return text, other
+
+
+def _unseen(trail: Trail, taken: Taken, reads: Sequence[Seen]) -> tuple[Seen, Taken, Change] | None:
+    """The last change before a step that some reads did not show, and that they would show at that step."""
+    now = [trail.would_see(seen, taken.before, taken.step.instance) for seen in reads]
     found = None
     for other, _, change in trail.changes():
         if other.number >= taken.number:
@@ -265,7 +286,7 @@ def _missed(trail: Trail, taken: Taken, reads: Sequence[Seen]) -> tuple[Seen, Ta
             continue
         about = [
             (seen, fresh)
-            for seen, fresh in zip(earlier, now, strict=True)
+            for seen, fresh in zip(reads, now, strict=True)
             if seen.resource == change.resource and (change.key in seen.versions or change.key in fresh)
         ]
         if not about:
@@ -293,7 +314,7 @@ def _staleness(seen: Seen, change: Change) -> str:
     return "from its cache" if was_stale else "from the server"
 
 
-def _changed(change: Change) -> str:
+def changed_text(change: Change) -> str:
     """Describes a change: what it made of the object."""
     name = _name(change)
     if change.old is None:

@@ -1,45 +1,48 @@
 """The cause of a wrong final state: the write that left it, or the write that is missing.
 
 The final state is compared with that of the nearest good run. The first difference that a write explains is the one
-that the sentence is about.
+that the sentence is about. Where none does, the run lacks something that the good run does, because of what perturbs
+it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
-from kontend.explore.explain.causes import Cause, cause_of_refusal, cause_of_write
+from kontend.explore.explain.causes import Cause, cause_of_refusal, cause_of_write, changed_text, stale_read
 from kontend.explore.explain.fields import changed_paths, content_of, object_name, short_name, text_of
 from kontend.explore.explain.perturbations import perturbation
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.explore.explain.values import shown
 from kontend.report.document import Difference
 from kontend.report.inspection import overlaps
+from kontend.runtime.source_location import SourceLocation
+
+_READ_LIVE: Final = (
+    "read with api.live where the decision not to act must be right, or make sure that the event that was missed runs "
+    "this reconcile again"
+)
+_RUN_AGAIN: Final = (
+    "compute from what was read last, and make sure that the event of a change in the middle runs this reconcile again"
+)
+_Write = tuple[Taken, Part]
 
 
-def cause_of_final_state(trail: Trail, good: Trail | None, found: Sequence[Difference]) -> Cause | None:
+def cause_of_final_state(trail: Trail, good: Trail, found: Sequence[Difference]) -> Cause | None:
     """The cause of the differences between the final state of a trail and that of a good run."""
-    candidates = [(difference, _last_write(trail, difference)) for difference in found]
-    for difference, write in candidates:
-        if write is not None:
-            cause = cause_of_write(trail, write[0])
-            if cause is not None:
-                sentence = f"{_outcome(difference)}: {cause.sentence}"
-                return Cause(sentence, cause.culprits, cause.fix, cause.line)
+    for difference in found:
+        write = _last_write(trail, difference)
+        if write is None or _is_left_over(difference, write, good):
+            continue
+        cause = cause_of_write(trail, write[0])
+        if cause is not None:
+            return replace(cause, sentence=f"{_outcome(difference)}: {cause.sentence}")
     refused = cause_of_refusal(trail)
     if refused is not None and found:
         return replace(refused, sentence=f"{_outcome(found[0])}: {refused.sentence}")
-    for difference, write in candidates:
-        if write is not None:
-            taken, part = write
-            by = f"{trail.actor(taken)} wrote it last (step {taken.number})"
-            return Cause(f"{_outcome(difference)}: {by}{_perturbed(trail)}", (taken.number,), "", part.line)
-    for difference, _ in candidates:
-        sentence = f"{_outcome(difference)}: no step of this run writes it{_missing(good, difference)}"
-        steps = tuple(taken.number for taken in trail.steps if taken.transition.cost)
-        return Cause(f"{sentence}{_perturbed(trail)}", steps[-1:], *_after_perturbation(trail))
-    return None
+    return _lacking(trail, good, found[0]) if found else None
 
 
 def without_good_run(trail: Trail, sentence: str) -> Cause:
@@ -58,8 +61,9 @@ def _outcome(difference: Difference) -> str:
     return f"{name} is {'left over' if difference.got is not None else 'missing'} in the end"
 
 
-def _last_write(trail: Trail, difference: Difference) -> tuple[Taken, Part] | None:
-    """The last write of a field, or the one that made or removed the object."""
+def _last_write(trail: Trail, difference: Difference, *, good: bool = False) -> _Write | None:
+    """The last write of a field; of a whole object, the one that made or removed it."""
+    there = (difference.expected if good else difference.got) is not None
     found = None
     for taken, part, change in trail.changes():
         version = change.new or change.old
@@ -67,7 +71,7 @@ def _last_write(trail: Trail, difference: Difference) -> tuple[Taken, Part] | No
         if object_name(content_of(version)) != difference.object:
             continue
         if not difference.path:
-            if (change.old is None) == (difference.got is not None) or change.new is None:
+            if (change.old if there else change.new) is None:
                 found = (taken, part)
         elif (
             change.old is None
@@ -81,22 +85,52 @@ def _last_write(trail: Trail, difference: Difference) -> tuple[Taken, Part] | No
     return found
 
 
-def _missing(good: Trail | None, difference: Difference) -> str:
-    """Describes the write of the good run that the failing one lacks."""
-    write = _last_write(good, difference) if good is not None else None
-    if write is None or good is None:
-        return ""
-    return f", where the nearest good run has: {write[0].transition.line}"
+def _is_left_over(difference: Difference, write: _Write, good: Trail) -> bool:
+    """An object that the good run makes, too, and removes later: its creation is not at fault."""
+    return not difference.path and any(
+        taken.step.action == write[0].step.action and taken.transition.text == write[0].transition.text
+        for taken, _, change in good.changes()
+        if change.old is None and object_name(content_of(change.new)) == difference.object  # type: ignore[arg-type]
+    )
 
 
-def _perturbed(trail: Trail) -> str:
-    texts = [perturbation(taken) for taken in trail.steps if taken.transition.cost]
-    return f"; the run is perturbed by {texts[-1]}" if texts else ""
+def _lacking(trail: Trail, good: Trail, difference: Difference) -> Cause:
+    """A write that is missing, or that left the wrong value and does not come again."""
+    write, wanted = _last_write(trail, difference), _last_write(good, difference, good=True)
+    parts = []
+    culprits = set()
+    line: SourceLocation | None = None
+    if write is not None and difference.path:
+        parts.append(f"{trail.actor(write[0])} wrote it last (step {write[0].number})")
+        culprits.add(write[0].number)
+        line = write[1].line
+    if wanted is not None:
+        line = line or wanted[1].line
+        where = f" at {wanted[1].line.short}" if wanted[1].line is not None else ""
+        lacks = f"this run lacks what the nearest good run does in its step {wanted[0].number}"
+        parts.append(f"{lacks}: {wanted[0].transition.text}{where}")
+    elif not parts:
+        parts.append("no step of this run writes it")
+    fix = ""
+    for taken in reversed(trail.steps):
+        if taken.transition.cost:
+            text, more, fix, at = _disturbance(trail, taken)
+            parts.append(text)
+            culprits |= more
+            if write is not None and write[0].number > taken.number:
+                culprits.add(write[0].number)
+            line = at or line
+            break
+    return Cause(f"{_outcome(difference)}: {'; '.join(parts)}", tuple(sorted(culprits)), fix, line)
 
 
-def _after_perturbation(trail: Trail) -> tuple[str, None]:
-    """The fix for a reconcile that did nothing because of what it had read."""
-    stale = [taken for taken in trail.steps if taken.transition.cost and taken.step.action == "call"]
-    if stale:
-        return "read with api.live where the decision not to act must be right, or let a later event run it again", None
-    return "", None
+def _disturbance(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceLocation | None]:
+    """A perturbation as the cause of something that did not happen: text, steps at fault, fix and its line."""
+    read = stale_read(trail, taken)
+    if read is not None:
+        return read[0], {taken.number, read[1].number}, _READ_LIVE, taken.parts[0].line
+    changes = taken.transition.changes
+    if taken.step.action == "act" and changes:
+        text = f"user had {changed_text(changes[0])} in step {taken.number}, in the middle of a reconcile"
+        return text, {taken.number}, _RUN_AGAIN, None
+    return f"the run is perturbed by {perturbation(taken)}", {taken.number}, "", None
