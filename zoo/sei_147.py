@@ -15,6 +15,7 @@ Fix: lock every status patch by the resourceVersion of the copy that the plan wa
 
 from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 from kontend import Api, Controller, Guards, Request, merge_from, new_object
 from kontend.explore import Bounds, Scenario
@@ -24,23 +25,38 @@ NODE = "SeiNode.sei.io/v1"
 
 
 class Nodes(Controller):
-    """Stores a plan before anything else."""
+    """Stores a plan before anything else, with a merge patch that has no lock."""
 
     kind = NODE
-    locked = False
 
     async def reconcile(self, request: Request, api: Api) -> None:
         node = await api.get(NODE, request)
-        if (node.get("status") or {}).get("plan"):
-            return
+        if not (node.get("status") or {}).get("plan"):
+            await self.store(node, {"plan": {"id": api.uuid(), "phase": "Active", "tasks": ["apply"]}}, api)
+
+    async def store(self, node: dict[str, Any], status: dict[str, Any], api: Api) -> None:
         base = deepcopy(node)
-        node["status"] = {"plan": {"id": api.uuid(), "phase": "Active", "tasks": ["apply-statefulset"]}}
-        await api.status.patch(node, merge_from(base, lock=self.locked))
+        node["status"] = status
+        await api.status.patch(node, merge_from(base, lock=False))
+
+
+class Applied(Nodes):
+    """Applies the status: server-side apply with force has no lock either."""
+
+    name = "nodes"
+
+    async def store(self, node: dict[str, Any], status: dict[str, Any], api: Api) -> None:
+        name, namespace = node["metadata"]["name"], node["metadata"]["namespace"]
+        await api.status.apply(new_object(NODE, name, namespace=namespace, status=status), force=True)
 
 
 class Fixed(Nodes):
     name = "nodes"
-    locked = True
+
+    async def store(self, node: dict[str, Any], status: dict[str, Any], api: Api) -> None:
+        base = deepcopy(node)
+        node["status"] = status
+        await api.status.patch(node, merge_from(base, lock=True))
 
 
 buggy = Scenario(
@@ -50,4 +66,5 @@ buggy = Scenario(
     bounds=Bounds(concurrent=2),
     guards=Guards.off(),
 )
+buggy_apply = replace(buggy, controllers=[Applied()])
 fixed = replace(buggy, controllers=[Fixed()])

@@ -15,6 +15,7 @@ Fix: lock the patch by the resourceVersion of the copy, and read again after a c
 
 from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 from kontend import Api, Controller, Guards, Request, get_condition, merge_from, new_object, set_condition
 from kontend.explore import Scenario
@@ -35,7 +36,10 @@ class Operator(Controller):
         if get_condition(server, self.condition) is None:
             base = deepcopy(server)
             set_condition(server, self.condition, "True", "Observed", now=api.now())
-            await api.status.patch(server, merge_from(base, lock=self.locked))
+            await self.store(server, base, api)
+
+    async def store(self, server: dict[str, Any], base: dict[str, Any], api: Api) -> None:
+        await api.status.patch(server, merge_from(base, lock=self.locked))
 
 
 class Reporter(Operator):
@@ -54,6 +58,20 @@ class LockedReporter(Reporter):
     locked = True
 
 
+class UpdatingOperator(Operator):
+    """The operator before the helper: an update carries the resourceVersion, and a stale one is refused."""
+
+    name = "operator"
+
+    async def store(self, server: dict[str, Any], base: dict[str, Any], api: Api) -> None:
+        await api.status.update(server)
+
+
+class UpdatingReporter(UpdatingOperator):
+    name = "reporter"
+    condition = "BackendsDiscovered"
+
+
 buggy = Scenario(
     controllers=[Operator(), Reporter()],
     crds=[permissive_crd(SERVER)],
@@ -61,3 +79,4 @@ buggy = Scenario(
     guards=Guards.off(),
 )
 fixed = replace(buggy, controllers=[LockedOperator(), LockedReporter()])
+fixed_update = replace(buggy, controllers=[UpdatingOperator(), UpdatingReporter()])

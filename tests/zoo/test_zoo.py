@@ -14,7 +14,7 @@ ENTRIES = entries(FOLDER)
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 def test_the_bug_is_found_and_the_twin_holds(entry: Entry) -> None:
-    outcome = run_entry(entry, RunOptions())
+    outcome = run_entry(entry, RunOptions(seconds=600))
     assert outcome.found, "\n".join(run.text for run in outcome.buggy)
     assert not outcome.false_alarms, "\n".join(run.text for run in outcome.false_alarms)
     assert not outcome.undecided, "\n".join(run.text for run in outcome.undecided)
