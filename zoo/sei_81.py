@@ -50,7 +50,7 @@ class Fixed(Deployments):
 
 
 def rolled_out(cluster: Cluster) -> bool:
-    return cluster.get(DEPLOYMENT, "d")["status"]["rolledOut"] == "v2"
+    return bool(cluster.get(DEPLOYMENT, "d")["status"]["rolledOut"] == "v2")
 
 
 status = {"hash": "v1", "rolledOut": "v1", "rollout": False}
