@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from kontend.explore.properties.built_in import BuiltIn
@@ -88,7 +89,8 @@ async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
 
 def _learned(setting: Setting, run: Run) -> Setting:
     """The setting of the other runs: patience, watches, and the number of writes to expect."""
-    silence = min(setting.patience.silence, max(_SHORTEST, _MARGIN * run.longest_wait))
+    longest = max(run.longest_wait, _longest_interval(run, setting.background))
+    silence = min(setting.patience.silence, max(_SHORTEST, _MARGIN * longest))
     by_action: dict[int, int] = {}
     for request in run.log.writes():
         by_action[request.action] = by_action.get(request.action, 0) + 1
@@ -100,13 +102,19 @@ def _learned(setting: Setting, run: Run) -> Setting:
     )
 
 
+def _longest_interval(run: Run, background: frozenset[Call]) -> float:
+    """The longest time between two polls: work may wait for the next one."""
+    times = [each.arrived for each in run.log.requests() if each.call in background]
+    return max((later - earlier for earlier, later in pairwise(times)), default=0.0)
+
+
 def _check(run: Run, setting: Setting) -> None:
     command = " ".join(setting.command.arguments)
     if run.exits:
         ended = run.exits[0]
         raise Unusable(
             f"{command} exited with code {ended.code} before it was idle, without any perturbation; "
-            f"the end of its output:\n{ended.tail}"
+            f"the end of its output:\n{ended.tail or '(no output)'}"
         )
     if run.silent:
         tail = run.outputs.get(PRIMARY, "")[-2000:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -87,8 +88,9 @@ class Campaign:
             len(outcomes),
             tuple(each for each in violations if each.seen > 1),
             tuple(each for each in violations if each.seen <= 1),
-            tuple(outcome.plan for outcome in outcomes if outcome.run.missed),
+            tuple(outcome.plan for outcome in outcomes if outcome.run.missed and not outcome.run.blocked),
             seconds,
+            _blocked(outcomes),
         )
 
     async def _carry_out(self, baseline: Baseline, plans: Sequence[Plan]) -> list[_Outcome]:
@@ -140,6 +142,12 @@ class Campaign:
     async def _once(self, setting: Setting, plan: Plan) -> Run:
         async with self._slots:
             return await carry_out(setting, plan)
+
+
+def _blocked(outcomes: Sequence[_Outcome]) -> tuple[str, ...]:
+    """The reasons for which plans could not be carried out, and how many."""
+    reasons = Counter(outcome.run.blocked for outcome in outcomes if outcome.run.blocked)
+    return tuple(f"{count} plans could not be carried out: {reason}" for reason, count in reasons.items())
 
 
 def _identity(finding: Finding) -> Identity:

@@ -52,6 +52,8 @@ class _Received(NamedTuple):
 
 def findings(run: Run, expected: Expected) -> list[Finding]:
     """Return the properties that a run violates, the most telling first."""
+    if run.blocked:
+        return []
     found = [*_exits(run), *_writes(run)]
     if run.rest is Rest.BUSY:
         found.append(_never_settles(run))

@@ -31,6 +31,7 @@ from kontend.serve.server import Server
 PRIMARY: Final = "controller"
 SECOND: Final = "controller-2"
 _ADDRESS: Final = "127.0.0.1"
+_PORT_TAKEN: Final = "address already in use"
 #: The silence that ends a start, in seconds: client-go looks every 0.1 s whether its caches have synced.
 _AFTER_START: Final = 0.25
 #: Writes under a hold after which it ends in any case, beyond those of the baseline.
@@ -84,7 +85,8 @@ class Run:
     seconds: float = 0.0
     longest_wait: float = 0.0
     watches: frozenset[str] = frozenset()
-    notes: list[str] = field(default_factory=list)
+    #: Why the plan could not be carried out; empty if it was.
+    blocked: str = ""
 
 
 class _Over(Exception):
@@ -198,6 +200,8 @@ class Runner:
                 subjects,
                 self._patience(),
                 ready=self._is_ready,
+                # The processor time of polling cannot be told from that of work.
+                counts_time=not self._setting.background,
                 interrupted=lambda: self._crashed or self._delayed is not None,
             )
             rest = wait.rest
@@ -226,7 +230,7 @@ class Runner:
 
     def _is_ready(self) -> bool:
         process = self._processes[self._current]
-        if self._current not in self._gate.last_activity:
+        if self._current not in self._gate.heard:
             return False
         if not self._setting.watches <= self._gate.watched(self._current):
             return False
@@ -240,7 +244,7 @@ class Runner:
         write_private(path, kubeconfig(f"http://{_ADDRESS}:{port}"))
         self._happened(name, "start", f"{name} starts")
         # A process that has not made a request yet is not ready.
-        self._gate.last_activity.pop(name, None)
+        self._gate.heard.discard(name)
         self._fresh = True
         self._processes[name] = await Process.start(name, self._setting.command, path)
 
@@ -261,7 +265,14 @@ class Runner:
 
     def _note_exit(self, process: Process) -> None:
         code = process.code if process.code is not None else 0
-        self._run.exits.append(Exit(process.name, code, process.output.last_lines()))
+        tail = process.output.last_lines()
+        if process.name == SECOND and _PORT_TAKEN in tail.lower():
+            self._run.blocked = (
+                "two instances cannot run at the same time: the command binds a fixed port; "
+                "put {port} in its place, or switch the listener off"
+            )
+            return
+        self._run.exits.append(Exit(process.name, code, tail))
 
     async def _hand_over(self) -> None:
         """Let another instance take over while a write of the first one is delayed, then let that write arrive."""

@@ -97,6 +97,8 @@ class LiveGate:
         #: Calls that go on for ever and do not count as work: renewals of leases, and what the baseline has learned.
         self.background: frozenset[Call] = frozenset()
         self.last_activity: dict[str, float] = {}
+        #: Processes that have made a request since they were started.
+        self.heard: set[str] = set()
         self._began = asyncio.get_running_loop().time()
         self._open: dict[Exchange, Request | None] = {}
         #: Answers that are not to be sent as they are.
@@ -172,6 +174,7 @@ class LiveGate:
     def admits(self, exchange: Exchange) -> bool:
         """Record a request, and decide whether it goes on."""
         process = self._process(exchange)
+        self.heard.add(process)
         call = describe(self.state.registry, exchange.request, self.generated)
         if call is None:
             self._active(process)

@@ -77,12 +77,17 @@ async def wait_until_idle(
     *,
     ready: Callable[[], bool] = lambda: True,
     interrupted: Callable[[], bool] = lambda: False,
+    counts_time: bool = True,
 ) -> Wait:
-    """Wait until all processes are idle and ``ready`` holds, or until ``interrupted`` does."""
+    """Wait until all processes are idle and ``ready`` holds, or until ``interrupted`` does.
+
+    Without ``counts_time``, silence alone counts.
+    """
     loop = asyncio.get_running_loop()
     last = loop.time()
     deadline = last + patience.limit
-    before = _usage(subjects)
+    measured = subjects if counts_time else {}
+    before = _usage(measured)
     #: Silence without processor time; silence between requests; the longest of the latter.
     quiet = silent = longest = 0.0
     while True:
@@ -96,7 +101,7 @@ async def wait_until_idle(
         if last >= deadline:
             return Wait(Rest.BUSY, longest)
         await asyncio.sleep(_POLL)
-        now, after = loop.time(), _usage(subjects)
+        now, after = loop.time(), _usage(measured)
         spoke = any(traffic.in_progress(name) or traffic.last_activity.get(name, 0.0) > last for name in subjects)
         if spoke:
             longest = max(longest, silent if is_ready else 0.0)
