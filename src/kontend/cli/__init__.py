@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "serve": Command("kontend.cli.serve", "run", "serve the Kubernetes API from one process, for any client"),
     "run": Command("kontend.cli.run", "run", "run the controllers of a Python file against a cluster"),
     "explore": Command("kontend.cli.explore", "run", "check controllers against every order and every lag"),
+    "envtest": Command("kontend.cli.envtest", "run", "print KUBEBUILDER_ASSETS for controller-runtime's envtest"),
     "live": Command("kontend.cli.live", "run", "explore an unmodified controller in any language"),
     "replay": Command("kontend.cli.replay", "run", "replay a counterexample"),
     "inspect": Command("kontend.cli.inspect", "run", "answer questions about a counterexample"),

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from plain import GROUP, Client, main
+from plain import GROUP, Client, main  # type: ignore[import-not-found,unused-ignore]
 
 
 def exit_at_once() -> None:

@@ -1,0 +1,72 @@
+"""``kontend envtest``: a directory for KUBEBUILDER_ASSETS, so that controller-runtime's envtest starts kontend.
+
+$ KUBEBUILDER_ASSETS=$(kontend envtest) go test ./...
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from kontend.cli.command import ExitCode, Parser, UsageError, write
+from kontend.live.envtest import assets
+
+
+def run(argv: Sequence[str]) -> int:
+    """Write the stand-ins and print their directory."""
+    parser = Parser(
+        prog="kontend envtest",
+        description="Print a directory for KUBEBUILDER_ASSETS whose kube-apiserver and etcd are kontend's.",
+        epilog="KUBEBUILDER_ASSETS=$(kontend envtest) go test ./...; KONTEND_GATE=lag=0.2,conflicts=0.1 perturbs it.",
+    )
+    parser.add_argument("--directory", type=Path, metavar="DIR", help="write them there (default: the user's cache)")
+    options = parser.parse_args(list(argv))
+    _check_gate()
+    try:
+        import cryptography  # noqa: F401 - TLS works without it, service accounts do not
+    except ImportError:
+        sys.stderr.write("kontend envtest: without the package cryptography, tokens are signed with a secret\n")
+    try:
+        path = assets.write_assets((options.directory or assets.directory()).absolute())
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from None
+    write(f"{path}\n")
+    return ExitCode.OK
+
+
+def _check_gate() -> None:
+    """Report a wrong KONTEND_GATE here, where it is seen: envtest hides the output of the server."""
+    from kontend.live.envtest.noise import BadGate, parse_gate
+
+    try:
+        if os.environ.get("KONTEND_GATE"):
+            parse_gate(os.environ["KONTEND_GATE"])
+    except BadGate as error:
+        raise UsageError(str(error)) from None
+
+
+def _serve(name: str, arguments: Sequence[str]) -> int:
+    """Run a stand-in, until it is stopped."""
+    from kontend.live.envtest import servers
+    from kontend.live.envtest.flags import BadFlags, Flags
+    from kontend.live.envtest.noise import BadGate, parse_gate
+
+    try:
+        flags = Flags(arguments)
+        if name == "etcd":
+            asyncio.run(servers.etcd(flags))
+        else:
+            text = os.environ.get("KONTEND_GATE", "")
+            servers.raise_recursion_limit()
+            asyncio.run(servers.kube_apiserver(flags, parse_gate(text) if text else None))
+    except (BadFlags, BadGate, OSError) as error:
+        sys.stderr.write(f"kontend {name}: {error}\n")
+        return ExitCode.ERROR
+    return ExitCode.OK
+
+
+if __name__ == "__main__":
+    sys.exit(_serve(sys.argv[1], sys.argv[2:]))

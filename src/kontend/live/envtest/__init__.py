@@ -1,0 +1,1 @@
+"""Stand-ins for the kube-apiserver and etcd that controller-runtime's envtest starts."""

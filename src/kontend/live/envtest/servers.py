@@ -1,0 +1,100 @@
+"""The stand-ins: an API server with the flags of kube-apiserver, and an etcd that only says that it is healthy."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from kontend.cluster.admission.plugins import SERVICE_ACCOUNT
+from kontend.cluster.settings import ISSUER, Settings, Signer
+from kontend.cluster.startup.bootstrap import bootstrap
+from kontend.cluster.startup.seed import empty_state
+from kontend.live.envtest.flags import BadFlags, Flags
+from kontend.live.envtest.noise import NoiseGate
+from kontend.serve.identity import Tokens
+from kontend.serve.server import Server
+from kontend.serve.signing_key import RsaKey, signing_key
+from kontend.serve.tls import Certificates
+
+_HEALTHY: Final = b'HTTP/1.1 200 OK\r\nContent-Length: 17\r\nConnection: close\r\n\r\n{"health":"true"}'
+
+
+async def kube_apiserver(flags: Flags, gate: NoiseGate | None) -> None:
+    """Serve the Kubernetes API until SIGTERM or SIGINT."""
+    address, port = flags.text("bind-address", "127.0.0.1"), flags.port("secure-port")
+    client_ca = flags.file("client-ca-file").decode()
+    tokens = Tokens()
+    if flags.text("token-auth-file"):
+        tokens = tokens.with_file(Path(flags.text("token-auth-file")))
+    state = empty_state(int(time.time()))
+    server = Server(state, tokens=tokens, client_certificates=bool(client_ca), gate=gate)
+    if gate is not None:
+        gate.attach(server)
+    await server.start(address, port, tls=_certificates(flags).context(client_ca))
+    if flags.port("insecure-port"):
+        await server.listen(flags.text("insecure-bind-address", "127.0.0.1"), flags.port("insecure-port"))
+    url = f"https://{address}:{server.port}"
+    disabled = set(flags.parts("disable-admission-plugins"))
+    settings = Settings(
+        rbac="RBAC" in flags.parts("authorization-mode"),
+        signer=_signer(flags),
+        issuer=flags.text("service-account-issuer") or ISSUER,
+        tokens=tokens.users,
+        url=url,
+        plugins=frozenset({SERVICE_ACCOUNT} - disabled),
+    )
+    cluster = server.cluster
+    cluster.state = bootstrap(cluster.state.replace(settings=settings), port=server.port, client_ca=client_ca)
+    await _until_stopped()
+    await server.stop()
+
+
+def _certificates(flags: Flags) -> Certificates:
+    directory = flags.text("cert-dir", "/var/run/kubernetes")
+    certificate = flags.text("tls-cert-file") or f"{directory}/apiserver.crt"
+    key = flags.text("tls-private-key-file") or f"{directory}/apiserver.key"
+    try:
+        return Certificates(b"", Path(certificate).read_bytes(), Path(key).read_bytes())
+    except OSError as error:
+        raise BadFlags(f"{error.filename}: {error.strerror}; envtest writes it before it starts the server") from None
+
+
+def _signer(flags: Flags) -> Signer:
+    """The key of service accounts: the given one if it is an RSA key, else (envtest brings an ECDSA key) our own."""
+    try:
+        key = RsaKey(flags.file("service-account-signing-key-file"))
+        key.sign(b"")
+    except (ImportError, ValueError, TypeError):
+        return signing_key()
+    return key
+
+
+async def etcd(flags: Flags) -> None:
+    """Answer health checks until SIGTERM or SIGINT."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        writer.write(_HEALTHY)
+        await writer.drain()
+        writer.close()
+
+    host, port = flags.address("listen-client-urls")
+    listener = await asyncio.start_server(answer, host, port)
+    await _until_stopped()
+    listener.close()
+
+
+async def _until_stopped() -> None:
+    stopped = asyncio.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(each, stopped.set)
+    await stopped.wait()
+
+
+def raise_recursion_limit() -> None:
+    """Allow expressions to be deep."""
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
