@@ -52,7 +52,7 @@ class View:
 
     def __init__(self, browser: Any, *, width: int = 1440, height: int = 900, scheme: str = "light") -> None:
         self.context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        self.context.set_default_timeout(10_000)
+        self.context.set_default_timeout(60_000)  # a loaded machine is slow
         self.page = self.context.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -83,7 +83,7 @@ class View:
 
     def wait(self, condition: str) -> None:
         """Wait until a JavaScript expression is true. Playwright's own way needs eval, which the page forbids."""
-        for _ in range(500):
+        for _ in range(3000):
             if self.page.evaluate(condition):
                 return
             self.page.wait_for_timeout(20)

@@ -40,13 +40,17 @@ class Page {
   read() {
     const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
     const [id, tab, step] = path.split("/").map(decoded);
-    const item = this.items.find((candidate) => candidate.id === id) || this.items[0];
+    const item =
+      this.items.find((candidate) => candidate.id === id) ||
+      this.items.find((candidate) => candidate.document) ||
+      this.items[0];
     const parameters = new URLSearchParams(query || "");
     const tabs = this.#tabs(item);
     return {
       item,
       tab: tabs.includes(tab) ? tab : tabs[0],
-      step: /^\d+$/.test(step || "") ? Number(step) : null,
+      // Without a step in the URL the page opens at the one at fault.
+      step: /^\d+$/.test(step || "") ? Number(step) : (item.document?.violation.culprits.at(-1) ?? null),
       object: parameters.get("object") || "",
       field: parameters.get("field") || "",
       take: item.interactive && /^\d+(\.\d+)*$/.test(parameters.get("take") || "") ? parameters.get("take") : "",
@@ -242,7 +246,7 @@ class Page {
             "label",
             null,
             h("input", { type: "checkbox", id: "show-all", checked: this.showAll, onchange: () => this.#fold() }),
-            `show ${plural(hidden, "step")} that change nothing`,
+            `show ${plural(hidden, "step that changes nothing", "steps that change nothing")}`,
           ),
         h("span", { class: "muted" }, plural(trace.steps.length, "step"), ". Arrow keys move, ? lists all keys."),
       ),

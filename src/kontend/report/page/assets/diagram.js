@@ -29,7 +29,10 @@ class Diagram {
     this.unfold = unfold;
     this.lanes = lanesOf(trace, actors);
     const text = width < 480 ? 160 : 250;
-    this.lane = Math.max(width < 480 ? 27 : 40, Math.min(88, Math.floor((width - 60 - text) / this.lanes.length)));
+    this.lane = Math.max(
+      width < 480 ? 27 : 40,
+      Math.min(88, Math.floor((width - (width < 480 ? 52 : 70) - text) / this.lanes.length)),
+    );
     this.rows = folded(trace.steps, (step) => showAll || this.culprits.has(step.number), open);
     this.rowOf = new Map();
     this.rows.forEach((row, at) => row.steps.forEach((step) => this.rowOf.set(step.number, at)));
