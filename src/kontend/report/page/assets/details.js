@@ -32,7 +32,8 @@ function sourceLine(line, sources) {
   const lines = Object.entries((sources || {})[line.file] || {}).map(([number, text]) => [Number(number), text]);
   const near = lines.filter(([number]) => Math.abs(number - line.line) <= 3).sort(([one], [other]) => one - other);
   if (!near.some(([number]) => number === line.line)) near.splice(0, near.length, [line.line, line.text]);
-  const indent = Math.min(...near.filter(([, text]) => text.trim()).map(([, text]) => text.search(/\S/)));
+  // Lines of an inner block start near the margin; those of outer blocks keep what they have.
+  const indent = Math.max(0, near.find(([number]) => number === line.line)[1].match(/^ */)[0].length - 4);
   return [
     h("h4", null, "Source"),
     h("p", { class: "small muted" }, `${line.file}:${line.line}${line.function ? `, in ${line.function}` : ""}`),
@@ -41,7 +42,7 @@ function sourceLine(line, sources) {
       { class: "source", tabindex: 0, "aria-label": "Source lines" },
       near.map(([number, text]) => {
         const current = number === line.line;
-        const label = `${current ? "▸" : " "} ${String(number).padStart(4)}  ${text.slice(indent)}`;
+        const label = `${current ? "▸" : " "} ${String(number).padStart(4)}  ${text.slice(Math.min(indent, text.match(/^ */)[0].length))}`;
         return h("span", { class: current ? "current" : null }, label);
       }),
     ),
