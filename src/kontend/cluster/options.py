@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from kontend.kube import kinds
@@ -67,12 +68,17 @@ class ListOptions:
     send_initial_events: bool | None = None
 
 
+@lru_cache(maxsize=64)
+def _usual_options(user_agent: str) -> WriteOptions:
+    return WriteOptions(field_manager=manager_of(user_agent))
+
+
 def write_options(query: Query, *, kind: str, user_agent: str, apply: bool = False) -> WriteOptions:
     """The options of a write; ``kind`` is CreateOptions, UpdateOptions or PatchOptions."""
     if not query:  # nearly every write
         if apply:
             raise invalid(_META, kind, "", [required("fieldManager", "is required for apply patch")])
-        return WriteOptions(field_manager=manager_of(user_agent))
+        return _usual_options(user_agent)
     dry_run = query.get("dryRun", ())
     manager = _first(query, "fieldManager")
     validation = _first(query, "fieldValidation")

@@ -50,7 +50,9 @@ def _cannot_follow(
 
     It compares objects in the version of each manager, and an object with fields that are not declared there has none.
     """
-    versions = {entry.api_version for entry in managed} - {resource.api_version}
+    versions = {entry.api_version for entry in managed if entry.api_version != resource.api_version}
+    if not versions:
+        return False
     schemas = [schema for version in versions if (schema := state.registry.schema_at(version, resource.kind))]
     return any(prune(copy_json(obj), schema) for schema in schemas for obj in objects if obj is not None)
 

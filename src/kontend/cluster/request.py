@@ -49,6 +49,9 @@ class ApiRequest:
         return values[0] if values else ""
 
 
+_NO_OPTIONS: Final = WriteOptions()
+
+
 class PageNotFound(Exception):
     """A path that is not served at all: the answer is text, not a Status."""
 
@@ -63,12 +66,11 @@ class Target:
     namespace: str = ""
     name: str = ""
     subresource: str = ""
-    options: WriteOptions = field(default_factory=WriteOptions)
+    options: WriteOptions = _NO_OPTIONS
     user: User = ADMIN
     #: Where webhooks' answers come from; without any, neither webhooks nor policies see the request.
     answers: Answers | None = None
     warnings: list[str] = field(default_factory=list)
-    _warned: set[str] = field(default_factory=set)
     #: Traits of the body that the decoded object has lost.
     text: RequestText = PLAIN
 
@@ -79,8 +81,7 @@ class Target:
 
     def warn(self, text: str) -> None:
         """Adds a Warning header to the response; the same one only once."""
-        if text not in self._warned:
-            self._warned.add(text)
+        if text not in self.warnings:
             self.warnings.append(text)
 
 
@@ -93,8 +94,9 @@ def route(registry: Registry, request: ApiRequest) -> Target:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
         raise PageNotFound
-    rest = [unquote(part) for part in rest]
-    watching = request.first("watch").lower() not in ("", "0", "false")
+    if "%" in request.path:
+        rest = [unquote(part) for part in rest]
+    watching = bool(request.query) and request.first("watch").lower() not in ("", "0", "false")
     always_watch = rest[0] == "watch" and len(rest) > 1  # the deprecated form, the only one that watches a single name
     if always_watch:
         rest = rest[1:]

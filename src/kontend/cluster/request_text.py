@@ -33,6 +33,8 @@ def text_of(resource: Resource, obj: Json, body: bytes = b"") -> RequestText:
     if not strategy.empty_fields and not strategy.raw_fields:
         return PLAIN
     empty = {path: value for path in strategy.empty_fields if (value := _at(obj, path)) == [] or value == {}}
+    if not strategy.raw_fields:
+        return RequestText(empty) if empty else PLAIN
     if body:
         return RequestText(empty, raw_texts(body.decode("utf-8", "replace"), strategy.raw_fields))
     # What the server makes of an object itself is compact, with sorted keys.
@@ -57,6 +59,8 @@ def restore(obj: Json, text: RequestText) -> None:
 def with_owned_texts(obj: Json, text: RequestText, live: Json, stored: Mapping[Place, str]) -> None:
     """Gives both objects the texts that decide who owns a field: those in lists, which are compared as they are."""
     for holder, texts in ((obj, text.raw), (live, stored)):
+        if not texts:
+            continue
         listed = {place: raw for place, raw in texts.items() if any(isinstance(step, int) for step in place)}
         with_texts(holder, listed)
 

@@ -107,11 +107,14 @@ class Resource:
         """The other way round: the only fields that a write through this subresource can change."""
         return self._kept_fields.get(subresource)
 
-    def normalized(self, obj: dict[str, Any], *, from_maps: bool = False) -> tuple[dict[str, Any], list[str]]:
+    def normalized(
+        self, obj: dict[str, Any], *, from_maps: bool = False, decodes_metadata: bool = True
+    ) -> tuple[dict[str, Any], list[str]]:
         """``obj`` as an object of this kind: known fields only, defaults filled in. ``obj`` is used up.
 
         Also returns the unknown fields that were dropped. Raises :class:`BadRequest` with the message of the JSON
-        decoder or, ``from_maps``, of the converter that follows a strategic merge patch.
+        decoder or, ``from_maps``, of the converter that follows a strategic merge patch. The metadata of a custom
+        resource that comes from storage need not be decoded.
         """
         if self.custom is None:
             empty = [path for path in self.null_lists if _at(obj, path) == []]
@@ -124,8 +127,9 @@ class Resource:
                 obj = self.conversion.from_hub(self.to_hub(obj))
             self.strategy.convert(obj)
             return obj, unknown
-        metadata, unknown = coerce_object_meta(obj.get("metadata"))
-        obj["metadata"] = metadata
+        unknown = []
+        if decodes_metadata:
+            obj["metadata"], unknown = coerce_object_meta(obj.get("metadata"))
         unknown += prune(obj, self.schema)
         if self._has_embedded:
             unknown += coerce_embedded(obj, self.schema)
@@ -148,11 +152,11 @@ class Resource:
         assert self.custom is not None
         if self.custom.version != self.custom.storage_version:
             return True
-        return any(name not in obj for name in self._defaulted)
+        return not obj.keys() >= self._defaulted
 
     @cached_property
-    def _defaulted(self) -> tuple[str, ...]:
-        return tuple(name for name, child in self.schema.properties.items() if child.default is not MISSING)
+    def _defaulted(self) -> frozenset[str]:
+        return frozenset(name for name, child in self.schema.properties.items() if child.default is not MISSING)
 
     def fill_in(self, obj: dict[str, Any]) -> None:
         """Gives an object of the storage version the defaults that it gets when it is read back, in place."""

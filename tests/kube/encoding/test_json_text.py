@@ -102,6 +102,8 @@ def test_two_hundred_levels_are_fine() -> None:
         (b'{"a":[{"b":1,"b":2,"b":3}],"a":0}', ["a[0].b", "a"]),
         (b'[{"b":"\\":","b":"\\u0022:"}]', ["[0].b"]),
         (b'{"a":"x\\" :","b":{"a":1}}', []),
+        (b'{"a":1,"a":2,"b" :3}', ["a"]),
+        (b'{"a":1,"a":2,"b"\n:3}', ["a"]),
     ],
 )
 def test_repeated_keys_are_found_when_asked_for(raw: bytes, paths: list[str]) -> None:

@@ -7,7 +7,7 @@ later, on the object as it will be stored, the validating ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
@@ -35,7 +35,7 @@ def admit(
     _plugins(state, target, obj, old)
     if state.hooks.mutating:
         _call(state.hooks.mutating, target, obj, old, changing=True)
-    if target.answers is not None and _is_configured(state, _MUTATING):
+    if target.answers is not None and _has_any(state, webhooks.MUTATING):
         operation = _operation(state, target, obj, old, managed)
         reinvocation = Reinvocation(set(), set())
         webhooks.mutate(operation, reinvocation, second=False)
@@ -43,7 +43,7 @@ def admit(
             # What was changed late may matter to those that came early.
             _plugins(state, target, obj, old)
             webhooks.mutate(operation, reinvocation, second=True)
-    if obj is not None:
+    if obj is not None and obj["metadata"].get("ownerReferences"):
         for warning in dedup_owner_references(obj["metadata"], after_admission=True):
             target.warn(warning)
 
@@ -60,7 +60,9 @@ def validate(
         plugins.validate(state, target, obj, creating=old is None)
     if state.hooks.validating:
         _call(state.hooks.validating, target, obj, old, changing=False)
-    if target.answers is not None and _is_configured(state, _VALIDATING):
+    if target.answers is None:
+        return
+    if _has_any(state, webhooks.VALIDATING) or _has_any(state, policies.BINDINGS):
         operation = _operation(state, target, obj, old, managed)
         policies.validate(operation)
         webhooks.validate(operation)
@@ -71,18 +73,16 @@ def _plugins(state: State, target: Target, obj: dict[str, Any] | None, old: dict
     if obj is None or target.subresource:
         return
     plugins.mutate(state, target, obj, creating=old is None)
+    strategy = target.resource.strategy
     if old is None:
-        target.resource.strategy.admit_create(obj, _stored(state))
+        strategy.admit_create(obj, _stored(state))
     else:
-        target.resource.strategy.admit_update(obj, old)
+        strategy.admit_update(obj, old)
 
 
-_MUTATING: Final = (webhooks.MUTATING,)
-_VALIDATING: Final = (webhooks.VALIDATING, policies.BINDINGS)
-
-
-def _is_configured(state: State, resources: tuple[str, ...]) -> bool:
-    return any(len(objects) for name in resources if (objects := state.kinds.get(name)) is not None)
+def _has_any(state: State, resource: str) -> bool:
+    objects = state.kinds.get(resource)
+    return objects is not None and len(objects) > 0
 
 
 def _operation(

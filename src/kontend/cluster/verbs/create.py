@@ -23,7 +23,12 @@ from kontend.kube.errors import AlreadyExists, ApiError, already_exists, invalid
 from kontend.kube.golang.strconv import whole_number
 from kontend.kube.meta.name_rules import path_segment
 from kontend.kube.meta.names import Key, kind_of
-from kontend.kube.meta.object_meta import dedup_owner_references, unqualified_finalizers, validate_object_meta
+from kontend.kube.meta.object_meta import (
+    dedup_owner_references,
+    unqualified_finalizers,
+    validate_names,
+    validate_object_meta,
+)
 from kontend.kube.schema.tree import MISSING
 
 _GENERATED_NAME_ATTEMPTS: Final = 8
@@ -115,7 +120,9 @@ def _prepare_and_validate(target: Target, obj: dict[str, Any]) -> None:
         if strategy.checks_finalizers:
             errors += unqualified_finalizers(metadata)
     errors += strategy.validate(obj)
-    if not errors:
+    if not errors and (strategy.checks_metadata or resource.custom is not None):
+        errors += validate_names(metadata, path_segment)  # all else was validated above
+    elif not errors:
         errors += validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=path_segment)
     if errors:
         kind = kind_of(obj)  # of the object: a custom resource may say that it is something else

@@ -92,6 +92,13 @@ def patched(
     if old is None:
         raise not_found(resource.group, resource.plural, target.name)
     live = served(resource, old.versioned())
+    if resource.custom is not None and patch_type == MERGE_PATCH and target.options.field_validation != "Strict":
+        change, problems = parse_merge_patch(body, field_validation=target.options.field_validation)
+        if "metadata" not in change:
+            # The metadata stays as it was stored, so there is nothing to decode.
+            obj = apply_merge_patch(served(resource, old.versioned()), change)
+            obj = _normalize(target, obj, problems, decodes_metadata=False)
+            return obj, owners_after_update(state, target, live, obj, old.managed, MISSING)
     current = read_back(resource, old)
     if patch_type == STRATEGIC_MERGE_PATCH:
         change, problems = _strategic_body(target, body)
@@ -128,7 +135,9 @@ def _strategic_body(target: Target, body: bytes) -> tuple[dict[str, Any], list[s
     return change, [f"duplicate field {go_quote(path)}" for path in duplicates]
 
 
-def _normalize(target: Target, obj: Any, problems: list[str], strategic: str = "") -> dict[str, Any]:
+def _normalize(
+    target: Target, obj: Any, problems: list[str], strategic: str = "", *, decodes_metadata: bool = True
+) -> dict[str, Any]:
     """Decodes the result of a patch; a result that cannot be decoded is the patch's fault.
 
     ``strategic`` is the text of a strategic merge patch, which has another decoder and is shown instead of the object.
@@ -148,9 +157,9 @@ def _normalize(target: Target, obj: Any, problems: list[str], strategic: str = "
         theirs = f"{str(fields['apiVersion']).rpartition('/')[2]}.{fields['kind']}"
         raise _bad_patch(shown or go_json(obj), f"converting ({theirs}) to ({ours}): unknown conversion")
     target.text = text_of(resource, fields)
-    before = b"" if strategic else orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
+    before = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS) if decodes_metadata and not strategic else b""
     try:
-        fields, unknown = resource.normalized(fields, from_maps=bool(strategic))
+        fields, unknown = resource.normalized(fields, from_maps=bool(strategic), decodes_metadata=decodes_metadata)
     except BadRequest as error:
         raise _bad_patch(shown or go_json(obj), _first_mistake(resource, before) or error.message) from None
     problems = problems + [f"unknown field {go_quote(path)}" for path in unknown]

@@ -51,17 +51,7 @@ def validate_object_meta(
     >>> [str(error) for error in validate_object_meta({"namespace": "a"}, namespaced=True, name_rule=path_segment)]
     ['metadata.name: Required value: name or generateName is required']
     """
-    errors: list[FieldError] = []
-    prefix = meta.get("generateName") or ""
-    if prefix:
-        rule = path_segment_prefix if name_rule is path_segment else name_rule
-        checked = prefix if name_rule is path_segment else without_trailing_dash(prefix)
-        errors += [invalid(f"{field}.generateName", prefix, message) for message in rule(checked)]
-    name = meta.get("name") or ""
-    if name:
-        errors += [invalid(f"{field}.name", name, message) for message in name_rule(name)]
-    else:
-        errors.append(required(f"{field}.name", "name or generateName is required"))
+    errors = validate_names(meta, name_rule, field=field)
     namespace = meta.get("namespace") or ""
     if not namespaced:
         if namespace:
@@ -74,6 +64,22 @@ def validate_object_meta(
     if generation < 0:
         errors.append(invalid(f"{field}.generation", generation, "must be greater than or equal to 0"))
     errors += _common(meta, field, with_finalizers=True)
+    return errors
+
+
+def validate_names(meta: Meta, name_rule: NameRule, *, field: str = "metadata") -> list[FieldError]:
+    """Validates the name of an object and the prefix from which one is generated."""
+    errors: list[FieldError] = []
+    prefix = meta.get("generateName") or ""
+    if prefix:
+        rule = path_segment_prefix if name_rule is path_segment else name_rule
+        checked = prefix if name_rule is path_segment else without_trailing_dash(prefix)
+        errors += [invalid(f"{field}.generateName", prefix, message) for message in rule(checked)]
+    name = meta.get("name") or ""
+    if name:
+        errors += [invalid(f"{field}.name", name, message) for message in name_rule(name)]
+    else:
+        errors.append(required(f"{field}.name", "name or generateName is required"))
     return errors
 
 
