@@ -22,7 +22,7 @@ from kontend.explore.program.event_loop import Unsupported
 from kontend.explore.program.symbols import Refuted
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario import Scenario
-from kontend.explore.search.baseline import Baseline
+from kontend.explore.search.baseline import SOON, Baseline
 from kontend.explore.search.walk import Walk
 from kontend.explore.trace.counterexample import counterexample
 from kontend.report.decoding import encode
@@ -129,7 +129,7 @@ class Session:
     def _judge_end(self, model: Model, walk: Walk) -> None:
         """Judge a final state, against those of unperturbed runs too."""
         if walk.cost and self._baseline is None:
-            self._baseline = Baseline(model).run().final_states
+            self._baseline = Baseline(model, most=SOON).run().final_states
         judged = Walk(model, baseline=self._baseline)
         judged.follow(walk.schedule)
         walk.violations.update(

@@ -394,8 +394,13 @@ async function content() {
   return JSON.parse(await new Response(stream).text());
 }
 
-content().then((data) => {
-  const page = new Page(data, document.getElementById("app"));
-  page.show();
-  document.documentElement.dataset.ready = "true";
-});
+content().then(
+  (data) => {
+    const page = new Page(data, document.getElementById("app"));
+    page.show();
+    document.documentElement.dataset.ready = "true";
+  },
+  // The summary stays as it is.
+  (error) =>
+    document.getElementById("app").append(h("p", null, `This browser cannot read the trace: ${error.message}`)),
+);
