@@ -223,6 +223,47 @@ def test_a_write_that_is_missing_is_named_with_the_read_that_prevented_it() -> N
     assert len(violation.culprits) == 2
 
 
+class Records(Controller):
+    """Creates a child under a generated name, then records the name."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Create and record."""
+        widget = await api.get(self.kind, request)
+        if (widget.get("status") or {}).get("child"):
+            return
+        child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "c-", "namespace": "default"}}
+        await api.create(child)
+        base = copy.deepcopy(widget)
+        widget["status"] = {"child": child["metadata"]["name"]}  # type: ignore[index]
+        await api.status.patch(widget, merge_from(base, lock=True))
+
+
+@pytest.mark.parametrize(
+    ("faults", "text"),
+    [
+        (
+            {"lost": 1, "failed": 0, "crashes": 0},
+            "create ConfigMap/v1 in default of records is carried out, and ",
+        ),
+        ({"lost": 0, "failed": 0, "crashes": 1}, "records crashed in step "),
+        ({"lost": 0, "failed": 1, "crashes": 0}, "patch Widget.example.com/v1 default/w/status of records "),
+    ],
+)
+def test_a_fault_is_named_with_what_had_been_done_by_then(faults: Any, text: str) -> None:
+    bounds = Bounds(lag=0, faults=1, **faults)
+    scenario = Scenario([Records()], crds=[CRD], objects=[WIDGET], bounds=bounds)
+    violation = _explained(scenario, "diverged").violation
+    assert "is left over in the end: records created it (step " in violation.sentence
+    assert text in violation.sentence
+    assert violation.fix is not None
+    assert len(violation.culprits) >= 2
+    if faults["crashes"]:
+        assert ", after it had created ConfigMap default/c-" in violation.sentence
+        assert "and before its next call, patch Widget.example.com/v1 default/w/status" in violation.sentence
+
+
 # Cycles
 
 

@@ -14,15 +14,13 @@ from kontend.explore.explain.causes import Cause
 from kontend.explore.explain.fields import content_of, field_changes, object_name, short_name
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.explore.explain.values import shown
-from kontend.explore.model.step import Step
+from kontend.explore.model.step import UNPERTURBED, Step
 from kontend.explore.search.repetition import form_of_state
 from kontend.report.document import FieldChange
 from kontend.report.inspection import overlaps
 
 #: How many steps a cycle may have.
 _LONGEST: Final = 400
-#: The order in which steps are taken where there is a choice.
-_ORDER: Final = ("deliver", "call", "start", "act", "retry", "timer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ def _first_round(trail: Trail, forms: set[bytes], *, writes: bool) -> tuple[int,
 
 
 def _rank(step: Step) -> int:
-    return _ORDER.index(step.action) if step.action in _ORDER else len(_ORDER)
+    return UNPERTURBED.index(step.action) if step.action in UNPERTURBED else len(UNPERTURBED)
 
 
 def _written(trail: Trail, first: int) -> list[WrittenField]:

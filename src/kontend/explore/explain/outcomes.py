@@ -16,6 +16,7 @@ from kontend.explore.explain.fields import changed_paths, content_of, object_nam
 from kontend.explore.explain.perturbations import perturbation
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.explore.explain.values import shown
+from kontend.explore.model.faults import OPTIONAL, TEXTS
 from kontend.report.document import Difference
 from kontend.report.inspection import overlaps
 from kontend.runtime.source_location import SourceLocation
@@ -26,6 +27,13 @@ _READ_LIVE: Final = (
 )
 _RUN_AGAIN: Final = (
     "compute from what was read last, and make sure that the event of a change in the middle runs this reconcile again"
+)
+_REPEATABLE: Final = (
+    "make the reconcile repeatable: derive the name of what it creates from its owner, or record it before it is made, "
+    "so that the next run finds it"
+)
+_ERRORS: Final = (
+    "let the error end the reconcile, so that it runs again, and let the next run find what this one had done by then"
 )
 _Write = tuple[Taken, Part]
 
@@ -100,8 +108,9 @@ def _lacking(trail: Trail, good: Trail, difference: Difference) -> Cause:
     parts = []
     culprits = set()
     line: SourceLocation | None = None
-    if write is not None and difference.path:
-        parts.append(f"{trail.actor(write[0])} wrote it last (step {write[0].number})")
+    if write is not None and (difference.path or wanted is None):
+        did = "wrote it last" if difference.path else "created it" if difference.got is not None else "deleted it"
+        parts.append(f"{trail.actor(write[0])} {did} (step {write[0].number})")
         culprits.add(write[0].number)
         line = write[1].line
     if wanted is not None:
@@ -112,15 +121,15 @@ def _lacking(trail: Trail, good: Trail, difference: Difference) -> Cause:
     elif not parts:
         parts.append("no step of this run writes it")
     fix = ""
-    for taken in reversed(trail.steps):
-        if taken.transition.cost:
-            text, more, fix, at = _disturbance(trail, taken)
-            parts.append(text)
-            culprits |= more
-            if write is not None and write[0].number > taken.number:
-                culprits.add(write[0].number)
-            line = at or line
-            break
+    perturbed = [taken for taken in trail.steps if taken.transition.cost]
+    # A fault explains more than the staleness that comes with it.
+    for taken in [taken for taken in perturbed if taken.step.action in OPTIONAL][-1:] or perturbed[-1:]:
+        text, more, fix, at = _disturbance(trail, taken)
+        parts.append(text)
+        culprits |= more
+        if write is not None and write[0].number > taken.number:
+            culprits.add(write[0].number)
+        line = at or line
     return Cause(f"{_outcome(difference)}: {'; '.join(parts)}", tuple(sorted(culprits)), fix, line)
 
 
@@ -129,8 +138,38 @@ def _disturbance(trail: Trail, taken: Taken) -> tuple[str, set[int], str, Source
     read = stale_read(trail, taken)
     if read is not None:
         return read[0], {taken.number, read[1].number}, _READ_LIVE, taken.parts[0].line
-    changes = taken.transition.changes
-    if taken.step.action == "act" and changes:
+    changes, action = taken.transition.changes, taken.step.action
+    if action == "act" and changes:
         text = f"user had {changed_text(changes[0])} in step {taken.number}, in the middle of a reconcile"
         return text, {taken.number}, _RUN_AGAIN, None
+    if action == "crash":
+        return _crash(trail, taken)
+    call = taken.parts[0].call
+    if call is not None and action in OPTIONAL:
+        done = f", after the server had {changed_text(changes[0])}" if changes else ""
+        text = f"{call} of {trail.actor(taken)} {TEXTS[action]} (step {taken.number}){done}"
+        return text, {taken.number}, _REPEATABLE if action == "lose" else _ERRORS, taken.parts[0].line
     return f"the run is perturbed by {perturbation(taken)}", {taken.number}, "", None
+
+
+def _crash(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceLocation | None]:
+    """A crash between two calls: the last write before it, and the call that was not made any more."""
+    actor, instance = trail.actor(taken), taken.before.instances[taken.step.instance]
+    text, steps = f"{actor} crashed in step {taken.number}", {taken.number}
+    line: SourceLocation | None = None
+    for in_flight in instance.running:
+        writes = [
+            (other, part, change)
+            for other, part, change in trail.changes()
+            if other.number < taken.number
+            and other.reconcile is not None
+            and (other.reconcile.instance, other.reconcile.request) == (taken.step.instance, in_flight.request)
+        ]
+        if writes:
+            other, part, change = writes[-1]
+            text += f", after it had {changed_text(change)} (step {other.number})"
+            steps.add(other.number)
+            line = part.line
+        if in_flight.node.text:
+            text += f" and before its next call, {in_flight.node.text[0]}"
+    return text, steps, _REPEATABLE, line

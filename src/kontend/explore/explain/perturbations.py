@@ -11,9 +11,11 @@ _WORDS: Final = {
     "start": "a reconcile that starts in step {} while another one is in flight",
     "act": "a user who acts in step {}, in the middle of a reconcile",
     "relist": "a relist in step {}, which shows several events as one",
+    "timer": "a timer that fires early in step {}",
     "crash": "a crash in step {}",
-    "restart": "a restart in step {}",
     "fail": "a request that fails in step {}",
+    "conflict": "a conflict without a reason in step {}",
+    "timeout": "a request that times out in step {}",
     "lose": "a response that is lost in step {}",
 }
 

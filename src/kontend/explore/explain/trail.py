@@ -152,7 +152,7 @@ class Trail:
         at = (step.instance, step.subject)
         if step.action == "start":
             self._running[at] = Reconcile(*at, steps=self._retries.pop(at, []))
-        elif step.action == "retry":
+        elif step.action in ("retry", "timer"):
             self._retries.setdefault(at, []).append(number)
             return None
         reconcile = self._running.get(at)

@@ -150,6 +150,8 @@ def described(model: Model, step: Step) -> str:
             return f"{name} lists {step.subject} again"
         case "retry":
             return f"{name} retries {step.subject}"
+        case "timer":
+            return f"the timer of {name} for {step.subject}"
         case "start":
             return f"{name} starts {step.subject}"
     return f"{step.action} of {name}"
