@@ -65,13 +65,13 @@ def materialise(source: Path, target: Path) -> Path:
 
 def read_labels(paths: Iterable[Path]) -> list[Label]:
     """Read the labels of files."""
-    found: list[Label] = []
+    labels: list[Label] = []
     for path in paths:
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
             if "label:" in line:
                 marks = _LABEL.findall(line[line.index("label:") :])
-                found += [Label(str(path), number, severity, rule) for severity, rule in marks]
-    return found
+                labels += [Label(str(path), number, severity, rule) for severity, rule in marks]
+    return labels
 
 
 def score(labels: Iterable[Label], report: Report, severity: Severity = Severity.ERROR) -> Score:
@@ -95,6 +95,7 @@ def score_directory(directory: Path) -> tuple[list[Label], Report]:
     """Audit labelled sources with the default policy, each package by itself: they are separate programs."""
     reports = [audit([str(place)], Settings()) for place in sorted(directory.iterdir()) if place.is_dir()]
     report = Report(
-        [site for each in reports for site in each.sites], [found for each in reports for found in each.findings]
+        [site for report in reports for site in report.sites],
+        [finding for report in reports for finding in report.findings],
     )
     return read_labels(sorted(path for path in directory.rglob("*") if path.suffix in (".go", ".py"))), report

@@ -67,11 +67,11 @@ def resolve(workspace: Workspace, file: GoFile, node: Node, *, hops: int = 0, de
     if stripped.type in ("call_expression", "type_conversion_expression"):
         return _from_call(workspace, file, stripped, hops, depth)
     if stripped.type == "identifier":
-        found: list[PatchSource] = []
+        sources: list[PatchSource] = []
         reaching = definitions(workspace, file, text(stripped), stripped)
         for definition in reaching:
-            found += _from_definition(workspace, definition, stripped, len(reaching) > 1, hops, depth)
-        return found
+            sources += _from_definition(workspace, definition, stripped, len(reaching) > 1, hops, depth)
+        return sources
     if stripped.type == "selector_expression":
         return _from_selector(workspace, file, stripped, hops, depth)
     if stripped.type == "composite_literal":  # a hand-made client.Patch
@@ -92,7 +92,7 @@ def _from_definition(
     elif definition.closure:
         origin = BaseOrigin.CLOSURE
     made = resolve(workspace, definition.file, definition.value, hops=hops, depth=depth + 1)
-    return [replace(each, origin=origin) if each.origin is BaseOrigin.INLINE else each for each in made]
+    return [replace(source, origin=origin) if source.origin is BaseOrigin.INLINE else source for source in made]
 
 
 def _from_callers(workspace: Workspace, definition: Definition, name: str, hops: int, depth: int) -> list[PatchSource]:
@@ -104,14 +104,14 @@ def _from_callers(workspace: Workspace, definition: Definition, name: str, hops:
     position = function.parameter_index(name) if function is not None else None
     if function is None or position is None:
         return []
-    found: list[PatchSource] = []
+    sources: list[PatchSource] = []
     for file, call in callers(workspace, function):
         args = syntax.arguments(call)
         if position >= len(args):
             continue
         for each in resolve(workspace, file, args[position], hops=hops + 1, depth=depth + 1):
-            found.append(replace(each, origin=BaseOrigin.PARAMETER))
-    return found
+            sources.append(replace(each, origin=BaseOrigin.PARAMETER))
+    return sources
 
 
 def _from_literal_calls(
@@ -125,14 +125,14 @@ def _from_literal_calls(
         return []
     holder = next(iter(text(syntax.field(statement, "left") or syntax.field(statement, "name")).split(",")), "")
     names = [each for each, _ in _literal_parameters(literal)]
-    found: list[PatchSource] = []
+    sources: list[PatchSource] = []
     for call in syntax.nearby_calls(outer, literal):
         operand, called = syntax.callee(call)
         args = syntax.arguments(call)
         if operand is None and called == holder and name in names and names.index(name) < len(args):
             made = resolve(workspace, definition.file, args[names.index(name)], hops=hops + 1, depth=depth + 1)
-            found += [replace(each, origin=BaseOrigin.PARAMETER) for each in made]
-    return found
+            sources += [replace(source, origin=BaseOrigin.PARAMETER) for source in made]
+    return sources
 
 
 def _literal_parameters(literal: Node) -> list[tuple[str, Node]]:
@@ -148,27 +148,27 @@ def _from_selector(workspace: Workspace, file: GoFile, node: Node, hops: int, de
     if name == "Merge" and operand is not None and text(operand) in file.imports:
         # `client.Merge` sends the object as it is, with the resourceVersion it was read at
         return [PatchSource(Lock.LOCKED, PatchType.MERGE, BaseOrigin.INLINE, file, node, hops=hops)]
-    found: list[PatchSource] = []
+    sources: list[PatchSource] = []
     for each in workspace.package(file.directory).files:
         if name.encode() not in each.source or b"MergeFrom" not in each.source:
             continue
         for value in _field_values(each, name):
-            found += resolve(workspace, each, value, hops=hops, depth=depth + 1)
-    return [replace(made, origin=BaseOrigin.FIELD) for made in found]
+            sources += resolve(workspace, each, value, hops=hops, depth=depth + 1)
+    return [replace(made, origin=BaseOrigin.FIELD) for made in sources]
 
 
 def _field_values(file: GoFile, name: str) -> list[Node]:
-    found: list[Node] = []
+    values: list[Node] = []
     for keyed in syntax.captures(file.root, "(keyed_element) @k", "k"):
         pair = syntax.children(keyed)
         if len(pair) == 2 and text(pair[0]) == name:
-            found += syntax.children(pair[1])[:1]
+            values += syntax.children(pair[1])[:1]
     for statement in syntax.assignments(file.root):
         left, right = syntax.field(statement, "left"), syntax.field(statement, "right")
         for target, value in zip(syntax.children(left), syntax.children(right), strict=False):
             if target.type == "selector_expression" and text(syntax.field(target, "field")) == name:
-                found.append(value)
-    return found
+                values.append(value)
+    return values
 
 
 def _from_call(workspace: Workspace, file: GoFile, call: Node, hops: int, depth: int) -> list[PatchSource]:
@@ -185,15 +185,15 @@ def _from_call(workspace: Workspace, file: GoFile, call: Node, hops: int, depth:
     function = resolve_function(workspace, file, call)
     if function is None or function.body is None or hops >= _HOPS:
         return []
-    found: list[PatchSource] = []
+    sources: list[PatchSource] = []
     for statement in syntax.captures(function.body, "(return_statement) @r", "r"):
         if syntax.enclosing(statement, "func_literal", "function_declaration", "method_declaration") != function.node:
             continue
         for value in syntax.children(next(iter(syntax.children(statement)), None))[:1]:
             if value.type == "nil":
                 continue
-            found += resolve(workspace, function.file, value, hops=hops + 1, depth=depth + 1)
-    return [replace(made, origin=BaseOrigin.HELPER) for made in found]
+            sources += resolve(workspace, function.file, value, hops=hops + 1, depth=depth + 1)
+    return [replace(made, origin=BaseOrigin.HELPER) for made in sources]
 
 
 def _options_lock(workspace: Workspace, file: GoFile, options: list[Node], depth: int) -> Lock:
@@ -283,7 +283,7 @@ def _how_built(workspace: Workspace, file: GoFile, node: Node, depth: int) -> tu
 
 def together(made: list[PatchSource]) -> Lock:
     """Put the locks of several possible bases together."""
-    locks = {each.lock for each in made}
+    locks = {source.lock for source in made}
     if not locks:
         return Lock.UNKNOWN
     if len(locks) == 1:

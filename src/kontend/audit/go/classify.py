@@ -77,13 +77,13 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         provenance=source,
         retry=retry_around(workspace, file, call, write.object),
         error=error_use(call),
-        fields=tuple(sorted({each.path for each in changed if each.path and each.target in targets})),
-        lists=tuple(sorted({each.path for each in changed if each.is_list and each.target in targets})),
+        fields=tuple(sorted({change.path for change in changed if change.path and change.target in targets})),
+        lists=tuple(sorted({change.path for change in changed if change.is_list and change.target in targets})),
         subresource=write.subresource,
         role=role,
         facts=tuple(facts),
         comment=_comment(workspace, write, made),
-        conditions=tuple(sorted({each.condition for each in changed if each.condition})),
+        conditions=tuple(sorted({change.condition for change in changed if change.condition})),
         removal=_only_removes(changed, deleting=deleting) or bool(function and _REMOVES.search(function.name)),
         deleting=deleting,
         read_line=read_line(write.object, call),
@@ -178,10 +178,10 @@ def window_start(workspace: Workspace, write: Write, made: list[PatchSource]) ->
     if outer is None:
         return start
     parts = syntax.selector(write.object)
-    for each in made:
-        if each.file is not write.file or not syntax.inside(each.node, outer) or each.snapshot is None:
+    for source in made:
+        if source.file is not write.file or not syntax.inside(source.node, outer) or source.snapshot is None:
             continue
-        copied = syntax.strip(each.snapshot)
+        copied = syntax.strip(source.snapshot)
         if copied is not None and copied.type == "identifier":
             taken = [
                 definition.node.start_byte
@@ -189,8 +189,8 @@ def window_start(workspace: Workspace, write: Write, made: list[PatchSource]) ->
                 if definition.how is How.VALUE and "DeepCopy" in text(definition.value)
             ]
             start = max([start, *taken])
-        elif "DeepCopy" in text(each.snapshot):
-            start = max(start, each.node.start_byte)
+        elif "DeepCopy" in text(source.snapshot):
+            start = max(start, source.node.start_byte)
     if write.dialect is Dialect.LIBRARY:
         return _helper_made(outer, write)
     if not made:
@@ -264,7 +264,7 @@ def _targets(write: Write, verb: Verb, changed: list[Mutation]) -> tuple[Target,
         return (Target.OBJECT,)
     if write.subresource:
         return (Target.SPEC,) if write.subresource == "scale" else (Target.OBJECT,)
-    parts = {each.target for each in changed}
+    parts = {change.target for change in changed}
     if verb is Verb.APPLY or not parts:
         return (Target.OBJECT,)
     if parts == {Target.STATUS} and _status_kept(write):
@@ -273,7 +273,7 @@ def _targets(write: Write, verb: Verb, changed: list[Mutation]) -> tuple[Target,
         len(parts) > 1 and write.method != "CreateOrPatch"
     ):  # the main resource does not carry status where the subresource exists
         parts.discard(Target.STATUS)
-    return tuple(each for each in Target if each in parts)
+    return tuple(target for target in Target if target in parts)
 
 
 def _base(file: GoFile, made: list[PatchSource], lock: Lock) -> Base:
@@ -281,7 +281,9 @@ def _base(file: GoFile, made: list[PatchSource], lock: Lock) -> Base:
         return Base(BaseOrigin.LIBRARY)
     if not made:
         return Base()
-    chosen = next((each for each in made if each.lock is Lock.UNLOCKED), made[0]) if lock is Lock.MIXED else made[0]
+    chosen = (
+        next((source for source in made if source.lock is Lock.UNLOCKED), made[0]) if lock is Lock.MIXED else made[0]
+    )
     path = "" if chosen.file is file else chosen.file.path
     span = (chosen.node.start_byte, chosen.node.end_byte)
     return Base(chosen.origin, chosen.text, chosen.line, path, text(chosen.snapshot), chosen.hops, span)

@@ -36,7 +36,7 @@ def hazards(
         facts += _indexed_json_patch(workspace, write, made, lock)
         if lock in (Lock.UNLOCKED, Lock.MIXED) and not status:
             facts += _rebuilt_list(write, changed)
-        if any(each.lock is Lock.LOCKED for each in made):
+        if any(source.lock is Lock.LOCKED for source in made):
             facts += _reused_base(workspace, write, made)
     if status and source is Provenance.SHARED:
         facts.append(Fact("status-write-in-task", line(write.call), _SHARED.format(object=text(write.object))))
@@ -112,11 +112,11 @@ def _late_base(workspace: Workspace, write: Write, made: list[PatchSource], chan
     if taken is None or taken[1] != name or _restored(workspace, write, made[0], outer):
         return []
     wanted = Target.STATUS if write.subresource == "status" else None
-    if any(each.target is wanted or wanted is None for each in changed) or _passed_on(write, outer, name, taken[0]):
+    if any(change.target is wanted or wanted is None for change in changed) or _passed_on(write, outer, name, taken[0]):
         return []
     start = _last_sync(workspace, write, outer, name, taken[0])
     early = mutations(workspace, write.file, outer, name, before=taken[0], after=start)
-    lost = [each for each in early if wanted in (None, each.target) and may_reach(each.node, write.call)]
+    lost = [change for change in early if wanted in (None, change.target) and may_reach(change.node, write.call)]
     if not lost:
         return []
     where = line(lost[-1].node)

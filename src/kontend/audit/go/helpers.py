@@ -148,7 +148,7 @@ def _site(workspace: Workspace, each: Classified, helper: Helper, file: GoFile, 
         base = replace(base, origin=BaseOrigin.HELPER)
     targets = each.site.targets
     if each.site.verb is Verb.CREATE_OR_UPDATE or Target.STATUS not in targets:
-        targets = tuple(part for part in Target if any(found.target is part for found in changed)) or targets
+        targets = tuple(part for part in Target if any(mutation.target is part for mutation in changed)) or targets
     listed = [change for change in changed if change.target in (Target.FINALIZERS, Target.OWNER_REFERENCES)]
     code = " ".join(text(call).split())
     return replace(
@@ -193,9 +193,13 @@ def _changes(
         names = [name for name, _ in parameters(change)] or [syntax.root_identifier(target)]
         if target is None and not parameters(change):
             names = sorted(
-                {syntax.root_identifier(left) for each in syntax.assignments(change) for left in assigned(each)}
+                {
+                    syntax.root_identifier(left)
+                    for assignment in syntax.assignments(change)
+                    for left in assigned(assignment)
+                }
             )
-        return [found for name in names for found in mutations(workspace, file, change, name)]
+        return [mutation for name in names for mutation in mutations(workspace, file, change, name)]
     outer = outermost_function(call)
     name = syntax.root_identifier(target)
     return mutations(workspace, file, outer, name, before=call.start_byte) if outer is not None and name else []
@@ -212,9 +216,9 @@ def _dropped_early(workspace: Workspace, file: GoFile, call: Node, target: Node 
     if outer is None or previous is None or not name or change.type != "func_literal":
         return []
     early = [
-        each
-        for each in mutations(workspace, file, previous, name)
-        if each.node == previous or each.node.parent == previous
+        mutation
+        for mutation in mutations(workspace, file, previous, name)
+        if mutation.node == previous or mutation.node.parent == previous
     ]
     if not early or early[-1].path.startswith("metadata"):
         return []

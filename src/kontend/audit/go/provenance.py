@@ -195,7 +195,7 @@ def _returned_unless_deleted(function: GoFunction, use: Node) -> bool:
 @lru_cache(maxsize=1024)
 def _guards(function: Node) -> tuple[Node, ...]:
     """Return the statements of a function that end it for objects that are not being deleted."""
-    found = []
+    guards = []
     for statement in syntax.captures(function, "(if_statement) @i", "i"):
         condition = text(statement.child_by_field_name("condition"))
         if _DELETED.search(condition) and _alive(condition):
@@ -204,8 +204,8 @@ def _guards(function: Node) -> tuple[Node, ...]:
             if last and last[0].type == "statement_list":
                 last = syntax.children(last[0])[-1:]
             if last and last[0].type == "return_statement":
-                found.append(statement)
-    return tuple(found)
+                guards.append(statement)
+    return tuple(guards)
 
 
 def _of_indexed(workspace: Workspace, file: GoFile, node: Node) -> Provenance:

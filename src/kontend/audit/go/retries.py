@@ -121,22 +121,22 @@ def _retry(workspace: Workspace, file: GoFile, wrapper: Node, literal: Node, cal
 
 
 def _reads(workspace: Workspace, file: GoFile, literal: Node, parts: list[str]) -> list[Provenance]:
-    found: list[Provenance] = []
+    provenances: list[Provenance] = []
     for call in syntax.calls(literal):
         operand, name = syntax.callee(call)
         args = syntax.arguments(call)
         if name in ("Get", "get", "Refresh", "refresh") and operand is not None:
             if any("GetOptions" in text(arg) for arg in args):  # client-go answers with what it read, from the server
-                found.append(Provenance.LIVE_GET)
+                provenances.append(Provenance.LIVE_GET)
                 continue
             if len(args) >= 3 and parts and syntax.selector(args[2])[:1] != parts:
                 continue
-            found.append(read_kind(operand))
+            provenances.append(read_kind(operand))
         elif re.match(r"(?i)^(get|fetch|refetch|reload|refresh|load|read|lookup)", name):
             function = resolve_function(workspace, file, call)
             if function is None or b".Get(" in (function.body.text or b"" if function.body else b""):
-                found.append(Provenance.CACHED_GET)
-    return found
+                provenances.append(Provenance.CACHED_GET)
+    return provenances
 
 
 def _built_from_read(workspace: Workspace, file: GoFile, literal: Node, target: Node | None) -> list[Provenance]:
@@ -158,7 +158,9 @@ def _object_outside(workspace: Workspace, file: GoFile, literal: Node, target: N
     if stripped is None or not name:
         return False
     reaching = definitions(workspace, file, name, stripped)
-    return bool(reaching) and all(not syntax.inside(each.node, literal) or each.node == literal for each in reaching)
+    return bool(reaching) and all(
+        not syntax.inside(definition.node, literal) or definition.node == literal for definition in reaching
+    )
 
 
 def _blind(file: GoFile, literal: Node, call: Node, parts: list[str], rereads: bool) -> str:
@@ -193,7 +195,7 @@ def _copied(value: Node) -> Node | None:
 
 def _declared_in(literal: Node, name: str) -> bool:
     return any(
-        any(text(each) == name for each in targets(statement))
+        any(text(target) == name for target in targets(statement))
         for statement in syntax.assignments(literal)
         if statement.type != "assignment_statement"
     )

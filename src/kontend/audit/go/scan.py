@@ -29,7 +29,7 @@ def scan(
     """
     files = {path: GoFile(path, source, str(Path(path).parent)) for path, source in sources.items()}
     workspace = Workspace(files)
-    found: list[Classified] = []
+    classified_writes: list[Classified] = []
     for path in sorted(files):
         file = files[path]
         if not PREFILTER.search(file.source) or not (b"k8s.io/" in file.source or b"Status()." in file.source):
@@ -42,11 +42,11 @@ def scan(
             )
         role = roles.get(path, Role.PRODUCTION)
         try:
-            found += [classify(workspace, write, role) for write in find_writes(workspace, file)]
+            classified_writes += [classify(workspace, write, role) for write in find_writes(workspace, file)]
         except RecursionError:
             problems.append(Problem(path, "nested too deeply to be analysed; skipped", incomplete=True))
-    sites = _patch_libraries([each.site for each in found])
-    sites += helper_calls(workspace, found, roles)
+    sites = _patch_libraries([classified.site for classified in classified_writes])
+    sites += helper_calls(workspace, classified_writes, roles)
     return note_registrations(workspace, sites)
 
 

@@ -98,8 +98,8 @@ class Write:
 
 def find_writes(workspace: Workspace, file: GoFile) -> list[Write]:
     """Return the writes of a file in source order."""
-    found = (recognise(workspace, file, call) for call in syntax.calls(file.root))
-    return [write for write in found if write is not None]
+    writes = (recognise(workspace, file, call) for call in syntax.calls(file.root))
+    return [write for write in writes if write is not None]
 
 
 def recognise(workspace: Workspace, file: GoFile, call: Node) -> Write | None:
@@ -108,8 +108,8 @@ def recognise(workspace: Workspace, file: GoFile, call: Node) -> Write | None:
     known = file.recognised
     if key not in known:
         known[key] = _recognise(workspace, file, call)
-    found = known[key]
-    return found if isinstance(found, Write) else None
+    write = known[key]
+    return write if isinstance(write, Write) else None
 
 
 def _recognise(workspace: Workspace, file: GoFile, call: Node) -> Write | None:
@@ -168,7 +168,7 @@ def _is_status_writer(workspace: Workspace, file: GoFile, operand: Node) -> bool
         )
     if operand.type != "identifier":
         return False
-    values = [each.value for each in definitions(workspace, file, text(operand), operand)]
+    values = [definition.value for definition in definitions(workspace, file, text(operand), operand)]
     return bool(values) and all(
         value is not None and value.type == "call_expression" and _subresource(value)[0] == "status" for value in values
     )
@@ -232,7 +232,7 @@ def _own_method(workspace: Workspace, file: GoFile, receiver: Node | None, name:
     directory = workspace.directory_of(kind.package, file.directory) if kind is not None else None
     if kind is None or directory is None:
         return False
-    return any(each.receiver_type == kind.name for each in workspace.package(directory).functions.get(name, ()))
+    return any(function.receiver_type == kind.name for function in workspace.package(directory).functions.get(name, ()))
 
 
 def _applies(workspace: Workspace, file: GoFile, receiver: Node | None, argument: Node) -> bool:
@@ -298,5 +298,5 @@ def _looks_like_object(workspace: Workspace, file: GoFile, node: Node) -> bool:
         return len(parts) < 2 or not _IDENTIFIER.match(parts[-1])
     if kind.package.startswith("dir:"):
         struct = workspace.type(kind, file.directory)
-        return struct is not None and any(each.name == "ObjectMeta" for each in struct.embedded)
+        return struct is not None and any(base.name == "ObjectMeta" for base in struct.embedded)
     return bool(_API_PACKAGE.search(kind.package)) or kind.name == "Object"

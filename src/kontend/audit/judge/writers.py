@@ -77,13 +77,13 @@ class Writers:
 
     def others(self, site: Site) -> list[Site]:
         """Return the writers that share a field with a site and that nothing orders after it, one a function."""
-        found: dict[tuple[str, str], Site] = {}
+        others: dict[tuple[str, str], Site] = {}
         for other in self._elsewhere(site):
-            if len(found) >= 8:
+            if len(others) >= 8:
                 break
             if self.shared(site, other):
-                found.setdefault((other.path, other.function), other)
-        return list(found.values())
+                others.setdefault((other.path, other.function), other)
+        return list(others.values())
 
     def _elsewhere(self, site: Site) -> list[Site]:
         """Return the writers of the same kind in other workers, at most a few of each."""
@@ -237,9 +237,9 @@ def _multi_writer(group: tuple[Site, ...], fields: list[str], policy_for: Callab
         "This write checks no version, so the order in which they land decides."
     )
     fix = "Give the field one writer, or lock both writes and recompute on conflict."
-    found = at_site(site, rule.name, severity, rule.confidence, said, fix)
+    finding = at_site(site, rule.name, severity, rule.confidence, said, fix)
     return replace(
-        found, related=tuple(Location(other.path, other.line, f"writer {other.function}") for other in others)
+        finding, related=tuple(Location(other.path, other.line, f"writer {other.function}") for other in others)
     )
 
 
@@ -262,8 +262,8 @@ def _lock_by_some(writers: Writers, policy_for: Callable[[str], Policy]) -> list
                 f"{site.call} writes {', '.join(shared_fields(site, first)[:3])} of {site.kind} without a version, "
                 f"while {first.function or 'module'} at {first.path}:{first.line} locks the same field."
             )
-            found = at_site(site, rule.name, severity, rule.confidence, said, "Lock this write too.")
-            findings.append(replace(found, related=(Location(first.path, first.line, "locks"),)))
+            lock = at_site(site, rule.name, severity, rule.confidence, said, "Lock this write too.")
+            findings.append(replace(lock, related=(Location(first.path, first.line, "locks"),)))
     return findings
 
 

@@ -28,9 +28,9 @@ def as_json(report: Report) -> str:
         "files": report.files,
         "lines": report.lines,
         "counts": counts(report),
-        "findings": [asdict(each) for each in report.findings],
+        "findings": [asdict(finding) for finding in report.findings],
         "sites": [_site(verdicts, site) for site in report.sites],
-        "problems": [asdict(each) for each in report.problems],
+        "problems": [asdict(problem) for problem in report.problems],
         "suppressed": report.suppressed,
         "notes": list(report.notes),
     }
@@ -138,13 +138,13 @@ def github(report: Report, *, show: Severity) -> str:
     """Return workflow commands, for repositories without code scanning."""
     names = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
     lines = []
-    for each in report.findings:
-        if each.severity.rank >= show.rank:
-            body = " ".join(part for part in (each.message, each.fix) if part)
+    for finding in report.findings:
+        if finding.severity.rank >= show.rank:
+            body = " ".join(part for part in (finding.message, finding.fix) if part)
             lines.append(
-                f"::{names[each.severity]} file={_property(each.path)},"
-                f"line={each.line},endLine={max(each.line, each.end_line)},"
-                f"title={_property(each.rule)}::{_data(body)}"
+                f"::{names[finding.severity]} file={_property(finding.path)},"
+                f"line={finding.line},endLine={max(finding.line, finding.end_line)},"
+                f"title={_property(finding.rule)}::{_data(body)}"
             )
     lines += [f"::warning title=kontend audit::{_data(str(problem))}" for problem in report.problems]
     return "".join(line + "\n" for line in lines)
@@ -160,10 +160,10 @@ def _property(text: str) -> str:
 
 def junit(report: Report, *, show: Severity) -> str:
     """Return JUnit XML: one case a write site, failing where a finding stands."""
-    shown = [each for each in report.findings if each.severity.rank >= show.rank]
+    shown = [finding for finding in report.findings if finding.severity.rank >= show.rank]
     sites = {(site.path, site.line): site for site in report.sites}
-    places = sorted(set(sites) | {(each.path, each.line) for each in shown})
-    failing = {(each.path, each.line) for each in shown}
+    places = sorted(set(sites) | {(finding.path, finding.line) for finding in shown})
+    failing = {(finding.path, finding.line) for finding in shown}
     suite = ElementTree.Element(
         "testsuite",
         name="kontend audit",
@@ -175,10 +175,12 @@ def junit(report: Report, *, show: Severity) -> str:
         site = sites.get(place)
         name = f"{place[0]}:{place[1]}" + (f" {site.verb.value} {'/'.join(site.targets)}" if site else "")
         case = ElementTree.SubElement(suite, "testcase", classname=place[0], name=name)
-        for each in shown:
-            if (each.path, each.line) == place:
-                failure = ElementTree.SubElement(case, "failure", type=each.rule, message=_printable(each.message))
-                failure.text = _printable(each.fix)
+        for finding in shown:
+            if (finding.path, finding.line) == place:
+                failure = ElementTree.SubElement(
+                    case, "failure", type=finding.rule, message=_printable(finding.message)
+                )
+                failure.text = _printable(finding.fix)
     for problem in report.problems:
         case = ElementTree.SubElement(suite, "testcase", classname=_printable(problem.path), name="readable")
         ElementTree.SubElement(case, "error", message=_printable(problem.reason))

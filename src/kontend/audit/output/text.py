@@ -102,7 +102,7 @@ def rows(report: Report) -> list[tuple[str, ...]]:
 def _row(verdicts: Verdicts, site: Site) -> tuple[str, ...]:
     said, reason = verdicts.of(site)
     verb = site.verb.value + (f" via {site.via}" if site.via else "")
-    writes = ", ".join(each.value for each in site.targets)
+    writes = ", ".join(target.value for target in site.targets)
     if site.owned_child and not site.status:
         writes = "owned child" if writes == "object" else f"{writes} of owned child"
     return (
@@ -139,12 +139,13 @@ def table(report: Report) -> str:
 def markdown(report: Report, *, show: Severity) -> str:
     """Return findings and table as Markdown, for a pull request comment."""
     out = ["# kontend audit", "", summary(report), ""]
-    shown = [each for each in report.findings if each.severity.rank >= show.rank]
+    shown = [finding for finding in report.findings if finding.severity.rank >= show.rank]
     if shown:
         out += ["| place | rule | severity | what |", "|---|---|---|---|"]
         out += [
-            f"| {each.path}:{each.line} | `{each.rule}` | {each.severity.value} | {_cell(each.message)} |"
-            for each in shown
+            f"| {finding.path}:{finding.line} | `{finding.rule}` | {finding.severity.value} "
+            f"| {_cell(finding.message)} |"
+            for finding in shown
         ]
         out.append("")
     out += ["| " + " | ".join(_HEAD) + " |", "|" + "---|" * len(_HEAD)]

@@ -169,7 +169,9 @@ def _projected(value: ast.AST) -> bool:
     """Decide whether a comprehension makes new elements from what it reads: `[{"name": r["name"]} for r in rs]`."""
     if not isinstance(value, ast.ListComp) or not isinstance(value.elt, ast.Dict):
         return False
-    loop = {name.id for each in value.generators for name in ast.walk(each.target) if isinstance(name, ast.Name)}
+    loop = {
+        name.id for generator in value.generators for name in ast.walk(generator.target) if isinstance(name, ast.Name)
+    }
     return not any(isinstance(kept, ast.Name) and kept.id in loop for kept in value.elt.values)
 
 
@@ -199,8 +201,8 @@ def _increments(module: Module, value: ast.AST, name: str, use: ast.AST) -> bool
     """Recognise `failures + 1`: the same field, read before, plus a number."""
     inner = unwrapped(value)
     if isinstance(inner, ast.Name):
-        found = bindings(module, inner.id, use)
-        inner = unwrapped(found[-1]) if found and found[-1] is not inner else inner
+        increments = bindings(module, inner.id, use)
+        inner = unwrapped(increments[-1]) if increments and increments[-1] is not inner else inner
     if not isinstance(inner, ast.BinOp) or not isinstance(inner.op, ast.Add | ast.Sub):
         return False
     if not (isinstance(inner.right, ast.Constant) and isinstance(inner.right.value, int | float)):
@@ -212,7 +214,7 @@ def _increments(module: Module, value: ast.AST, name: str, use: ast.AST) -> bool
 
 
 def _has_list(node: ast.AST) -> bool:
-    return any(isinstance(each, ast.List | ast.ListComp) for each in ast.walk(node))
+    return any(isinstance(inner, ast.List | ast.ListComp) for inner in ast.walk(node))
 
 
 def _name(module: Module, node: ast.Name, prefix: str, body: Body, use: ast.AST, depth: int) -> None:
@@ -312,7 +314,7 @@ def _strips_version(module: Module, name: str, use: ast.AST) -> bool:
     line = getattr(use, "lineno", 0)
     for node in module.changes_before(scope, name, line):
         if isinstance(node, ast.Delete) and any(
-            subscript_path(module, each, name).endswith(_VERSION) for each in node.targets
+            subscript_path(module, target, name).endswith(_VERSION) for target in node.targets
         ):
             return True
         if (
@@ -336,10 +338,10 @@ def _attribute_version(node: ast.AST, name: str) -> bool:
 
 def _operations(module: Module, node: ast.AST, body: Body) -> None:
     """Collect JSON patch operations from dictionaries with `op` and `path`."""
-    for each in ast.walk(node):
-        if not isinstance(each, ast.Dict):
+    for inner in ast.walk(node):
+        if not isinstance(inner, ast.Dict):
             continue
-        pairs = {constant(key): value for key, value in zip(each.keys, each.values, strict=True) if key is not None}
+        pairs = {constant(key): value for key, value in zip(inner.keys, inner.values, strict=True) if key is not None}
         if "op" in pairs and "path" in pairs:
             body.known = True
             path = pairs["path"]
@@ -364,11 +366,11 @@ def _call(module: Module, node: ast.Call, prefix: str, body: Body, use: ast.AST,
         return
     if name == "dict" and not node.args:
         keys: list[ast.expr | None] = [
-            ast.copy_location(ast.Constant(each.arg), node) if each.arg else None for each in node.keywords
+            ast.copy_location(ast.Constant(keyword.arg), node) if keyword.arg else None for keyword in node.keywords
         ]
         _dict(
             module,
-            ast.copy_location(ast.Dict(keys, [each.value for each in node.keywords]), node),
+            ast.copy_location(ast.Dict(keys, [keyword.value for keyword in node.keywords]), node),
             prefix,
             body,
             use,

@@ -113,20 +113,20 @@ def _targets(call: Call, body: Body) -> tuple[Target, ...]:
         return (Target.STATUS,)
     if call.verb in (Verb.CREATE, Verb.DELETE):
         return (Target.OBJECT,)
-    found: set[Target] = set()
+    targets: set[Target] = set()
     for path in body.fields:
         head, _, rest = path.partition(".")
         if head == "status":
-            found.add(Target.STATUS)
+            targets.add(Target.STATUS)
         elif head == "metadata" and rest.startswith("finalizers"):
-            found.add(Target.FINALIZERS)
+            targets.add(Target.FINALIZERS)
         elif head == "metadata" and rest.startswith(("ownerReferences", "owner_references")):
-            found.add(Target.OWNER_REFERENCES)
+            targets.add(Target.OWNER_REFERENCES)
         elif head == "metadata":
-            found.add(Target.LABELS)
+            targets.add(Target.LABELS)
         elif head in ("spec", "data", "stringData"):
-            found.add(Target.SPEC)
-    return tuple(each for each in Target if each in found) or (Target.OBJECT,)
+            targets.add(Target.SPEC)
+    return tuple(target for target in Target if target in targets) or (Target.OBJECT,)
 
 
 def _lock(call: Call, body: Body) -> Lock:
@@ -166,12 +166,12 @@ def _span(module: Module, node: ast.expr | None) -> tuple[int, int]:
 
 def _facts(call: Call, body: Body, lock: Lock, place: ast.AST) -> list[Fact]:
     line = getattr(place, "lineno", 0)
-    found: list[Fact] = []
+    facts: list[Fact] = []
     carries_status = call.status or any(path.startswith("status") for path in body.fields)
     merge = call.verb is Verb.PATCH and call.patch_type is not PatchType.JSON
     replaces = merge and call.patch_type is not PatchType.STRATEGIC  # built-in lists have merge keys
     if merge and lock is Lock.UNLOCKED and carries_status and (body.status_read or (body.from_read and body.stripped)):
-        found.append(
+        facts.append(
             Fact(
                 "status-read-modify-write-unguarded",
                 line,
@@ -184,23 +184,23 @@ def _facts(call: Call, body: Body, lock: Lock, place: ast.AST) -> list[Fact]:
         and body.rebuilt
         and not any("finalizers" in path or "owner" in path for path in body.rebuilt)
     ):
-        found += _list_facts(body, line)
+        facts += _list_facts(body, line)
     unguarded = lock is Lock.UNLOCKED and call.verb in (Verb.PATCH, Verb.UPDATE)
     if unguarded and body.counters and call.library != "kopf":  # kopf runs one object's handlers in turn
         said = f"{', '.join(sorted(body.counters))} is the value that was read plus a number"
-        found.append(Fact("counter-without-lock", line, said))
+        facts.append(Fact("counter-without-lock", line, said))
     if unguarded and merge and body.sent_back and not carries_status:
         said = f"{', '.join(sorted(body.sent_back))} was read and is sent back whole, without its resourceVersion"
-        found.append(Fact("read-modify-write-unguarded", line, said))
+        facts.append(Fact("read-modify-write-unguarded", line, said))
     if call.patch_type is PatchType.JSON and lock is not Lock.LOCKED:
         hit = next(
             (path for op, path in body.operations if op in ("remove", "replace", "add") and _INDEXED.search(path)), None
         )
         if hit is not None:
-            found.append(Fact("json-patch-index-without-test", line, f"{hit} addresses a list element by its index"))
+            facts.append(Fact("json-patch-index-without-test", line, f"{hit} addresses a list element by its index"))
     if call.verb is Verb.DELETE and lock is Lock.NONE:
-        found.append(Fact("delete-without-preconditions", line, "no uid or resourceVersion precondition"))
-    return found
+        facts.append(Fact("delete-without-preconditions", line, "no uid or resourceVersion precondition"))
+    return facts
 
 
 def _late_base(module: Module, call: Call) -> list[Fact]:

@@ -61,9 +61,9 @@ def recognise(module: Module, node: ast.Call) -> Call | None:
     if not isinstance(node.func, ast.Attribute):
         return None
     for known in (_official, _lightkube, _own_runtime, _object_patch, _easykube, _pykube_update, _http):
-        found = known(module, node, node.func)
-        if found is not None:
-            return found
+        call = known(module, node, node.func)
+        if call is not None:
+            return call
     return None
 
 
@@ -151,7 +151,9 @@ def _own_runtime(module: Module, node: ast.Call, func: ast.Attribute) -> Call | 
     lock: Lock | None = {Verb.UPDATE: Lock.VERSIONED, Verb.CREATE: Lock.NONE, Verb.APPLY: Lock.OWNED}.get(verb)
     kind: PatchType | None = None
     if verb is Verb.DELETE:
-        lock = Lock.LOCKED if any(each.arg in ("uid", "resource_version") for each in node.keywords) else Lock.NONE
+        lock = (
+            Lock.LOCKED if any(keyword.arg in ("uid", "resource_version") for keyword in node.keywords) else Lock.NONE
+        )
     if verb is Verb.PATCH:
         kind, lock = _own_patch(module, node)
     return Call(
@@ -162,14 +164,15 @@ def _own_runtime(module: Module, node: ast.Call, func: ast.Attribute) -> Call | 
 def _own_patch(module: Module, node: ast.Call) -> tuple[PatchType, Lock]:
     patch: ast.AST | None = node.args[1] if len(node.args) > 1 else None
     if isinstance(patch, ast.Name):
-        found = bindings(module, patch.id, node)
-        patch = found[-1] if found else patch
+        types = bindings(module, patch.id, node)
+        patch = types[-1] if types else patch
     if not isinstance(patch, ast.Call):
         return PatchType.UNKNOWN, Lock.UNKNOWN
     name = dotted(patch.func).split(".")[-1]
     if name == "merge_from":
         locked = any(
-            each.arg == "lock" and isinstance(each.value, ast.Constant) and each.value.value for each in patch.keywords
+            keyword.arg == "lock" and isinstance(keyword.value, ast.Constant) and keyword.value.value
+            for keyword in patch.keywords
         )
         return PatchType.MERGE, Lock.LOCKED if locked else Lock.UNLOCKED
     if name == "json_patch":
@@ -218,22 +221,22 @@ def _object_patch(module: Module, node: ast.Call, func: ast.Attribute) -> Call |
     if func.attr not in ("patch", "async_patch", "replace", "server_side_apply"):
         return None
     given = argument(node, 0, "body", "spec")
-    names = {each.arg for each in node.keywords}
-    subresource = next((constant(each.value) for each in node.keywords if each.arg == "subresource"), "")
+    names = {keyword.arg for keyword in node.keywords}
+    subresource = next((constant(keyword.value) for keyword in node.keywords if keyword.arg == "subresource"), "")
     dynamic = "body" in names
     if func.attr in ("replace", "server_side_apply") and not dynamic:
         return None
     body = given
     if isinstance(given, ast.Name):
-        found = bindings(module, given.id, node)
-        given = found[-1] if found else given
+        call = bindings(module, given.id, node)
+        given = call[-1] if call else given
     looks = isinstance(given, ast.Dict) and any(
         constant(key) in ("status", "metadata", "spec", "data") and not isinstance(value, ast.Constant)
         for key, value in zip(given.keys, given.values, strict=True)
         if key is not None
     )
     if isinstance(given, ast.List):
-        looks = any(isinstance(each, ast.Dict) and "op" in map(constant, each.keys) for each in given.elts)
+        looks = any(isinstance(element, ast.Dict) and "op" in map(constant, element.keys) for element in given.elts)
     near = any(re.search(r"kube|k8s|kopf|kr8s|openshift", origin) for origin in module.imports.values())
     if not (subresource or (looks and near) or (dynamic and module.uses("kubernetes", "openshift"))):
         return None
@@ -268,7 +271,7 @@ def _easykube(module: Module, node: ast.Call, func: ast.Attribute) -> Call | Non
         func.value, ast.Name
     ):
         return None
-    made = [each for each in bindings(module, func.value.id, node) if ".resource(" in module.text(each)]
+    made = [binding for binding in bindings(module, func.value.id, node) if ".resource(" in module.text(binding)]
     if not made or len(node.args) < 2:
         return None
     name = module.text(made[-1])
@@ -295,9 +298,9 @@ def _pykube_update(module: Module, node: ast.Call, func: ast.Attribute) -> Call 
     """pykube's `obj.update()` sends the whole object with its resourceVersion as a merge patch."""
     if func.attr != "update" or not module.uses("pykube") or not isinstance(func.value, ast.Name):
         return None
-    if any(each.arg not in ("is_strategic", "subresource") for each in node.keywords) or node.args:
+    if any(keyword.arg not in ("is_strategic", "subresource") for keyword in node.keywords) or node.args:
         return None
-    subresource = next((constant(each.value) for each in node.keywords if each.arg == "subresource"), "")
+    subresource = next((constant(keyword.value) for keyword in node.keywords if keyword.arg == "subresource"), "")
     return Call(
         node,
         Verb.PATCH,
@@ -320,8 +323,8 @@ def _http(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
     if url is None:
         return None
     if isinstance(url, ast.Name):
-        found = bindings(module, url.id, node)
-        url = found[-1] if found else url
+        call = bindings(module, url.id, node)
+        url = call[-1] if call else url
     shown = module.text(url)
     built = _STATUS_URL.search(shown) is not None  # `resource.get_url(name=..., subresource="status")`
     if not built and not (module.uses("requests", "httpx", "aiohttp", "urllib3") and _URL.search(shown)):

@@ -51,7 +51,7 @@ def _repeats(loop: ast.AST, node: ast.AST) -> bool:
 
 def _leaves(handler: ast.ExceptHandler) -> bool:
     """An `except` that always raises or returns does not repeat anything."""
-    return bool(handler.body) and all(isinstance(each, ast.Raise | ast.Return) for each in handler.body)
+    return bool(handler.body) and all(isinstance(statement, ast.Raise | ast.Return) for statement in handler.body)
 
 
 def _decorated(
@@ -65,10 +65,10 @@ def _decorated(
 
 
 def _reads(scope: ast.AST, target: ast.expr | None) -> bool:
-    for each in ast.walk(scope):
-        if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute | ast.Name):
-            name = dotted(each.func).split(".")[-1]
-            plain = name == "get" and len(each.args) <= 2 and bool(each.args) and bool(constant(each.args[0]))
+    for inner in ast.walk(scope):
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute | ast.Name):
+            name = dotted(inner.func).split(".")[-1]
+            plain = name == "get" and len(inner.args) <= 2 and bool(inner.args) and bool(constant(inner.args[0]))
             if _READ.match(name) and not plain:
                 return True
     return target is None
@@ -78,30 +78,30 @@ def _blind(module: Module, loop: ast.AST, node: ast.AST) -> str:
     """Find `obj["status"] = status`, where `status` was computed before the loop and `obj` is read in it."""
     inside = {
         name.id
-        for each in ast.walk(loop)
-        if isinstance(each, ast.Assign)
-        for target in each.targets
+        for inner in ast.walk(loop)
+        if isinstance(inner, ast.Assign)
+        for target in inner.targets
         for name in ast.walk(target)
         if isinstance(name, ast.Name)
     }
-    for each in ast.walk(loop):
-        if not isinstance(each, ast.Assign) or getattr(each, "lineno", 0) > getattr(node, "lineno", 0):
+    for inner in ast.walk(loop):
+        if not isinstance(inner, ast.Assign) or getattr(inner, "lineno", 0) > getattr(node, "lineno", 0):
             continue
-        for target in each.targets:
+        for target in inner.targets:
             whole = (isinstance(target, ast.Subscript) and constant(target.slice) == "status") or (
                 isinstance(target, ast.Attribute) and target.attr == "status"
             )
             if not whole or not isinstance(target, ast.Subscript | ast.Attribute):
                 continue
-            root = each.value.id if isinstance(each.value, ast.Name) else dotted(each.value).split(".")[0]
+            root = inner.value.id if isinstance(inner.value, ast.Name) else dotted(inner.value).split(".")[0]
             owner = dotted(target.value).split(".")[0]
             if (
                 owner in inside
                 and root
                 and root not in inside
-                and isinstance(each.value, ast.Name | ast.Subscript | ast.Attribute)
+                and isinstance(inner.value, ast.Name | ast.Subscript | ast.Attribute)
             ):
-                return module.text(each)
+                return module.text(inner)
     return ""
 
 
@@ -112,12 +112,12 @@ def error_use(module: Module, node: ast.AST) -> ErrorUse:
         if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef):
             return ErrorUse.RETURNED
         if isinstance(parent, ast.With | ast.AsyncWith) and any(
-            "suppress(" in module.text(each.context_expr) for each in parent.items
+            "suppress(" in module.text(item.context_expr) for item in parent.items
         ):
             return ErrorUse.DROPPED
         if isinstance(parent, ast.Try) and child in parent.body and parent.handlers:
             broad = [handler for handler in parent.handlers if _catches_conflicts(handler)]
-            verdicts = [_handler(module, each) for each in broad]
+            verdicts = [_handler(module, handler) for handler in broad]
             if verdicts and ErrorUse.RETURNED not in verdicts:
                 return ErrorUse.DROPPED if ErrorUse.DROPPED in verdicts else verdicts[0]
         child = parent
@@ -145,17 +145,20 @@ def _catches_conflicts(handler: ast.ExceptHandler) -> bool:
 
 
 def _handler(module: Module, handler: ast.ExceptHandler) -> ErrorUse:
-    for each in ast.walk(handler):
-        if isinstance(each, ast.Raise | ast.Continue | ast.Return):
+    for inner in ast.walk(handler):
+        if isinstance(inner, ast.Raise | ast.Continue | ast.Return):
             return ErrorUse.RETURNED
     body = [
-        each
-        for each in handler.body
-        if not (isinstance(each, ast.Pass) or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)))
+        statement
+        for statement in handler.body
+        if not (
+            isinstance(statement, ast.Pass)
+            or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        )
     ]
     if not body:
         return ErrorUse.DROPPED
-    if all(isinstance(each, ast.Expr) and _LOG.search(module.text(each)) for each in body):
+    if all(isinstance(statement, ast.Expr) and _LOG.search(module.text(statement)) for statement in body):
         return ErrorUse.LOGGED
     return ErrorUse.HANDLED
 
@@ -165,10 +168,10 @@ def provenance(module: Module, body: ast.expr | None, node: ast.AST, *, handler:
     if isinstance(body, ast.Name):
         for parent in module.above(node):
             if isinstance(parent, ast.For | ast.AsyncFor) and any(
-                isinstance(each, ast.Name) and each.id == body.id for each in ast.walk(parent.target)
+                isinstance(inner, ast.Name) and inner.id == body.id for inner in ast.walk(parent.target)
             ):
                 return Provenance.LIST_ITEM
-        if any(is_read(module, each, each) for each in bindings(module, body.id, node)):
+        if any(is_read(module, binding, binding) for binding in bindings(module, body.id, node)):
             return Provenance.LIVE_GET
         function = module.function_of(node)
         if function is not None and body.id in parameters(function) and not bindings(module, body.id, node):

@@ -214,7 +214,7 @@ def _ancestors(sources: Iterable[bytes]) -> Ancestors:
                 base.partition("[")[0].split(".")[-1].strip() for base in listed.decode("utf-8", "replace").split(",")
             ]
             bases.setdefault(name.decode("utf-8", "replace"), set()).update(filter(str.isidentifier, words))
-    found: Ancestors = {}
+    ancestors: Ancestors = {}
     for name in bases:
         seen, stack = set[str](), [name]
         while stack:
@@ -222,8 +222,8 @@ def _ancestors(sources: Iterable[bytes]) -> Ancestors:
             if current not in seen:
                 seen.add(current)
                 stack += bases.get(current, ())
-        found.setdefault(_plain(name), set()).update(seen)
-    return found
+        ancestors.setdefault(_plain(name), set()).update(seen)
+    return ancestors
 
 
 def _body(helper: Helper, module: Module, node: ast.Call) -> Body | None:

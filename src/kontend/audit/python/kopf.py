@@ -44,7 +44,7 @@ Registrations = dict[str, list[tuple[str, str, str]]]
 
 def registered_by_call(modules: Iterable[Module]) -> Registrations:
     """Collect `kopf.on.create("widgets")(module.create_fn)`, which registers a function of another module."""
-    found: Registrations = {}
+    registrations: Registrations = {}
     for module in modules:
         for call in module.calls:
             if not isinstance(call.func, ast.Call) or not call.args:
@@ -56,8 +56,8 @@ def registered_by_call(modules: Iterable[Module]) -> Registrations:
             parts = target.split(".")
             origin = module.imports.get(parts[0], "")
             holder = origin.split(".")[-1] if len(parts) > 1 else origin.rpartition(".")[0].split(".")[-1]
-            found.setdefault(parts[-1], []).append((*registered, holder or module.stem))
-    return found
+            registrations.setdefault(parts[-1], []).append((*registered, holder or module.stem))
+    return registrations
 
 
 def _decorator(module: Module, decorator: ast.AST) -> tuple[str, str] | None:
@@ -179,25 +179,25 @@ def _write(module: Module, function: Function, node: ast.AST, path: str, value: 
     for part in reversed(path.split(".") if path else []):
         holder = ast.copy_location(ast.Dict([ast.copy_location(ast.Constant(part), value)], [holder]), value)
     body = read_body(module, holder, node)
-    if path == "status" and any(each in parameters(function) for each in _names(value) & {"status"}):
+    if path == "status" and any(name in parameters(function) for name in _names(value) & {"status"}):
         body.status_read = True
     return PatchWrite(node, function, path, body)
 
 
 def _names(node: ast.AST) -> set[str]:
     """Names spread whole into a dictionary: `{**status, "phase": x}` or `dict(status)`."""
-    found: set[str] = set()
+    names: set[str] = set()
     if isinstance(node, ast.Dict):
-        found |= {
+        names |= {
             value.id
             for key, value in zip(node.keys, node.values, strict=True)
             if key is None and isinstance(value, ast.Name)
         }
     if isinstance(node, ast.Call) and dotted(node.func) == "dict" and node.args and isinstance(node.args[0], ast.Name):
-        found.add(node.args[0].id)
+        names.add(node.args[0].id)
     if isinstance(node, ast.Name):
-        found.add(node.id)
-    return found
+        names.add(node.id)
+    return names
 
 
 def returned_values(module: Module, known: dict[Function, Handler]) -> Iterator[tuple[Handler, ast.Return]]:

@@ -38,8 +38,8 @@ def read_baseline(path: str) -> set[str]:
 def write_baseline(path: str, findings: Iterable[Finding]) -> int:
     """Write a baseline of findings and return how many it holds."""
     entries = [
-        {"fingerprint": each.fingerprint, "rule": each.rule, "path": each.path, "function": each.function}
-        for each in sorted(findings, key=lambda each: (each.path, each.rule, each.fingerprint))
+        {"fingerprint": finding.fingerprint, "rule": finding.rule, "path": finding.path, "function": finding.function}
+        for finding in sorted(findings, key=lambda finding: (finding.path, finding.rule, finding.fingerprint))
     ]
     try:
         Path(path).write_text(json.dumps({"version": _VERSION, "findings": entries}, indent=1) + "\n", "utf-8")

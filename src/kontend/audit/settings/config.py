@@ -192,15 +192,15 @@ def _path_settings(entry: dict[str, Any], path: Path) -> PathSettings:
 
 
 def _severities(table: dict[str, Any], path: Path) -> dict[str, Severity | None]:
-    found: dict[str, Severity | None] = {}
+    severities: dict[str, Severity | None] = {}
     given = table.get("severity", {})
     if not isinstance(given, dict):
         raise ConfigError(f"{path}: severity must be a table of rule names to error, warning, info or off")
     for name, value in given.items():
-        found[_rule(name, path)] = None if value == "off" else _severity(value, path, f"severity.{name}")
+        severities[_rule(name, path)] = None if value == "off" else _severity(value, path, f"severity.{name}")
     for name in _strings(table.get("ignore", []), path, "ignore"):
-        found[_rule(name, path)] = None
-    return found
+        severities[_rule(name, path)] = None
+    return severities
 
 
 def _rule(name: str, path: Path) -> str:

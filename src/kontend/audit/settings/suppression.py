@@ -41,7 +41,7 @@ class Suppression:
 
 def read_suppressions(sources: Mapping[str, bytes]) -> list[Suppression]:
     """Find the suppression comments of all sources."""
-    found: list[Suppression] = []
+    suppressions: list[Suppression] = []
     for path, source in sources.items():
         if _WORD not in source:
             continue
@@ -53,8 +53,8 @@ def read_suppressions(sources: Mapping[str, bytes]) -> list[Suppression]:
             alone = not text[: match.start()].strip()
             covers = _next_code(lines, number) if alone else number
             rules = tuple(name.strip() for name in (match.group("rules") or "").split(",") if name.strip())
-            found.append(Suppression(path, number, covers, rules, (match.group("reason") or "").strip()))
-    return found
+            suppressions.append(Suppression(path, number, covers, rules, (match.group("reason") or "").strip()))
+    return suppressions
 
 
 def _in_string(text: str, position: int) -> bool:
@@ -87,8 +87,8 @@ def apply_suppressions(
         lines = range(finding.line, max(finding.line, min(finding.end_line, finding.line + 500)) + 1)
         near = {comment for line in lines for comment in by_line.get((finding.path, line), ())} if comments else set()
         covering = sorted((comment for comment in near if comment.matches(finding)), key=lambda comment: comment.line)
-        used.update((each.path, each.line) for each in covering)
-        if any(each.reason for each in covering):
+        used.update((comment.path, comment.line) for comment in covering)
+        if any(comment.reason for comment in covering):
             suppressed += 1
         else:
             left.append(finding)
@@ -101,7 +101,7 @@ def _about(comment: Suppression, policy: Policy, *, used: bool) -> list[Finding]
     unknown = [
         rule
         for rule in comment.rules
-        if rule not in RULES and rule.upper() not in {each.code for each in RULES.values()}
+        if rule not in RULES and rule.upper() not in {rule.code for rule in RULES.values()}
     ]
     if unknown:
         return [

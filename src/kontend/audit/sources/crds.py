@@ -27,7 +27,7 @@ def status_subresources(manifests: Mapping[str, bytes], go: Mapping[str, bytes],
     A resource that neither a manifest nor a marker mentions is not in the answer. Manifests are large and parsing them
     is slow, so only those that mention such a resource are parsed; one that does not parse says nothing.
     """
-    found = {name: True for name in _BUILT_IN if name in asked}
+    subresources = {name: True for name in _BUILT_IN if name in asked}
     for content in manifests.values() if asked else ():
         if asked.isdisjoint(resource_key(name.decode()) for name in set(_NAMES.findall(content))):
             continue
@@ -37,14 +37,14 @@ def status_subresources(manifests: Mapping[str, bytes], go: Mapping[str, bytes],
             continue
         for document in documents:
             if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
-                _definition(document.get("spec"), found)
+                _definition(document.get("spec"), subresources)
     for source in go.values() if asked else ():
         for marker in _MARKED.finditer(source):
             declared = _TYPE.search(source, marker.end())
             name = resource_key(declared.group(1).decode()) if declared is not None else ""
             if name in asked:
-                found.setdefault(name, True)
-    return found
+                subresources.setdefault(name, True)
+    return subresources
 
 
 def _definition(spec: Any, found: dict[str, bool]) -> None:

@@ -59,17 +59,17 @@ class Sources:
 
 def read_sources(paths: Iterable[str], *, exclude: Iterable[str] = (), tests: bool = False) -> Sources:
     """Read every Go and Python file below the given paths, and the manifests that may hold CRDs."""
-    found = Sources()
+    sources = Sources()
     patterns = tuple(exclude)
     for given in paths:
         if not os.path.lexists(given):
-            found.problems.append(Problem(given, "no such file or directory", incomplete=True))
+            sources.problems.append(Problem(given, "no such file or directory", incomplete=True))
             continue
-        for path in _walk(given, found.problems):
+        for path in _walk(given, sources.problems):
             if any(fnmatch(path, pattern) or fnmatch(os.path.basename(path), pattern) for pattern in patterns):
                 continue
-            _read(path, os.path.relpath(path, given) if os.path.isdir(given) else path, found, tests=tests)
-    return found
+            _read(path, os.path.relpath(path, given) if os.path.isdir(given) else path, sources, tests=tests)
+    return sources
 
 
 def _walk(given: str, problems: list[Problem]) -> Iterator[str]:

@@ -97,12 +97,12 @@ class GoFile:
     @cached_property
     def imports(self) -> dict[str, str]:
         """Local name of each import, to its path."""
-        found: dict[str, str] = {}
+        imports: dict[str, str] = {}
         for spec in syntax.captures(self.root, "(import_spec) @spec", "spec"):
             path = text(syntax.field(spec, "path")).strip('"`')
             alias = text(syntax.field(spec, "name")) or _default_name(path)
-            found[alias] = path
-        return found
+            imports[alias] = path
+        return imports
 
     @cached_property
     def functions(self) -> list[GoFunction]:
@@ -118,7 +118,7 @@ class GoFile:
         result = syntax.field(node, "result")
         results = [] if result is None else [result]
         if result is not None and result.type == "parameter_list":
-            results = [syntax.field(each, "type") or each for each in syntax.children(result)]
+            results = [syntax.field(child, "type") or child for child in syntax.children(result)]
         generics: dict[str, Node] = {}
         for declaration in syntax.children(syntax.field(node, "type_parameters")):
             constraint = syntax.field(declaration, "type")
@@ -130,10 +130,10 @@ class GoFile:
     @cached_property
     def calls_by_name(self) -> dict[str, list[Node]]:
         """Every call of the file by the name called."""
-        found: dict[str, list[Node]] = {}
+        calls: dict[str, list[Node]] = {}
         for call in syntax.calls(self.root):
-            found.setdefault(syntax.callee(call)[1], []).append(call)
-        return found
+            calls.setdefault(syntax.callee(call)[1], []).append(call)
+        return calls
 
     def function_at(self, node: Node) -> GoFunction | None:
         """Return the declared function that a node is in."""
@@ -222,35 +222,35 @@ class GoPackage:
     @cached_property
     def functions(self) -> dict[str, list[GoFunction]]:
         """Functions and methods by name."""
-        found: dict[str, list[GoFunction]] = {}
+        functions: dict[str, list[GoFunction]] = {}
         for file in self.files:
             for function in file.functions:
-                found.setdefault(function.name, []).append(function)
-        return found
+                functions.setdefault(function.name, []).append(function)
+        return functions
 
     @cached_property
     def types(self) -> dict[str, GoStruct]:
         """Struct and interface types by name; a type alias points to what it names through `embedded`."""
-        found: dict[str, GoStruct] = {}
+        types: dict[str, GoStruct] = {}
         for file in self.files:
             for spec in syntax.captures(file.root, "[(type_spec) (type_alias)] @t", "t"):
                 name, kind = text(syntax.field(spec, "name")), syntax.field(spec, "type")
                 if kind is not None:
-                    found[name] = _struct(file, name, kind)
-        return found
+                    types[name] = _struct(file, name, kind)
+        return types
 
     @cached_property
     def variables(self) -> dict[str, tuple[GoFile, Node]]:
         """Package variables and constants with a value."""
-        found: dict[str, tuple[GoFile, Node]] = {}
+        variables: dict[str, tuple[GoFile, Node]] = {}
         for file in self.files:
             for spec in syntax.captures(file.root, "(source_file [(var_declaration) (const_declaration)] @v)", "v"):
-                for each in syntax.descend(spec, lambda node: node.type in ("var_spec", "const_spec")):
-                    names = each.children_by_field_name("name")
-                    values = syntax.children(syntax.field(each, "value"))
+                for inner in syntax.descend(spec, lambda node: node.type in ("var_spec", "const_spec")):
+                    names = inner.children_by_field_name("name")
+                    values = syntax.children(syntax.field(inner, "value"))
                     for name, value in zip(names, values, strict=False):
-                        found[text(name)] = (file, value)
-        return found
+                        variables[text(name)] = (file, value)
+        return variables
 
 
 def _struct(file: GoFile, name: str, kind: Node) -> GoStruct:
@@ -270,11 +270,11 @@ def _struct(file: GoFile, name: str, kind: Node) -> GoStruct:
                 made.embedded.append(field_type)
                 made.fields[field_type.name] = field_type
     elif kind.type == "interface_type":
-        for each in syntax.children(kind):
-            if each.type == "type_elem" and (embedded := file.type_of_node(each)) is not None:
+        for child in syntax.children(kind):
+            if child.type == "type_elem" and (embedded := file.type_of_node(child)) is not None:
                 made.embedded.append(embedded)
-            elif each.type == "method_elem":
-                made.methods[text(syntax.field(each, "name"))] = [kind for _, kind in parameters(each)]
+            elif child.type == "method_elem":
+                made.methods[text(syntax.field(child, "name"))] = [kind for _, kind in parameters(child)]
     elif (aliased := file.type_of_node(kind)) is not None:
         made.aliased = aliased
         made.embedded.append(aliased)

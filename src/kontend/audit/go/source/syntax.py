@@ -53,8 +53,8 @@ def parse(source: bytes) -> Tree:
 
 def captures(node: Node, query: str, name: str) -> list[Node]:
     """Run a query below `node` and return the nodes captured as `name`, in source order."""
-    found = QueryCursor(_query(query)).captures(node).get(name, [])
-    return sorted(found, key=lambda each: each.start_byte)
+    nodes = QueryCursor(_query(query)).captures(node).get(name, [])
+    return sorted(nodes, key=lambda node: node.start_byte)
 
 
 def first_error(root: Node) -> int:

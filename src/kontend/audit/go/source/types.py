@@ -22,21 +22,23 @@ def resolve_function(workspace: Workspace, file: GoFile, call: Node) -> GoFuncti
         directory = workspace.directory_of(file.imports[text(operand)], file.directory)
         if directory is None:
             return None
-        candidates = [each for each in workspace.package(directory).functions.get(name, ()) if not each.receiver_type]
+        candidates = [
+            function for function in workspace.package(directory).functions.get(name, ()) if not function.receiver_type
+        ]
         return candidates[0] if candidates else None
     candidates = workspace.package(file.directory).functions.get(name, [])
     if operand is None:
-        return next((each for each in candidates if not each.receiver_type), None)
-    methods = [each for each in candidates if each.receiver_type and len(each.parameters) == count]
+        return next((candidate for candidate in candidates if not candidate.receiver_type), None)
+    methods = [candidate for candidate in candidates if candidate.receiver_type and len(candidate.parameters) == count]
     owner = type_of(workspace, file, operand)
     if owner is not None:
-        exact = [each for each in methods if each.receiver_type == owner.name]
+        exact = [method for method in methods if method.receiver_type == owner.name]
         if exact:
             return exact[0]
         directory = workspace.directory_of(owner.package, file.directory)
         if directory is not None and directory != file.directory:
             foreign = workspace.package(directory).functions.get(name, ())
-            return next((each for each in foreign if each.receiver_type == owner.name), None)
+            return next((function for function in foreign if function.receiver_type == owner.name), None)
     return methods[0] if len(methods) == 1 and owner is None else None
 
 
@@ -120,11 +122,11 @@ def _identifier_type(workspace: Workspace, file: GoFile, node: Node, depth: int)
             continue
         value = definition.value
         if value.type in ("call_expression", "type_conversion_expression"):
-            found = _call_type(workspace, definition.file, value, definition.index, depth + 1)
+            go_type = _call_type(workspace, definition.file, value, definition.index, depth + 1)
         else:
-            found = type_of(workspace, definition.file, value, depth + 1)
-        if found is not None:
-            return found
+            go_type = type_of(workspace, definition.file, value, depth + 1)
+        if go_type is not None:
+            return go_type
     return None
 
 
@@ -136,9 +138,9 @@ def field_type(workspace: Workspace, file: GoFile, owner: GoType, name: str, dep
             return struct.fields[name]
         if depth < 4:
             for embedded in struct.embedded:
-                found = field_type(workspace, struct.file, embedded, name, depth + 1)
-                if found is not None:
-                    return found
+                go_type = field_type(workspace, struct.file, embedded, name, depth + 1)
+                if go_type is not None:
+                    return go_type
     if name == "Items" and owner.name.endswith("List"):
         return GoType(owner.package, owner.name[: -len("List")] or owner.name, slice=True)
     return None

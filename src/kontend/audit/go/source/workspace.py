@@ -37,10 +37,10 @@ class Workspace:
     @cached_property
     def by_directory(self) -> dict[str, list[GoFile]]:
         """Audited files by directory."""
-        found: dict[str, list[GoFile]] = {}
+        by_directory: dict[str, list[GoFile]] = {}
         for file in self.files.values():
-            found.setdefault(file.directory, []).append(file)
-        return found
+            by_directory.setdefault(file.directory, []).append(file)
+        return by_directory
 
     def package(self, directory: str) -> GoPackage:
         """Return the package of a directory, reading files that were not asked about when they are there."""
@@ -73,8 +73,8 @@ class Workspace:
     @cached_property
     def modules(self) -> list[tuple[str, str]]:
         """Modules that hold an audited file, by name and directory, the longest names first."""
-        found = {self._module(directory) for directory in self.by_directory}
-        named = {(name, root) for root, name in filter(None, found)}
+        modules = {self._module(directory) for directory in self.by_directory}
+        named = {(name, root) for root, name in filter(None, modules)}
         return sorted(named, key=lambda module: (-len(module[0]), module))
 
     def _module(self, directory: str) -> tuple[str, str] | None:

@@ -118,15 +118,15 @@ class Module:
     @cached_property
     def imports(self) -> dict[str, str]:
         """Local names of imported modules and objects, to their dotted origin."""
-        found: dict[str, str] = {}
+        imports: dict[str, str] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    found[alias.asname or alias.name.split(".")[0]] = alias.name
+                    imports[alias.asname or alias.name.split(".")[0]] = alias.name
             elif isinstance(node, ast.ImportFrom):
                 for alias in node.names:
-                    found[alias.asname or alias.name] = f"{node.module or ''}.{alias.name}"
-        return found
+                    imports[alias.asname or alias.name] = f"{node.module or ''}.{alias.name}"
+        return imports
 
     def uses(self, *packages: str) -> bool:
         """Decide whether the module imports one of some packages."""
@@ -277,7 +277,7 @@ def loops(module: Module, name: str, use: ast.AST) -> list[ast.expr]:
         parent.iter
         for parent in module.above(use)
         if isinstance(parent, ast.For | ast.AsyncFor)
-        and any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(parent.target))
+        and any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(parent.target))
     ]
 
 

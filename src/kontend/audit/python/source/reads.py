@@ -39,7 +39,11 @@ def is_read_status(module: Module, value: ast.AST, use: ast.AST) -> bool:
     if isinstance(inner, ast.Name) and inner.id == "status" and _handed(module, inner, use):
         return True
     if isinstance(inner, ast.Name):
-        return any(is_read_status(module, each, each) for each in bindings(module, inner.id, use) if each is not value)
+        return any(
+            is_read_status(module, binding, binding)
+            for binding in bindings(module, inner.id, use)
+            if binding is not value
+        )
     return False
 
 
@@ -68,14 +72,18 @@ def is_read(module: Module, node: ast.AST, use: ast.AST, depth: int = 0) -> bool
         if _READ.match(name) and _reads_api(module, name):
             return True
         return any(
-            is_read(module, each, use, depth + 1)
-            for each in inner.args
-            if isinstance(each, ast.Name | ast.Subscript | ast.Call)
+            is_read(module, argument, use, depth + 1)
+            for argument in inner.args
+            if isinstance(argument, ast.Name | ast.Subscript | ast.Call)
         )
     if isinstance(inner, ast.Name):
-        if any(is_read(module, each, each, depth + 1) for each in bindings(module, inner.id, use) if each is not node):
+        if any(
+            is_read(module, binding, binding, depth + 1)
+            for binding in bindings(module, inner.id, use)
+            if binding is not node
+        ):
             return True
-        if any(is_read(module, each, use, depth + 1) for each in loops(module, inner.id, use)):
+        if any(is_read(module, loop, use, depth + 1) for loop in loops(module, inner.id, use)):
             return True
         return _handed(module, inner, use)
     if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id == "self":
@@ -85,9 +93,12 @@ def is_read(module: Module, node: ast.AST, use: ast.AST, depth: int = 0) -> bool
     if isinstance(inner, ast.BinOp):
         return is_read(module, inner.left, use, depth + 1) or is_read(module, inner.right, use, depth + 1)
     if isinstance(inner, ast.ListComp):
-        return any(is_read(module, each.iter, use, depth + 1) for each in inner.generators)
+        return any(is_read(module, generator.iter, use, depth + 1) for generator in inner.generators)
     if isinstance(inner, ast.List | ast.Tuple):
-        return any(isinstance(each, ast.Starred) and is_read(module, each.value, use, depth + 1) for each in inner.elts)
+        return any(
+            isinstance(element, ast.Starred) and is_read(module, element.value, use, depth + 1)
+            for element in inner.elts
+        )
     return False
 
 
@@ -96,8 +107,8 @@ def _reads_api(module: Module, name: str) -> bool:
     for function in module.functions:
         if function.name == name:
             return any(
-                isinstance(each, ast.Call) and _API_READ.search(dotted(each.func).split(".")[-1])
-                for each in ast.walk(function)
+                isinstance(inner, ast.Call) and _API_READ.search(dotted(inner.func).split(".")[-1])
+                for inner in ast.walk(function)
             )
     return True
 
@@ -107,7 +118,7 @@ def _handed(module: Module, node: ast.Name, use: ast.AST) -> bool:
     function = module.function_of(use)
     if function is None or node.id not in ("body", "status") or not module.uses("kopf"):
         return False
-    decorated = any(dotted(each).startswith("kopf.") for each in function.decorator_list)
+    decorated = any(dotted(decorator).startswith("kopf.") for decorator in function.decorator_list)
     return decorated and node.id in parameters(function)
 
 
