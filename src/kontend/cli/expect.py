@@ -36,7 +36,7 @@ def answer(scenario: str, verdict: Verdict, name: str, *, verbose: bool = False)
     """Says whether a violation occurs, and how the nearest run that avoids it differs."""
     documents = occurrences(verdict, name)
     if documents:
-        parts = [f"{scenario}: {name} occurs", *(_with_difference(each, verbose=verbose) for each in documents)]
+        parts = [f"{scenario}: {name} occurs", *(_with_difference(document, verbose=verbose) for document in documents)]
         return "\n".join(parts) + "\n"
     if verdict.exhausted:
         return f"{scenario}: {name} does not occur in all {verdict.states:,} states ({verdict.coverage})\n"
@@ -64,7 +64,7 @@ def as_json(verdict: Verdict, name: str) -> dict[str, Any]:
     return {
         "property": name,
         "occurs": bool(occurrences(verdict, name)),
-        "nearestGoodRun": [encode(first_difference(each)) for each in occurrences(verdict, name)],
+        "nearestGoodRun": [encode(first_difference(occurrence)) for occurrence in occurrences(verdict, name)],
     }
 
 

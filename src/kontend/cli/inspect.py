@@ -192,13 +192,13 @@ def _who(document: Document, arguments: list[str]) -> Answer:
         names = [find_object(document, " ".join(rest[1:]))]
     else:
         names = [name for name in _written(document) if any(True for _ in writes_of(document, name, path))]
-    found = [write for name in names for write in writes_of(document, name, path)]
-    if not found:
+    writes = [write for name in names for write in writes_of(document, name, path)]
+    if not writes:
         fields = sorted({field for name in _written(document) for field in fields_of(document, name)})
         raise BadQuestion(f"no step writes {path}; the fields that are written: {', '.join(fields) or 'none'}")
     lines, entries = [], []
-    for each in found:
-        step, one, change = each.step, each.write, each.change
+    for written in writes:
+        step, one, change = written.step, written.write, written.change
         base = f"from version {one.base} (read in step {one.base_step})" if one.base is not None else "without a read"
         if step.action == "act":
             base = "by a user"
@@ -217,16 +217,16 @@ def _diff_question(document: Document, arguments: list[str]) -> Answer:
         _expect(arguments, 2, "diff N M")
         return _between(document, _number(arguments[0]), _number(arguments[1]))
     lines = list(difference_lines(document.violation.difference, verbose=True)) if document.violation.difference else []
-    found = first_difference(document)
-    if found is not None:
-        lines.append(f"  the first {found.common} steps are those of the nearest good run; then")
-        lines.append(f"  this run:     {found.failing.text if found.failing else 'ends'}")
-        lines.append(f"  the good run: {found.good.text if found.good else 'ends'}")
+    difference = first_difference(document)
+    if difference is not None:
+        lines.append(f"  the first {difference.common} steps are those of the nearest good run; then")
+        lines.append(f"  this run:     {difference.failing.text if difference.failing else 'ends'}")
+        lines.append(f"  the good run: {difference.good.text if difference.good else 'ends'}")
     if not lines:
         lines = ["no good run is known to compare with"]
     document_json = {
         "difference": encode(document.violation.difference),
-        "first": encode(found) if found is not None else None,
+        "first": encode(difference) if difference is not None else None,
     }
     return "\n".join(lines), document_json
 

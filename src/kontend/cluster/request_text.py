@@ -38,8 +38,8 @@ def text_of(resource: Resource, obj: Json, body: bytes = b"") -> RequestText:
     if body:
         return RequestText(empty, raw_texts(body.decode("utf-8", "replace"), strategy.raw_fields))
     # What the server makes of an object itself is compact, with sorted keys.
-    found = {place: go_json(value) for path in strategy.raw_fields for place, value in places(obj, path)}
-    return RequestText(empty, found)
+    texts = {place: go_json(value) for path in strategy.raw_fields for place, value in places(obj, path)}
+    return RequestText(empty, texts)
 
 
 def stored_text(resource: Resource, body: bytes) -> Mapping[Place, str]:

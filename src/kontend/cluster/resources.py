@@ -223,7 +223,9 @@ class Registry:
         self._by_kind: dict[GroupVersionKind, Resource] = dict(_builtin_by_kind())
         self.custom = tuple(custom)
         #: Some kind is converted between its versions by a webhook.
-        self.converts_by_webhook = any(each.custom and each.custom.converts_by_webhook for each in self.custom)
+        self.converts_by_webhook = any(
+            resource.custom and resource.custom.converts_by_webhook for resource in self.custom
+        )
         for resource in self.custom:
             self._by_path[(resource.group, resource.version, resource.plural)] = resource
             self._by_kind[GroupVersionKind(resource.group, resource.version, resource.kind)] = resource

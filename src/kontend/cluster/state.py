@@ -205,8 +205,8 @@ class State:
 
     def objects(self, resource: str) -> Objects:
         """All objects of one resource."""
-        found = self.kinds.get(resource)
-        return _NOTHING if found is None else found
+        objects = self.kinds.get(resource)
+        return _NOTHING if objects is None else objects
 
     def find(self, resource: str, key: Key) -> Version | None:
         """One object, or nothing."""

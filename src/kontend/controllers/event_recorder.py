@@ -157,7 +157,10 @@ def _of_scheduling(old: Object | None, new: Object) -> Iterator[Note]:
 
 
 def _of_containers(old: Object | None, new: Object, node: str) -> Iterator[Note]:
-    before = {each["name"]: each for each in ((old or {}).get("status") or {}).get("containerStatuses") or ()}
+    before = {
+        container_status["name"]: container_status
+        for container_status in ((old or {}).get("status") or {}).get("containerStatuses") or ()
+    }
     for status in (new.get("status") or {}).get("containerStatuses") or ():
         name, state = status["name"], status.get("state") or {}
         earlier = before.get(name) or {}
@@ -198,7 +201,7 @@ def _of_job(old: Object | None, new: Object | None) -> Iterator[Note]:
     scheduled = owner if owner and owner["kind"] == "CronJob" else None
     if scheduled and old is None:
         yield Note(scheduled, "SuccessfulCreate", f"Created job {name}", "cronjob-controller")
-    known = {each["type"] for each in ((old or {}).get("status") or {}).get("conditions") or ()}
+    known = {condition["type"] for condition in ((old or {}).get("status") or {}).get("conditions") or ()}
     for condition in (new.get("status") or {}).get("conditions") or ():
         if condition["status"] != "True" or condition["type"] in known:
             continue

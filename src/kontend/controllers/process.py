@@ -135,10 +135,10 @@ class ControllerProcess(InProcessManager):
 
     def _follow_definitions(self) -> None:
         chosen: dict[str, Resource] = {}
-        for each in self.cluster.state.registry.custom:
-            stored = each.custom is not None and each.version == each.custom.storage_version
-            if stored or each.key not in chosen:
-                chosen[each.key] = each
+        for resource in self.cluster.state.registry.custom:
+            stored = resource.custom is not None and resource.version == resource.custom.storage_version
+            if stored or resource.key not in chosen:
+                chosen[resource.key] = resource
         custom = frozenset(str(GroupVersionKind(crd.group, crd.version, crd.kind)) for crd in chosen.values())
         for kind in sorted(self._custom - custom):
             self.feed.forget(kind)

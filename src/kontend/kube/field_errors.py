@@ -203,7 +203,7 @@ def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldErro
     >>> str(not_supported("spec.color", "pink", ["blue", "red"]))
     'spec.color: Unsupported value: "pink": supported values: "blue", "red"'
     """
-    quoted = ", ".join(go_quote(each) for each in supported)
+    quoted = ", ".join(go_quote(value) for value in supported)
     return FieldError(NOT_SUPPORTED, field, f"supported values: {quoted}" if quoted else "", value)
 
 

@@ -70,7 +70,7 @@ class Policy:
     @cached_property
     def sources(self) -> dict[str, str]:
         """The expressions of its variables."""
-        return {each["name"]: each["expression"] for each in self.spec.get("variables") or ()}
+        return {variable["name"]: variable["expression"] for variable in self.spec.get("variables") or ()}
 
     @property
     def fails_closed(self) -> bool:

@@ -66,7 +66,7 @@ def _charged(
     exceeded = [each for each, value in total.items() if hard[each] < value and counted[each] > ZERO]
     if exceeded:
         requested, limited = {e: counted[e] for e in exceeded}, {e: hard[e] for e in exceeded}
-        now = {each: used.get(each, ZERO) for each in exceeded}
+        now = {name: used.get(name, ZERO) for name in exceeded}
         why = f"requested: {shown(requested)}, used: {shown(now)}, limited: {shown(limited)}"
         raise _refused(target, obj, f"exceeded quota: {name}, {why}")
     status["used"] = {**(status.get("used") or {}), **{each: str(value) for each, value in total.items()}}

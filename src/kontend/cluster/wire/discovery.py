@@ -42,7 +42,7 @@ def _is_routed_by_method(registry: Registry, path: str) -> bool:
     if path in ("/version", "/api") or path.startswith("/api/"):
         return True
     _, _, group_version = path.partition("/apis/")
-    builtin = (each for each in registry.resources() if each.custom is None)
+    builtin = (resource for resource in registry.resources() if resource.custom is None)
     return "/" in group_version and any(each.api_version == group_version for each in builtin)
 
 

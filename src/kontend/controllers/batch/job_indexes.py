@@ -72,7 +72,7 @@ def with_index(pod: Object, job: Object, index: int, failures: int | None) -> No
     spec["hostname"] = f"{name}-{index}"
     variable = {"name": _VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}}
     for container in (*(spec.get("initContainers") or ()), *spec["containers"]):
-        if all(each["name"] != _VARIABLE for each in container.get("env") or ()):
+        if all(variable["name"] != _VARIABLE for variable in container.get("env") or ()):
             container["env"] = [*(container.get("env") or ()), deepcopy(variable)]
 
 

@@ -186,9 +186,9 @@ def _running(pod: Object, host: str, now: str) -> dict[str, Any]:
             ("ContainersReady", "True" if becomes_ready(pod) else "False"),
         )
     ]
-    running = [_container(each, {"running": {"startedAt": now}}) for each in spec["containers"]]
+    running = [_container(container, {"running": {"startedAt": now}}) for container in spec["containers"]]
     if not becomes_ready(pod):
-        running = [{**each, "ready": False} for each in running]
+        running = [{**container, "ready": False} for container in running]
     status: dict[str, Any] = {
         "phase": "Running",
         "conditions": conditions,

@@ -28,7 +28,7 @@ class NodeLifecycle(BuiltIn):
             node = await api.get(NODES, request)
         except NotFound:
             return None
-        known = {each["type"] for each in (node.get("status") or {}).get("conditions") or ()}
+        known = {condition["type"] for condition in (node.get("status") or {}).get("conditions") or ()}
         missing = [kind for kind in _TYPES if kind not in known]
         if not missing:
             return None

@@ -46,8 +46,8 @@ def becomes_ready(pod: Object) -> bool:
 def next_status(pod: Object, now: str) -> tuple[dict[str, Any] | None, float | None]:
     """The next part of the status of a running pod, and the seconds until there is more; None where there is none."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or []
-    restarts = max((each.get("restartCount", 0) for each in statuses), default=0)
-    waiting = any("waiting" in (each.get("state") or {}) for each in statuses)
+    restarts = max((container_status.get("restartCount", 0) for container_status in statuses), default=0)
+    waiting = any("waiting" in (container_status.get("state") or {}) for container_status in statuses)
     if waiting:
         left = _failed_at(statuses, now) + _BACK_OFF - seconds(now)
         return (None, left) if left > 0 else (_restarted(pod, statuses, now), 0.0)
@@ -63,7 +63,10 @@ def next_status(pod: Object, now: str) -> tuple[dict[str, Any] | None, float | N
 
 
 def _failed_at(statuses: list[Any], now: str) -> int:
-    ends = [((each.get("lastState") or {}).get("terminated") or {}).get("finishedAt") or now for each in statuses]
+    ends = [
+        ((container_status.get("lastState") or {}).get("terminated") or {}).get("finishedAt") or now
+        for container_status in statuses
+    ]
     return seconds(max(ends))
 
 
@@ -76,32 +79,34 @@ def _crashed(statuses: list[Any], restarts: int, now: str) -> dict[str, Any]:
     waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container"}}
     crashed = [
         {
-            **each,
+            **container_status,
             "ready": False,
             "started": False,
             "restartCount": restarts,
             "lastState": _terminated(1, now),
             "state": {"running": None, **waiting},
         }
-        for each in statuses
+        for container_status in statuses
     ]
     return {"containerStatuses": crashed, "conditions": _conditions("False", "ContainersNotReady", now)}
 
 
 def _restarted(pod: Object, statuses: list[Any], now: str) -> dict[str, Any]:
     running, ready = {"waiting": None, "running": {"startedAt": now}}, becomes_ready(pod)
-    restarted = [{**each, "ready": ready, "started": True, "state": running} for each in statuses]
+    restarted = [
+        {**container_status, "ready": ready, "started": True, "state": running} for container_status in statuses
+    ]
     return {"containerStatuses": restarted, "conditions": _conditions("True" if ready else "False", "", now)}
 
 
 def _ended(pod: Object, statuses: list[Any], code: int, now: str) -> dict[str, Any]:
     ended = [
-        {**each, "ready": False, "started": False, "state": {"running": None, **_terminated(code, now)}}
-        for each in statuses
+        {**container_status, "ready": False, "started": False, "state": {"running": None, **_terminated(code, now)}}
+        for container_status in statuses
     ]
     restarted = pod["spec"].get("restartPolicy", "Always")
     if restarted == "Always" or (restarted == "OnFailure" and code != 0):
-        restarts = max((each.get("restartCount", 0) for each in statuses), default=0)
+        restarts = max((container_status.get("restartCount", 0) for container_status in statuses), default=0)
         return _crashed(statuses, restarts + 1, now)
     reason = "PodCompleted" if code == 0 else "PodFailed"
     phase = "Succeeded" if code == 0 else "Failed"

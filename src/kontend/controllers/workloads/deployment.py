@@ -127,7 +127,7 @@ class Deployments(BuiltIn):
     async def _rollout(self, api: Api, deployment: Object, sets: list[Object], *, create: bool) -> Rollout:
         """Finds or makes the new ReplicaSet, and sets its revision."""
         new = find_new(deployment, sets)
-        old = [each for each in by_age(sets) if new is None or uid_of(each) != uid_of(new)]
+        old = [replica_set for replica_set in by_age(sets) if new is None or uid_of(replica_set) != uid_of(new)]
         rollout = Rollout(deployment, new, old)
         revision = max((number_in(replica_set, REVISION) or 0 for replica_set in old), default=0) + 1
         if new is None:
@@ -276,7 +276,7 @@ class Deployments(BuiltIn):
         limit = rollout.deployment["spec"].get("revisionHistoryLimit", UNLIMITED)
         if limit == UNLIMITED:
             return
-        old = [each for each in by_age(rollout.old) if not is_deleting(each)]
+        old = [replica_set for replica_set in by_age(rollout.old) if not is_deleting(replica_set)]
         old.sort(key=lambda replica_set: number_in(replica_set, REVISION) or 0)
         for replica_set in old[: max(0, len(old) - limit)]:
             status = replica_set.get("status") or {}

@@ -187,10 +187,12 @@ def proportions(deployment: Object, sets: list[Object]) -> dict[str, int]:
     allowed = total + max_surge(deployment) if total else 0
     change = allowed - wanted(active)
     newest_first = sorted(
-        by_age(active), key=lambda each: each["metadata"].get("creationTimestamp") or "", reverse=change > 0
+        by_age(active),
+        key=lambda replica_set: replica_set["metadata"].get("creationTimestamp") or "",
+        reverse=change > 0,
     )
     active = sorted(newest_first, key=replicas_of, reverse=True)
-    sizes = {each["metadata"]["name"]: replicas_of(each) for each in active}
+    sizes = {replica_set["metadata"]["name"]: replicas_of(replica_set) for replica_set in active}
     added = 0
     for each in active if change else ():
         share = _share(deployment, each)

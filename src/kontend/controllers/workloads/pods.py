@@ -180,7 +180,7 @@ def _restarts(pod: Mapping[str, Any]) -> tuple[int, int]:
         for container in spec.get("initContainers") or ()
         if container.get("restartPolicy") == "Always"
     }
-    regular = [each.get("restartCount", 0) for each in status.get("containerStatuses") or ()]
+    regular = [container_status.get("restartCount", 0) for container_status in status.get("containerStatuses") or ()]
     aside = [e.get("restartCount", 0) for e in status.get("initContainerStatuses") or () if e.get("name") in sidecars]
     return max(regular, default=0), max(aside, default=0)
 

@@ -100,7 +100,11 @@ class ReplicaSets(BuiltIn):
         siblings = [replica_set]
         if owner is not None:
             every = await api.list(REPLICA_SETS, namespace=namespace)
-            siblings = [each for each in every if (controller_of(each) or {}).get("uid") == owner.get("uid")]
+            siblings = [
+                replica_set
+                for replica_set in every
+                if (controller_of(replica_set) or {}).get("uid") == owner.get("uid")
+            ]
         selectors = [selector_from_json(sibling["spec"]["selector"]) for sibling in siblings]
         pods = await api.list(PODS, namespace=namespace)
         return [pod for pod in pods if any(selector.matches(labels_of(pod)) for selector in selectors)]

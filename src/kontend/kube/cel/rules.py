@@ -94,22 +94,22 @@ def _tree(rules: Mapping[str, Any], node: Mapping[str, Any], resource: bool) -> 
     declaration = declare(node, resource=resource)
     if declaration is None:
         return None
-    found = RuleNode(node, compile_all(rules.get("x-kubernetes-validations"), declaration))
+    rule_node = RuleNode(node, compile_all(rules.get("x-kubernetes-validations"), declaration))
     children = as_mapping(node.get("properties"))
     for name, below in as_mapping(rules.get("properties")).items():
         child = children.get(name)
         if isinstance(below, Mapping) and isinstance(child, Mapping):
             tree = _tree(below, child, _embedded(child))
             if tree is not None:
-                found.properties[name] = tree
-    found.items = _below(rules.get("items"), node.get("items"))
-    found.additional = _below(additional_schema(rules), additional_schema(node))
+                rule_node.properties[name] = tree
+    rule_node.items = _below(rules.get("items"), node.get("items"))
+    rule_node.additional = _below(additional_schema(rules), additional_schema(node))
     for branch in rules.get("allOf") or ():
         tree = _tree(as_mapping(branch), node, resource)
         if tree is not None:
-            found.all_of.append(tree)
-    if found.rules or found.properties or found.items or found.additional or found.all_of:
-        return found
+            rule_node.all_of.append(tree)
+    if rule_node.rules or rule_node.properties or rule_node.items or rule_node.additional or rule_node.all_of:
+        return rule_node
     return None
 
 

@@ -45,10 +45,10 @@ def raw_texts(text: str, paths: Iterable[RawPath]) -> dict[Place, str]:
     >>> raw_texts('{"a": [{"b": { "c":1}}, {}]}', [("a", "*", "b")])
     {('a', 0, 'b'): '{ "c":1}'}
     """
-    found: dict[Place, str] = {}
+    texts: dict[Place, str] = {}
     for path in paths:
-        _find(text, _skip_space(text, 0), path, (), found)
-    return found
+        _find(text, _skip_space(text, 0), path, (), texts)
+    return texts
 
 
 def _skip_space(text: str, at: int) -> int:

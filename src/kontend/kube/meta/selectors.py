@@ -137,15 +137,15 @@ def selector_from_json(selector: Mapping[str, Any] | None) -> LabelSelector:
     """
     if selector is None:
         return NOTHING
-    found = [_requirement(key, EQUALS, (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
+    requirements = [_requirement(key, EQUALS, (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
     for expression in selector.get("matchExpressions") or ():
         operator = _JSON_OPERATORS.get(expression.get("operator") or "")
         if operator is None:
             raise BadSelector(
                 f"{go_quote(str(expression.get('operator') or ''))} is not a valid label selector operator"
             )
-        found.append(_requirement(expression.get("key") or "", operator, tuple(expression.get("values") or ())))
-    return _selector(found)
+        requirements.append(_requirement(expression.get("key") or "", operator, tuple(expression.get("values") or ())))
+    return _selector(requirements)
 
 
 def selector_from_labels(labels: Mapping[str, str] | None) -> LabelSelector:

@@ -112,13 +112,13 @@ def _ingress(obj: JsonView, now: str) -> list[Any]:
 
 
 def _endpoints(obj: JsonView, now: str) -> list[Any]:
-    found: list[str] = []
+    endpoints: list[str] = []
     for subset in obj.get("subsets") or ():
         addresses = [address.get("ip", "") for address in subset.get("addresses") or ()]
         for port in subset.get("ports") or (None,):
             number = None if port is None else port.get("port", 0)
-            found += [address if number is None else f"{_host(address)}:{number}" for address in addresses]
-    shown = first_few(found, len(found)) if obj.get("subsets") else NONE
+            endpoints += [address if number is None else f"{_host(address)}:{number}" for address in addresses]
+    shown = first_few(endpoints, len(endpoints)) if obj.get("subsets") else NONE
     return [name_of(obj), shown, age_of(obj, now)]
 
 

@@ -92,9 +92,9 @@ def _go_selector(selector: JsonView) -> str:
     """A label selector as Go prints the struct."""
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
     requirements = "".join(
-        f"LabelSelectorRequirement{{Key:{each.get('key', '')},Operator:{each.get('operator', '')},"
-        f"Values:[{' '.join(each.get('values') or ())}],}},"
-        for each in selector.get("matchExpressions") or ()
+        f"LabelSelectorRequirement{{Key:{expression.get('key', '')},Operator:{expression.get('operator', '')},"
+        f"Values:[{' '.join(expression.get('values') or ())}],}},"
+        for expression in selector.get("matchExpressions") or ()
     )
     return (
         f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
@@ -107,7 +107,9 @@ def flow_schema_cells(obj: JsonView, now: str) -> list[Any]:
     spec = spec_of(obj)
     method = spec.get("distinguisherMethod")
     conditions = status_of(obj).get("conditions") or ()
-    dangling = next((each.get("status", "") for each in conditions if each.get("type") == "Dangling"), "?")
+    dangling = next(
+        (condition.get("status", "") for condition in conditions if condition.get("type") == "Dangling"), "?"
+    )
     return [
         name_of(obj),
         (spec.get("priorityLevelConfiguration") or {}).get("name", ""),

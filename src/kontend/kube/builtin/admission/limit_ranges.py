@@ -27,12 +27,12 @@ def set_defaults(pod: Json, ranges: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _defaults(limit_range: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {"requests": {}, "limits": {}}
+    defaults: dict[str, dict[str, str]] = {"requests": {}, "limits": {}}
     for item in _items(limit_range):
         if item.get("type") == "Container":
             for field, source, _ in _FIELDS:
-                found[field].update(item.get(source) or {})
-    return found
+                defaults[field].update(item.get(source) or {})
+    return defaults
 
 
 def _set(container: Json, defaults: Mapping[str, Mapping[str, str]], kind: str) -> list[str]:

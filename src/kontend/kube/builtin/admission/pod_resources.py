@@ -38,7 +38,7 @@ def pod_amounts(spec: Mapping[str, Any], field: str) -> Amounts:
     >>> str(pod_amounts({"containers": containers, "initContainers": init}, "requests")["cpu"])
     '3'
     """
-    running = _sum(_of(each, field) for each in spec.get("containers") or ())
+    running = _sum(_of(container, field) for container in spec.get("containers") or ())
     beside: Amounts = {}
     initial: Amounts = {}
     for container in spec.get("initContainers") or ():

@@ -86,7 +86,10 @@ def set_runtime_class(pod: Json, list_objects: ListObjects) -> None:
         if overhead:
             raise _forbidden(pod, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
         return
-    classes = {each["metadata"]["name"]: each for each in list_objects("node.k8s.io", "RuntimeClass")}
+    classes = {
+        runtime_class["metadata"]["name"]: runtime_class
+        for runtime_class in list_objects("node.k8s.io", "RuntimeClass")
+    }
     chosen = classes.get(name)
     if chosen is None:
         raise _forbidden(pod, f'pod rejected: RuntimeClass "{name}" not found')

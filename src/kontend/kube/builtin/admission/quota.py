@@ -104,7 +104,7 @@ def in_scope(quota: Mapping[str, Any], plural: str, obj: Mapping[str, Any]) -> b
     spec = quota.get("spec") or {}
     scopes = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
     scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
-    return not scopes or (plural == "pods" and all(_scope_matches(each, obj.get("spec") or {}) for each in scopes))
+    return not scopes or (plural == "pods" and all(_scope_matches(scope, obj.get("spec") or {}) for scope in scopes))
 
 
 def _scope_matches(scope: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:

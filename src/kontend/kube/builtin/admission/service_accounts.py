@@ -19,7 +19,7 @@ def attach_account(pod: Json, account: Mapping[str, Any], *, suffix: str) -> Non
     name = account["metadata"]["name"]
     spec["serviceAccountName"] = spec["serviceAccount"] = name
     if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
-        spec["imagePullSecrets"] = [dict(each) for each in account["imagePullSecrets"]]
+        spec["imagePullSecrets"] = [dict(reference) for reference in account["imagePullSecrets"]]
     wanted = spec.get("automountServiceAccountToken")
     if wanted is None:
         wanted = account.get("automountServiceAccountToken")
@@ -29,13 +29,13 @@ def attach_account(pod: Json, account: Mapping[str, Any], *, suffix: str) -> Non
 
 def _mount_token(spec: Json, volume: str) -> None:
     # Admission may run twice: the second time only containers that a webhook has added need the mount.
-    names = [each["name"] for each in spec.get("volumes") or () if each["name"].startswith(_PREFIX)]
+    names = [volume["name"] for volume in spec.get("volumes") or () if volume["name"].startswith(_PREFIX)]
     volume = names[0] if names else volume
     mounted = False
     for field in ("initContainers", "containers"):
         for container in spec.get(field) or ():
             mounts = container.get("volumeMounts") or []
-            if any(each.get("mountPath") == _MOUNT_PATH for each in mounts):
+            if any(mount.get("mountPath") == _MOUNT_PATH for mount in mounts):
                 continue
             container["volumeMounts"] = [*mounts, {"name": volume, "readOnly": True, "mountPath": _MOUNT_PATH}]
             mounted = True

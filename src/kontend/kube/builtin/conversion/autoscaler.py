@@ -41,9 +41,9 @@ def to_version_2(obj: Json) -> Json:
     if behavior:
         spec["behavior"] = behavior
     current = status.pop("currentCPUUtilizationPercentage", None)
-    found = _decoded(annotations, CURRENT_METRICS, list)
-    if found is not None:
-        status["currentMetrics"] = [_new_status(metric) for metric in found]
+    metrics = _decoded(annotations, CURRENT_METRICS, list)
+    if metrics is not None:
+        status["currentMetrics"] = [_new_status(metric) for metric in metrics]
     elif current is not None:
         resource = {"name": "cpu", "current": {"averageUtilization": current}}
         status["currentMetrics"] = [{"type": "Resource", "resource": resource}]

@@ -134,7 +134,7 @@ def distinct(items: list[Any]) -> list[Any]:
 @register("sets.contains")
 def set_contains(items: list[Any], wanted: list[Any]) -> bool:
     """Reports whether every wanted item is there."""
-    return all(any(equal(each, item) for item in items) for each in wanted)
+    return all(any(equal(value, item) for item in items) for value in wanted)
 
 
 @register("sets.equivalent")

@@ -118,7 +118,8 @@ def _expressions(obj: Json, spec: Json, params: bool, variables: dict[str, Type]
     if len(annotations) > _MOST_ANNOTATIONS:
         why = f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations"
         shown = [
-            {"Key": each.get("key", ""), "ValueExpression": each.get("valueExpression", "")} for each in annotations
+            {"Key": annotation.get("key", ""), "ValueExpression": annotation.get("valueExpression", "")}
+            for annotation in annotations
         ]
         errors.append(invalid("spec.auditAnnotations", Verbatim(go_json(shown)), why))
     keys: set[str] = set()

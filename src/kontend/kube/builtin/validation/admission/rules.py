@@ -118,14 +118,14 @@ def expression_errors(
 ) -> list[FieldError]:
     """The mistakes of an expression that must evaluate to one of some types; ``shown`` replaces it in the message."""
     try:
-        found = result_type(source, environment)
+        evaluated = result_type(source, environment)
     except CompileError as error:
         return [invalid(path, source if shown is None else shown, f"compilation failed: {error}")]
-    if found in results:
+    if evaluated in results:
         return []
-    names = [_result_name(each) for each in results]
+    names = [_result_name(result) for result in results]
     wanted = names[0] if len(names) == 1 else f"one of [{' '.join(names)}]"
-    says = f"must evaluate to {wanted} but got {_result_name(found)}"
+    says = f"must evaluate to {wanted} but got {_result_name(evaluated)}"
     return [invalid(path, source if shown is None else shown, says)]
 
 

@@ -75,12 +75,12 @@ def _selector(selector: Json, path: str) -> list[FieldError]:
     if len(source.encode()) > _LONGEST_EXPRESSION:
         return [too_long(where, _LONGEST_EXPRESSION)]
     try:
-        found = result_type(source, _ENVIRONMENT, bindings=True)
+        evaluated = result_type(source, _ENVIRONMENT, bindings=True)
     except CompileError as error:
         return [invalid(where, source, f"compilation failed: {error}")]
-    if found in (types.BOOL, types.DYN):
+    if evaluated in (types.BOOL, types.DYN):
         return []
-    return [invalid(where, source, f"must evaluate to bool or the unknown type, not {found}")]
+    return [invalid(where, source, f"must evaluate to bool or the unknown type, not {evaluated}")]
 
 
 def configuration(config: Json, path: str) -> list[FieldError]:
