@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,3 +48,39 @@ def test_docstrings_do_not_start_with_a_question_word(name: str) -> None:
         if text.startswith(OPENINGS)
     ]
     assert found == []
+
+
+#: Terms of an earlier vocabulary that mean nothing else here, with the terms that replace them (docs/glossary.md).
+REPLACED = {
+    r"leaps?(?! year)": "macro-step",
+    r"pilots?": "instance",
+    r"flights": "in-flight reconciles",
+    r"(?<!in )(?<!in-)flight(?! =)": "in-flight reconcile",
+    r"stor(?:y|ies)": "trace, counterexample",
+    r"conversations?": "reconcile run, recorded exchange",
+    r"undisturbed": "unperturbed",
+    r"choosers?": "scheduler",
+    r"diar(?:y|ies)": "observation log",
+    r"same end": "diverged",
+    r"retried for ?ever": "fails forever",
+    r"(?:nobody|no one) (?:is|was) (?:ever )?told": "reported",
+    r"held again": "re-run",
+    r"held_again|pinned_places|junctors": "(modules that were renamed)",
+}
+WRITTEN = ("src", "docs", "examples", "zoo", "benchmarks", "tools", "README.md", "CHANGELOG.md")
+
+
+@pytest.mark.parametrize("place", WRITTEN)
+def test_terms_that_were_replaced_are_not_used(place: str) -> None:
+    path = ROOT.parent.parent / place
+    files = [path] if path.is_file() else sorted((*path.rglob("*.py"), *path.rglob("*.md")))
+    assert files
+    pattern = re.compile(rf"\b(?:{'|'.join(REPLACED)})\b", re.IGNORECASE)
+    used = [
+        f"{file.relative_to(path.parent)}:{number}: {match.group()}"
+        for file in files
+        if "data" not in file.parts
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
+        if (match := pattern.search(line.replace("``", "")))
+    ]
+    assert used == []

@@ -1,6 +1,6 @@
 """Entries of the zoo: Python files that describe a bug in their docstring and model it as scenarios.
 
-The docstring begins with ``project: title.``, then ``Link:``, ``Archetype:``, the story, ``Interleaving:`` and
+The docstring begins with ``project: title.``, then ``Link:``, ``Archetype:``, the description, ``Interleaving:`` and
 ``Fix:``. Scenarios whose names begin with ``buggy`` must be violated, those that begin with ``fixed`` or ``control``
 must hold.
 """
@@ -43,14 +43,14 @@ class BadEntry(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The description of a bug, from the docstring of its file."""
+    """A bug, as the docstring of its file describes it."""
 
     name: str
     path: Path
     title: str
     link: str
     archetype: str
-    story: str
+    description: str
     interleaving: str
     fix: str
 
@@ -88,22 +88,24 @@ def read(path: Path) -> Entry:
         raise BadEntry(f"{path}: expected a docstring that describes the bug")
     title, *blocks = [block.strip() for block in re.split(r"\n\s*\n|\n(?=[A-Z][a-z]+: )", text) if block.strip()]
     values: dict[str, str] = {}
-    story: list[str] = []
+    description: list[str] = []
     for block in blocks:
         head, colon, rest = block.partition(": ")
         if colon and head in _FIELDS:
             values[head] = _joined(rest)
         else:
-            story.append(_joined(block))
+            description.append(_joined(block))
     archetype = values.get("Archetype", "")
     if archetype not in ARCHETYPES:
         raise BadEntry(f"{path}: Archetype: expected one of {', '.join(ARCHETYPES)}, found {archetype or 'nothing'}")
     needed = ("Link",) if archetype == "N" else _FIELDS
     missing = [name for name in needed if not values.get(name)]
-    if missing or not story:
-        raise BadEntry(f"{path}: the docstring lacks {', '.join(missing) or 'the story'}")
+    if missing or not description:
+        raise BadEntry(f"{path}: the docstring lacks {', '.join(missing) or 'the description'}")
     interleaving, fix = values.get("Interleaving", ""), values.get("Fix", "")
-    return Entry(path.stem, path, _joined(title), values["Link"], archetype, "\n\n".join(story), interleaving, fix)
+    return Entry(
+        path.stem, path, _joined(title), values["Link"], archetype, "\n\n".join(description), interleaving, fix
+    )
 
 
 def role(scenario: str) -> str:

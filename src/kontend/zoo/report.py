@@ -50,11 +50,11 @@ def document(outcomes: Sequence[Outcome], seconds: float, *, guarded: bool = Fal
 
 
 def page(entry: Entry, outcome: Outcome, guarded: Outcome) -> str:
-    """Describe one entry in full: the story, the verdicts of its scenarios, and those with guards."""
+    """Show one entry in full: the description, the verdicts of its scenarios, and those with guards."""
     parts = [
         f"{entry.name}: {entry.title}",
         f"{entry.archetype}: {ARCHETYPES[entry.archetype]}\n{entry.link}\n{entry.path}",
-        *(_wrapped(paragraph) for paragraph in entry.story.split("\n\n")),
+        *(_wrapped(paragraph) for paragraph in entry.description.split("\n\n")),
     ]
     if entry.interleaving:
         parts.append(_wrapped(f"Interleaving: {entry.interleaving}"))
