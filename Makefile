@@ -47,6 +47,7 @@ wheel: $(VENV)/.ready
 	$(PYTHON) -m venv build/wheel
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build/wheel && bin/kontend --version && bin/python ../../examples/double_plan.py
+	cd build/wheel && bin/kontend explore ../../examples/double_plan.py --scenario locked --one-process --html page.html && test -s page.html
 
 # Both are time-boxed; SECONDS and SEED may be given.
 SECONDS ?= 60

@@ -23,7 +23,7 @@ from kontend.explore.scenario_files import scenarios_in
 from kontend.explore.search.breadth_first import BreadthFirst
 from kontend.explore.verdict import Violation
 from kontend.kube.errors import ApiError
-from kontend.report.archive import write_archive
+from kontend.report.saving import save
 from kontend.runtime.controller import BadController
 from kontend.runtime.source_location import SourceLocation
 
@@ -60,7 +60,7 @@ def _explored(path: Path, failures: Path) -> dict[SourceLocation, Path]:
             for location, violation in restarted(scenario, _losses).items():
                 if Path(location.file).resolve() == source:
                     document = explained(scenario, violation, Origin(source, name))
-                    found[location] = write_archive(failures, document)
+                    found[location] = save(failures, document)
     except (BadScenario, BadController, Nondeterminism, ApiError) as error:
         sys.stderr.write(f"kontend audit: {path} was not explored: {error}\n")
     return found

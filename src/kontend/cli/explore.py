@@ -27,12 +27,12 @@ from kontend.explore.scenario import LEAST, Scenario
 from kontend.explore.scenario_files import GENERATED, scenarios_in
 from kontend.explore.verdict import Verdict
 from kontend.kube.errors import ApiError
-from kontend.report.archive import slug, write_archive
+from kontend.report.archive import slug
 from kontend.report.decoding import encode
 from kontend.report.document import Document
 from kontend.report.grouping import grouped
-from kontend.report.page.contents import results_of
 from kontend.report.page.page import page
+from kontend.report.saving import page_beside, save
 from kontend.runtime.controller import BadController
 from kontend.safe_files import write_whole
 
@@ -114,9 +114,7 @@ def _saved(directory: Path, document: Document) -> str:
     The verdict is printed anyway.
     """
     try:
-        path = write_archive(directory, document)
-        write_whole(path.with_suffix(".html"), page(results_of([document]), title=document.source.file).encode())
-        return str(path)
+        return str(save(directory, document))
     except OSError as error:
         sys.stderr.write(f"kontend explore: the counterexample is not saved: {error}\n")
         return ""
@@ -185,7 +183,7 @@ def _text(name: str, verdict: Verdict, files: list[str], *, generated: str, verb
         if slug(document) not in shown:
             continue  # the same cause as another one
         if path:
-            lines += [f"Open: {Path(path).with_suffix('.html')}", f"Replay: kontend replay {path}"]
+            lines += [f"Open: {page_beside(path)}", f"Replay: kontend replay {path}"]
             lines.append(f"Look closer: kontend inspect {path}")
         if document.token:
             lines.append(f'Or in a test: @reproduce("{document.token}")')

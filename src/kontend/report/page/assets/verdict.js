@@ -92,6 +92,6 @@ function propertiesOf({ properties }) {
     return h("li", null, h("span", { class: type }, mark), ` ${name}${note}`);
   };
   const title = `${plural(others.length, "property", "properties")} not violated`;
-  const open = others.some((property) => property.state !== "holds");
+  const open = others.some((property) => property.state === "untested");
   return h("details", { class: "small muted", open }, h("summary", null, title), h("ul", null, others.map(line)));
 }
