@@ -443,11 +443,11 @@ def test_an_action_that_was_refused_in_every_state_is_a_mistake() -> None:
 
 
 def test_an_action_that_raises_is_refused() -> None:
-    def broken(cluster: Cluster) -> None:
-        raise RuntimeError(f"no {type(cluster).__name__}")
+    def broken(cluster: Cluster, manager: str = "") -> None:
+        raise RuntimeError(f"no {type(cluster).__name__} for {manager}")
 
     action = Action("breaks", broken, KIND, Key("default", "w"))  # breaks
-    with _refused(f"{_line('# breaks')}: the action 'breaks' raised RuntimeError: no Cluster"):
+    with _refused(f"{_line('# breaks')}: the action 'breaks' raised RuntimeError: no Cluster for user"):
         check(_scenario(actions=[action]))
 
 

@@ -47,6 +47,7 @@ _BOUNDS: Final = {
     "rewind": "how many changes the lists may be old with which an instance restarts after a crash",
     "failed": "the number of calls in a run that fail for no fault of the caller",
     "lost": "the number of responses in a run that are lost after the call was carried out",
+    "handovers": "the number of times that an instance is replaced while a write of it is on its way",
     "states": "stop after this many states",
     "steps": "stop after this many steps",
     "seconds": "stop after this many seconds",

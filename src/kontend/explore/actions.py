@@ -1,15 +1,29 @@
-"""Actions: what a user does while controllers run, each once, in the order given, at any time."""
+"""Actions: what users do while controllers run, each once, at any time.
+
+A user takes one action after the other, in the order given. Several users, or one without an order, act independently:
+a person with kubectl, an autoscaler, a reporter that writes a status.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from kontend.cluster.cluster import Cluster
 from kontend.explore.problems import BadScenario
 from kontend.kube.meta.names import Key, kind_of
 from kontend.runtime.source_location import SourceLocation, caller
+
+#: Says whether a user can act, given the cluster.
+Condition = Callable[[Cluster], bool]
+
+
+class Performance(Protocol):
+    """Carries out an action on a cluster, as the field manager ``manager``."""
+
+    def __call__(self, cluster: Cluster, manager: str = "user") -> object:
+        """Carry it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,25 +35,56 @@ class Action:
     """
 
     text: str
-    perform: Callable[[Cluster], object]
+    perform: Performance
     #: The kind and the object that it is about.
     kind: str
     key: Key
+    #: It is taken only while this holds.
+    when: Condition | None = None
+    #: While the server refuses it, the user tries again; otherwise a refused action is over.
+    retry: bool = False
     line: SourceLocation | None = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
 
-def create(obj: Mapping[str, Any]) -> Action:
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user beside the one who takes the scenario's ``actions``: a person, or a program that is not explored.
+
+    >>> config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    >>> User("autoscaler", [update(config_map, data={"replicas": "3"})]).name
+    'autoscaler'
+    """
+
+    #: The name in traces, and the field manager of the user's writes.
+    name: str
+    actions: Sequence[Action]
+    #: Whether the actions are taken in the order given, or in any order.
+    ordered: bool = True
+    line: SourceLocation | None = field(default_factory=caller, kw_only=True, compare=False, repr=False)
+
+
+def create(obj: Mapping[str, Any], *, when: Condition | None = None, retry: bool = False) -> Action:
     """A user creates an object.
 
     >>> create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}).text
     'creates ConfigMap default/c'
     """
     kind, name, namespace = _address("create", obj)
-    text = f"creates {_named(obj)}"
-    return Action(text, lambda cluster: cluster.create(obj, manager="user"), kind, Key(namespace, name))
+
+    def perform(cluster: Cluster, manager: str = "user") -> object:
+        return cluster.create(obj, manager=manager)
+
+    return Action(f"creates {_named(obj)}", perform, kind, Key(namespace, name), when, retry)
 
 
-def update(obj: Mapping[str, Any], **fields: Any) -> Action:
+def update(
+    obj: Mapping[str, Any],
+    *,
+    subresource: str = "",
+    when: Condition | None = None,
+    retry: bool = False,
+    **fields: Any,
+) -> Action:
     """A user sets top-level fields of an object, merged into what is there.
 
     >>> update({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, data={"a": "1"}).text
@@ -47,11 +92,18 @@ def update(obj: Mapping[str, Any], **fields: Any) -> Action:
     """
     if not fields:
         raise BadScenario("update: say what changes, such as update(obj, spec={...})", caller())
-    return patch(obj, fields)
+    return patch(obj, fields, subresource=subresource, when=when, retry=retry)
 
 
-def patch(obj: Mapping[str, Any], change: Mapping[str, Any]) -> Action:
-    """A user applies a merge patch to an object.
+def patch(
+    obj: Mapping[str, Any],
+    change: Mapping[str, Any],
+    *,
+    subresource: str = "",
+    when: Condition | None = None,
+    retry: bool = False,
+) -> Action:
+    """A user applies a merge patch to an object, or to a ``subresource`` of it, such as ``status``.
 
     >>> patch({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, {"data": {"a": None}}).text
     'changes ConfigMap default/c: data'
@@ -59,23 +111,27 @@ def patch(obj: Mapping[str, Any], change: Mapping[str, Any]) -> Action:
     kind, name, namespace = _address("patch", obj)
     if not isinstance(change, Mapping):
         raise BadScenario(f"patch: expected a merge patch, such as {{'spec': {{...}}}}, found {change!r}", caller())
-    text = f"changes {_named(obj)}: {', '.join(change)}"
+    target = f"{_named(obj)}/{subresource}" if subresource else _named(obj)
 
-    def perform(cluster: Cluster) -> object:
-        return cluster.patch(kind, name, change, namespace=namespace, manager="user")
+    def perform(cluster: Cluster, manager: str = "user") -> object:
+        return cluster.patch(kind, name, change, namespace=namespace, subresource=subresource, manager=manager)
 
-    return Action(text, perform, kind, Key(namespace, name))
+    return Action(f"changes {target}: {', '.join(change)}", perform, kind, Key(namespace, name), when, retry)
 
 
-def delete(obj: Mapping[str, Any]) -> Action:
+def delete(obj: Mapping[str, Any], *, when: Condition | None = None, retry: bool = False) -> Action:
     """A user deletes an object.
 
     >>> delete({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}).text
     'deletes ConfigMap default/c'
     """
     kind, name, namespace = _address("delete", obj)
-    text = f"deletes {_named(obj)}"
-    return Action(text, lambda cluster: cluster.delete(kind, name, namespace=namespace), kind, Key(namespace, name))
+
+    def perform(cluster: Cluster, manager: str = "user") -> object:
+        del manager  # a delete owns no fields
+        return cluster.delete(kind, name, namespace=namespace)
+
+    return Action(f"deletes {_named(obj)}", perform, kind, Key(namespace, name), when, retry)
 
 
 def never_possible(action: Action, message: str) -> BadScenario:

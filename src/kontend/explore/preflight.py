@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.startup.seed import UnknownKind, empty_state, resource_of, seed, seed_order
-from kontend.explore.actions import Action, never_possible
+from kontend.explore.actions import Action, User, never_possible
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.program.identities import FIRST_VERSION
 from kontend.explore.properties.built_in import BuiltIn
@@ -66,7 +66,7 @@ def checked_cluster(scenario: Scenario) -> Cluster:
 
 
 def _check_fields(scenario: Scenario) -> None:
-    for name in ("controllers", "objects", "crds", "actions", "properties"):
+    for name in ("controllers", "objects", "crds", "actions", "users", "properties"):
         value = getattr(scenario, name)
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise BadScenario(f"Scenario({name}=...): expected a list, found {_shown(value)}", scenario.line)
@@ -132,6 +132,11 @@ def resolved_controllers(scenario: Scenario, cluster: Cluster) -> list[Controlle
             hint = f"; write {each.__name__}(), not {each.__name__}" if isinstance(each, type) else ""
             message = f"controllers[{index}]: expected a Controller or the name of a built-in one, found {each!r}{hint}"
             raise BadScenario(message, scenario.line)
+    names = [controller.name for controller in found]
+    for name in scenario.bounds.instances:
+        if name not in names:
+            message = f"Bounds(instances=...): {not_among('controller', name, sorted(names))}"
+            raise BadScenario(message, scenario.bounds.line)
     return found
 
 
@@ -216,21 +221,34 @@ def _check_properties(scenario: Scenario, cluster: Cluster) -> None:
 
 
 def _check_actions(scenario: Scenario, cluster: Cluster) -> None:
-    trial = cluster.fork()
     for index, action in enumerate(scenario.actions):
-        if not isinstance(action, Action):
-            raise BadScenario(
-                f"actions[{index}]: expected create(...), update(...), patch(...) or delete(...), found {action!r}",
-                scenario.line,
-            )
-        try:
-            # Of the first cluster: what can be read and written stays the same during a search.
-            resource_of(cluster.state.registry, parse_kind(action.kind))
-            action.perform(trial)
-        except _FOR_GOOD as error:
-            raise never_possible(action, error.message) from error
-        except ApiError:
-            continue  # a controller may make the object, or take it away
-        except Exception as error:
-            message = f"the action {action.text!r} raised {type(error).__name__}: {error}"
-            raise BadScenario(message, action.line) from error
+        _check_action(scenario, f"actions[{index}]", action)
+    for index, user in enumerate(scenario.users):
+        if not isinstance(user, User):
+            raise BadScenario(f"users[{index}]: expected User(name, actions), found {user!r}", scenario.line)
+        for at, action in enumerate(user.actions):
+            _check_action(scenario, f"users[{index}].actions[{at}]", action)
+    for user in scenario.everybody():
+        trial = cluster.fork()
+        for action in user.actions:
+            try:
+                # Of the first cluster: what can be read and written stays the same during a search.
+                resource_of(cluster.state.registry, parse_kind(action.kind))
+                action.perform(trial, user.name)
+            except _FOR_GOOD as error:
+                raise never_possible(action, error.message) from error
+            except ApiError:
+                continue  # a controller may make the object, or take it away
+            except Exception as error:
+                message = f"the action {action.text!r} raised {type(error).__name__}: {error}"
+                raise BadScenario(message, action.line) from error
+
+
+def _check_action(scenario: Scenario, where: str, action: object) -> None:
+    if not isinstance(action, Action):
+        raise BadScenario(
+            f"{where}: expected create(...), update(...), patch(...) or delete(...), found {action!r}", scenario.line
+        )
+    if action.when is not None and not callable(action.when):
+        message = f"when={action.when!r}: expected a function of the cluster that says whether the user acts"
+        raise BadScenario(message, action.line)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kontend.explore.actions import Action
+from kontend.explore.actions import Action, User
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.property import Property
@@ -23,6 +23,7 @@ LEAST: Final = {
     "rewind": 0,
     "failed": 0,
     "lost": 0,
+    "handovers": 0,
     "states": 1,
     "steps": 1,
     "seconds": 1,
@@ -31,7 +32,18 @@ LEAST: Final = {
 #: Bounds that need not be set.
 _OPTIONAL: Final = ("seconds", "memory")
 #: The bounds that decide which steps there are.
-STEP_BOUNDS: Final = ("lag", "concurrent", "atomic", "faults", "crashes", "rewind", "failed", "lost")
+STEP_BOUNDS: Final = (
+    "lag",
+    "concurrent",
+    "atomic",
+    "faults",
+    "crashes",
+    "rewind",
+    "failed",
+    "lost",
+    "handovers",
+    "instances",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +60,8 @@ class Bounds:
     lag: int = 1
     #: How many instances of each controller run at once, each with its own views and queue.
     concurrent: int = 1
+    #: The same for single controllers, by their names.
+    instances: Mapping[str, int] = field(default_factory=dict)
     #: Whether a reconcile is one step, with nothing between its calls: far fewer states, and far fewer bugs.
     atomic: bool = False
     #: How many faults there may be in all, and of each kind: crashes of an instance, calls that the server refuses for
@@ -56,6 +70,8 @@ class Bounds:
     crashes: int = 1
     failed: int = 1
     lost: int = 1
+    #: How many times an instance may be replaced while a write of it is still on its way.
+    handovers: int = 0
     #: How many changes the lists may be old that an instance starts with after a crash.
     rewind: int = 1
     #: Where the search stops, and says so: numbers of states and steps, seconds, MiB of memory.
@@ -73,11 +89,17 @@ class Bounds:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise BadScenario(f"Bounds({name}={value!r}): expected a whole number, at least {least}", self.line)
+        for name, count in self.instances.items():
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+                raise BadScenario(
+                    f"Bounds(instances={{{name!r}: {count!r}}}): expected a whole number, at least 1", self.line
+                )
         if not isinstance(self.atomic, bool):
             raise BadScenario(f"Bounds(atomic={self.atomic!r}): expected True or False", self.line)
 
     def __str__(self) -> str:
         instances = "1 instance" if self.concurrent == 1 else f"{self.concurrent} instances"
+        instances += "".join(f", {count} of {name}" for name, count in sorted(self.instances.items()))
         faults = f", faults ≤ {self.faults} ({', '.join(self.tried)})" if self.tried else ""
         return f"lag ≤ {self.lag}, {instances}{', atomic reconciles' * self.atomic}{faults}"
 
@@ -99,6 +121,7 @@ class Bounds:
             "restarts onto older views": bool(self.faults and self.crashes and self.rewind),
             "failed calls": bool(calls and self.failed),
             "lost responses": bool(calls and self.lost),
+            "hand-overs": bool(calls and self.handovers),
         }
 
 
@@ -136,13 +159,23 @@ class Scenario:
     controllers: Sequence[Controller | str]
     objects: Sequence[Mapping[str, Any]] = ()
     crds: Sequence[Mapping[str, Any]] = ()
+    #: The actions of the user, in their order.
     actions: Sequence[Action] = ()
     properties: Sequence[Property] = ()
     bounds: Bounds = field(default_factory=Bounds)
     guards: Guards = field(default_factory=lambda: Guards(fencing=False))
     name: str = ""
     reductions: Reductions = field(default_factory=Reductions)
+    #: Further users, who act independently.
+    users: Sequence[User] = ()
     line: SourceLocation | None = field(default_factory=caller, kw_only=True, compare=False, repr=False)
+
+    def everybody(self) -> list[User]:
+        """All users, each with actions that are taken in their order."""
+        users = [User("user", self.actions)] if self.actions else []
+        for user in self.users:
+            users += [user] if user.ordered else [User(user.name, [action]) for action in user.actions]
+        return users
 
     def property_names(self) -> list[str]:
         """The names under which violations are reported: the scenario's own properties, then the built-in ones."""

@@ -162,7 +162,7 @@ class Session:
             steps,
             actors=(
                 *(Actor(name, "instance") for name in model.names),
-                *((Actor("user", "user"),) if self._scenario.actions else ()),
+                *(Actor(name, "user") for name in dict.fromkeys(user.name for user in self._scenario.everybody())),
                 Actor("server", "server"),
             ),
             objects=writer.objects,

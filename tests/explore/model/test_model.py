@@ -48,9 +48,9 @@ def test_a_refused_action_is_consumed_and_the_next_one_follows() -> None:
     refused = model.next(world, Step("act"))
     assert refused.refused == 'widgets.example.com "w" not found'
     assert refused.line == 'the user changes Widget default/w: spec: refused (widgets.example.com "w" not found)'
-    assert refused.world.acted == 1
+    assert refused.world.acted == (1,)
     created = model.next(refused.world, Step("act"))
-    assert created.world.acted == 2
+    assert created.world.acted == (2,)
     assert Cluster(state=created.world.state).get(KIND, "other")
     assert check(scenario).exhausted
 

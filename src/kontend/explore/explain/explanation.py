@@ -116,7 +116,7 @@ class _Explaining:
             schedule=tuple(dump_schedule(violation.schedule)),
             actors=(
                 *(Actor(name, "instance") for name in self._model.names),
-                *((Actor("user", "user"),) if scenario.actions else ()),
+                *(Actor(name, "user") for name in dict.fromkeys(user.name for user in scenario.everybody())),
                 Actor("server", "server"),
             ),
             objects=self._writer.objects,

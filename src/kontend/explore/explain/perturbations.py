@@ -13,6 +13,7 @@ _WORDS: Final = {
     "relist": "a relist in step {}, which shows several events as one",
     "timer": "a timer that fires early in step {}",
     "crash": "a crash in step {}",
+    "depose": "a hand-over in step {}, with a write on its way",
     "fail": "a request that fails in step {}",
     "conflict": "a conflict without a reason in step {}",
     "timeout": "a request that times out in step {}",
@@ -22,7 +23,10 @@ _WORDS: Final = {
 
 def perturbation(taken: Taken) -> str:
     """Describes the perturbation of a step."""
-    return _WORDS.get(taken.step.action, f"{taken.step.action} in step {{}}").format(taken.number)
+    words = _WORDS.get(taken.step.action, f"{taken.step.action} in step {{}}").format(taken.number)
+    if taken.step.action == "crash" and taken.step.at:
+        words += ", and a restart with old lists"
+    return words
 
 
 def perturbations(trail: Trail) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ class StepWriter:
 
     def _line(self, trail: Trail, taken: Taken, part: Part) -> Any:
         if taken.step.action == "act":
-            return self._lines.line(trail.model.scenario.actions[taken.before.acted].line)
+            return self._lines.line(trail.model.users.of(taken.before, taken.step)[1].line)
         return self._lines.line(part.line)
 
     # Objects

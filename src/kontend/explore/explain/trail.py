@@ -104,14 +104,14 @@ class Trail:
         return self.steps[-1].after if self.steps else self.initial
 
     def actor(self, taken: Taken) -> str:
-        """The name of the instance that took a step, or ``user``."""
+        """The name of the instance or of the user that took a step."""
         return self.actor_of(taken.step)
 
     def actor_of(self, step: Step) -> str:
-        """The name of the instance that takes a step; ``user`` or ``server`` where it is none."""
+        """The name of the instance or of the user that takes a step."""
         if 0 <= step.instance < len(self.model.names):
             return self.model.names[step.instance]
-        return "user" if step.action == "act" else "server"
+        return self.model.layout.users[step.at].name if step.action == "act" else "server"
 
     def take(self, step: Step) -> Taken:
         """Take one more step."""

@@ -18,11 +18,12 @@ class Budget(NamedTuple):
     crashes: int = 0
     failed: int = 0
     lost: int = 0
+    handovers: int = 0
 
     @classmethod
     def of(cls, bounds: Bounds) -> Budget:
         """All that the bounds allow."""
-        return cls(bounds.faults, bounds.crashes, bounds.failed, bounds.lost)._limited()
+        return cls(bounds.faults, bounds.crashes, bounds.failed, bounds.lost, bounds.handovers)._limited()
 
     def without(self, kind: str) -> Budget:
         """The budget after one fault of a kind."""
@@ -33,8 +34,8 @@ class Budget(NamedTuple):
         return all(mine >= others for mine, others in zip(self, other, strict=True))
 
     def _limited(self) -> Budget:
-        most = min(self.total, self.crashes + self.failed + self.lost)
-        return Budget(most, min(self.crashes, most), min(self.failed, most), min(self.lost, most))
+        most = min(self.total, sum(self[1:]))
+        return Budget(most, *(min(kind, most) for kind in self[1:]))
 
 
 #: The budget of a state in which no fault can happen any more.

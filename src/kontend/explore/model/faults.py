@@ -2,7 +2,8 @@
 
 A crash stops an instance between two calls; nothing of its reconciles runs after it. The instance restarts with empty
 memory, and with lists that are up to date or, as a lagging API server gives them, a few changes old. A call fails
-before the server carries it out, or its response is lost afterwards.
+before the server carries it out, or its response is lost afterwards. In a hand-over an instance is replaced while a
+write of it is on its way: the write arrives some time later.
 
 Faults need not happen, so whatever never ends without them never ends: see :data:`OPTIONAL`.
 """
@@ -21,13 +22,13 @@ from kontend.explore.model.delivery import Delivery
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.step import Step
 from kontend.explore.model.uuids import Uuids
-from kontend.explore.model.world import Instance, World
+from kontend.explore.model.world import Instance, LateWrite, World
 from kontend.explore.program.symbols import bind_call
 from kontend.kube.errors import ApiError, Conflict, InternalError
 from kontend.runtime.client.call import Call
 
 #: The actions of steps that need not happen, however long a run goes on.
-OPTIONAL: Final = frozenset({"crash", "fail", "conflict", "timeout", "lose"})
+OPTIONAL: Final = frozenset({"crash", "fail", "conflict", "timeout", "lose", "depose"})
 #: Verbs that the server may refuse because of another write at the same time.
 _VERSIONED: Final = frozenset({"update", "patch", "apply"})
 
@@ -84,6 +85,13 @@ class Faults:
                         Step(action, index, in_flight.request, at)
                         for action in self._of_call(world, index, number, at, call)
                     ]
+        if budget.handovers and not self._atomic:
+            steps += [
+                Step("depose", index, in_flight.request, at)
+                for in_flight in world.instances[index].running
+                for at, call in enumerate(in_flight.node.calls)
+                if call.writes
+            ]
         if budget.crashes:
             if not self._is_fresh(world, index):
                 steps.append(Step("crash", index))
@@ -123,6 +131,16 @@ class Faults:
             return f"{self._layout.names[index]} crashes{during} and restarts{old}"
 
         return after, described
+
+    def deposed(self, world: World, index: int, number: int, at: int) -> tuple[World, str]:
+        """The state after an instance was replaced while a write was on its way, and a description."""
+        world = self._uuids.assigned(world, index, number)
+        in_flight = world.instances[index].running[number]
+        world = world.with_late((*world.late, LateWrite(index, in_flight, at)))
+        after = self._restarted(world, index, world.state.resource_version)
+        name = self._layout.names[index]
+        text = f"{name} is replaced by another process, while its {in_flight.node.text[at]} is on its way"
+        return after.with_budget(world.budget.without("handovers")), text
 
     def reserve(self, world: World) -> Reserve:
         """The faults left in a state, and the changes that a restart could go back to."""

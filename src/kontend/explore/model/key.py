@@ -14,7 +14,7 @@ from typing import Final
 import xxhash
 
 from kontend.cluster.state import Change, State, Version
-from kontend.explore.model.world import NOT_STARTED, InFlight, Instance, MetVersion, OwnWrite, World
+from kontend.explore.model.world import NOT_STARTED, InFlight, Instance, LateWrite, MetVersion, OwnWrite, World
 from kontend.kube.meta.names import Key
 
 _MASK: Final = (1 << 128) - 1
@@ -93,7 +93,7 @@ class Keys:
         parts = [
             world.objects.to_bytes(16, "big"),
             world.issued_sum.to_bytes(16, "big"),
-            world.acted.to_bytes(4, "big"),
+            bytes(world.acted),
         ]
         if self._exact:
             parts.append(world.state.resource_version.to_bytes(8, "big"))
@@ -102,7 +102,15 @@ class Keys:
                 parts.append(self.of_instance(world, group.first))
             else:
                 parts += sorted([self.of_instance(world, index) for index in range(group.first, group.end)])
+        if world.late:
+            parts.append(xxhash.xxh3_128_digest(repr([self._late(world, late) for late in world.late]).encode()))
         return xxhash.xxh3_128_digest(b"".join(parts))
+
+    def _late(self, world: World, late: LateWrite) -> tuple[object, ...]:
+        in_flight = late.in_flight
+        controller = next(group.first for group in self._groups if group.first <= late.instance < group.end)
+        versions = [version[2] if self._exact else is_current(world.state, version) for version in in_flight.versions]
+        return controller, in_flight.node.id, late.at, in_flight.uuids, versions
 
     def of_instance(self, world: World, index: int) -> bytes:
         """The key of one instance within a state."""

@@ -23,14 +23,16 @@ class Layout:
             self.assumptions -= {Assumption.WHOLE_UUIDS}
         self.is_exact = Assumption.OPAQUE_VERSIONS not in self.assumptions
         self.server = Server(remember=scenario.reductions.outcomes, exact=self.is_exact)
+        self.users = scenario.everybody()
         self.names: list[str] = []
         self.programs: list[Program] = []
         #: The kinds of the views and the resources that serve them; kinds that are read later are appended.
         self.kinds: list[list[str]] = []
         self.resources: list[list[str]] = []
         groups: list[Group] = []
-        many = scenario.bounds.concurrent
+        bounds = scenario.bounds
         for number, controller in enumerate(resolved_controllers(scenario, cluster)):
+            many = bounds.instances.get(controller.name, bounds.concurrent)
             program = Program(controller, scenario.guards, knowledge.is_namespaced, number, self.assumptions)
             # Instances of one controller share these lists.
             kinds = list(controller.kinds)

@@ -24,6 +24,7 @@ from kontend.explore.model.outcome import Outcome
 from kontend.explore.model.reads import Reads
 from kontend.explore.model.step import Step, Transition
 from kontend.explore.model.timers import Timers, with_timer
+from kontend.explore.model.users import Users
 from kontend.explore.model.uuids import Uuids
 from kontend.explore.model.world import InFlight, Instance, MetVersion, OwnWrite, World
 from kontend.explore.preflight import checked_cluster
@@ -55,6 +56,7 @@ class Model:
         self.delivery = Delivery(layout)
         self._reads = Reads(layout, self.delivery)
         self._uuids = Uuids(layout)
+        self.users = Users(layout)
         self.timers = Timers(layout, cluster.state.now)
         self.faults = Faults(layout, self.delivery, self._uuids, cluster.state)
 
@@ -66,7 +68,7 @@ class Model:
         world = World(
             state,
             (),
-            0,
+            (0,) * len(self.layout.users),
             sum_of(state, self.layout.keys.digest),
             sum_of(state, masked_digest),
             HashTrieMap(),
@@ -114,8 +116,10 @@ class Model:
             steps += [Step("retry", index, request) for request in sorted(instance.delayed)]
             if instance.timers:
                 steps += [Step("timer", index, request) for _, request in sorted(instance.timers)]
-        if world.acted < len(self.scenario.actions):
-            steps.append(Step("act"))
+        if self.layout.users:
+            steps += self.users.steps(world)
+        for number, late in enumerate(world.late):
+            steps.append(Step("land", late.instance, late.in_flight.request, number))
         if world.budget.total:
             steps += self.faults.steps(world)
         return steps
@@ -140,7 +144,13 @@ class Model:
         elif action == "timer" and isinstance(subject, Key):
             return self._fired(world, index, subject)
         elif action == "act":
-            return self._acted(world)
+            return self._acted(world, step)
+        elif action == "land":
+            return self._landed(world, at)
+        elif action == "depose":
+            number = next(at for at, each in enumerate(world.instances[index].running) if each.request == subject)
+            after, replaced = self.faults.deposed(world, index, number, at)
+            return Transition(after, replaced, cost=2)
         elif action == "crash":
             after, text = self.faults.crashed(world, index, at)
             return Transition(after, text, cost=1 + bool(at))
@@ -184,13 +194,13 @@ class Model:
         text = f"the timer of {self.names[index]} for {request} fires{early} (after {seconds:g} s)"
         return Transition(after, text, cost=cost)
 
-    def _acted(self, world: World) -> Transition:
-        action = self.scenario.actions[world.acted]
-        outcome, label = self.layout.server.act(world, action)
-        text = f"the user {action.text}"
+    def _acted(self, world: World, step: Step) -> Transition:
+        user, action = self.users.of(world, step)
+        outcome, label = self.layout.server.act(world, user, action)
+        text = f"the {user.name} {action.text}"
         # A user may act before the controllers have done their work; in the middle of a reconcile it is a perturbation.
         cost = int(not world.is_resting)
-        world = world.with_action_taken()
+        world = world.with_action_taken(step.at)
         if outcome.text:
             return Transition(world, f"{text}: refused ({outcome.text})", refused=outcome.text, cost=cost)
         before = world.state
@@ -262,6 +272,24 @@ class Model:
             failure=failure,
             cost=int(bool(fault)),
         )
+
+    def _landed(self, world: World, number: int) -> Transition:
+        """A late write arrives at the server."""
+        late = world.late[number]
+        in_flight = late.in_flight
+        call = in_flight.node.calls[late.at]
+        if in_flight.uuids:
+            call = bind_call(call, in_flight.uuids)
+        program = self.programs[late.instance]
+        outcome, label = self.layout.server.call(world, program, in_flight, late.at, call)
+        before = world.state
+        world = world.with_late((*world.late[:number], *world.late[number + 1 :]))
+        world, forced = self._committed(world, outcome, label)
+        changes = world.state.changes_since(before.resource_version) if outcome.writes else ()
+        if changes:
+            world = self._uuids.landed(world, late, changes)
+        text = f"{self.names[late.instance]}: the late {call} arrives{outcome.text}"
+        return Transition(world, text, forced=forced, changes=changes, in_flight=in_flight, at=late.at)
 
     def _whole(self, world: World, index: int, number: int, text: str, cost: int) -> Transition:
         """A reconcile from its first call to its last."""
@@ -367,6 +395,7 @@ class Model:
                 issued,
                 issued_sum,
                 world.budget,
+                world.late,
             )
         if outcome.own is not None and call is not None and self.scenario.guards.read_your_writes:
             world = self._remembered(world, index, call, *outcome.own)

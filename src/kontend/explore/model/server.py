@@ -17,7 +17,7 @@ from kontend.cluster.request import ApiRequest
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.startup.seed import UnknownKind, resource_of
 from kontend.cluster.state import State
-from kontend.explore.actions import Action
+from kontend.explore.actions import Action, User
 from kontend.explore.model.key import is_current
 from kontend.explore.model.outcome import Outcome, outcome_of
 from kontend.explore.model.world import InFlight, World
@@ -94,18 +94,19 @@ class Server:
         issued = int(call.writes and after.serial != serial)
         return outcome_of(in_flight, call, resource, response, before, after, issued=issued, exact=self._exact)
 
-    def act(self, world: World, action: Action) -> tuple[Outcome, str]:
-        """The outcome of the user's next action, and the label of the identities it hands out."""
+    def act(self, world: World, user: User, action: Action) -> tuple[Outcome, str]:
+        """The outcome of an action of a user, and the label of the identities it hands out."""
         label = f"{action.kind}\0{action.key}"
         serial = _serial(world, label)
-        question = (-1, world.acted, world.objects, serial, world.state.resource_version if self._exact else 0)
+        version = world.state.resource_version if self._exact else 0
+        question = (-1, user.name, id(action), world.objects, serial, version)
         outcome = self._outcomes.get(question)
         if outcome is None or not self._remember:
             before = world.state
             cluster = Cluster(state=before.replace(serial=serial))
             text = ""
             try:
-                action.perform(cluster)
+                action.perform(cluster, user.name)
             except ApiError as error:
                 text = error.message
             after = cluster.state

@@ -11,18 +11,19 @@ from kontend.explore.program.progress import Failure
 from kontend.kube.meta.names import Key
 
 #: The order of steps in an unperturbed run.
-UNPERTURBED: Final = ("deliver", "call", "start", "act", "retry", "timer", "relist")
+UNPERTURBED: Final = ("deliver", "land", "call", "start", "act", "retry", "timer", "relist")
 
 
 class Step(NamedTuple):
     """One thing that can happen."""
 
-    #: start, call, deliver, relist, retry, timer, act; or a fault: crash, fail, conflict, timeout, lose
+    #: start, call, deliver, relist, retry, timer, act, land; or a fault: crash, fail, conflict, timeout, lose, depose
     action: str
     instance: int = -1
     #: The request (start, retry, timer, call, faults of calls), or the kind (deliver, relist).
     subject: Key | str | None = None
     #: For a call and its faults: which of the pending calls of the reconcile. For a crash: the age of the new lists.
+    #: For an action: which user. For a late write that lands: which of them.
     at: int = 0
 
 

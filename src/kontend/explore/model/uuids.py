@@ -13,7 +13,7 @@ from typing import Final
 from kontend.cluster.state import Change
 from kontend.explore.model.key import issued_after
 from kontend.explore.model.layout import Layout
-from kontend.explore.model.world import InFlight, World
+from kontend.explore.model.world import InFlight, LateWrite, World
 from kontend.explore.program.identities import UUIDS, generated_uuid
 from kontend.explore.program.symbols import Assumption
 from kontend.kube.meta.names import Key
@@ -79,6 +79,12 @@ class Uuids:
             if any(uuid in change.key.name or (change.new and uuid.encode() in change.new.body) for change in changes)
         ]
         return self._taken(world, index, in_flight.request, max(written, default=-1) + 1)
+
+    def landed(self, world: World, late: LateWrite, changes: Sequence[Change]) -> World:
+        """The state after a late write of a run whose instance is gone."""
+        if self._shows_values:
+            return self._all_taken(world, late.instance, late.in_flight)
+        return self.stored(world, late.instance, 0, late.in_flight, changes)
 
     def remembered(self, world: World, index: int, in_flight: InFlight) -> World:
         """The state after the end of a run: the values in its memory are taken for good."""

@@ -6,7 +6,7 @@ Worlds are immutable values. :mod:`kontend.explore.model.key` says when two of t
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from rpds import HashTrieMap
 
@@ -165,25 +165,35 @@ class Instance:
         self._key = key
 
 
+class LateWrite(NamedTuple):
+    """A write that is still on its way to the server after its instance was replaced."""
+
+    instance: int
+    in_flight: InFlight
+    #: Which of the pending calls of the reconcile.
+    at: int
+
+
 class World:
     """A state of the model."""
 
-    __slots__ = ("acted", "budget", "instances", "issued", "issued_sum", "masked", "objects", "state")
+    __slots__ = ("acted", "budget", "instances", "issued", "issued_sum", "late", "masked", "objects", "state")
 
     def __init__(
         self,
         state: State,
         instances: tuple[Instance, ...],
-        acted: int,
+        acted: tuple[int, ...],
         objects: int,
         masked: int,
         issued: HashTrieMap[str, int],
         issued_sum: int,
         budget: Budget = SPENT,
+        late: tuple[LateWrite, ...] = (),
     ) -> None:
         self.state = state
         self.instances = instances
-        #: How many of the user's actions were taken.
+        #: For each user, the number of actions that were taken.
         self.acted = acted
         #: The sum of the digests of all objects.
         self.objects = objects
@@ -194,6 +204,8 @@ class World:
         self.issued_sum = issued_sum
         #: The faults that can still happen.
         self.budget = budget
+        #: Writes of instances that were replaced since.
+        self.late = late
 
     def with_instance(self, index: int, instance: Instance) -> World:
         """This state with one instance changed."""
@@ -202,37 +214,53 @@ class World:
     def with_instances(self, instances: tuple[Instance, ...]) -> World:
         """This state with other instances."""
         return World(
-            self.state, instances, self.acted, self.objects, self.masked, self.issued, self.issued_sum, self.budget
-        )
-
-    def with_action_taken(self) -> World:
-        """This state after the user's next action."""
-        return World(
             self.state,
-            self.instances,
-            self.acted + 1,
-            self.objects,
-            self.masked,
-            self.issued,
-            self.issued_sum,
-            self.budget,
-        )
-
-    def with_issued(self, issued: HashTrieMap[str, int], issued_sum: int) -> World:
-        """This state with other identities handed out."""
-        return World(self.state, self.instances, self.acted, self.objects, self.masked, issued, issued_sum, self.budget)
-
-    def with_budget(self, budget: Budget) -> World:
-        """This state with other faults left."""
-        return World(
-            self.state,
-            self.instances,
+            instances,
             self.acted,
             self.objects,
             self.masked,
             self.issued,
             self.issued_sum,
-            budget,
+            self.budget,
+            self.late,
+        )
+
+    def with_action_taken(self, user: int) -> World:
+        """This state after the next action of a user."""
+        acted = (*self.acted[:user], self.acted[user] + 1, *self.acted[user + 1 :])
+        return self._with(acted=acted)
+
+    def with_issued(self, issued: HashTrieMap[str, int], issued_sum: int) -> World:
+        """This state with other identities handed out."""
+        return self._with(issued=issued, issued_sum=issued_sum)
+
+    def with_budget(self, budget: Budget) -> World:
+        """This state with other faults left."""
+        return self._with(budget=budget)
+
+    def with_late(self, late: tuple[LateWrite, ...]) -> World:
+        """This state with other writes on their way."""
+        return self._with(late=late)
+
+    def _with(
+        self,
+        *,
+        acted: tuple[int, ...] | None = None,
+        issued: HashTrieMap[str, int] | None = None,
+        issued_sum: int | None = None,
+        budget: Budget | None = None,
+        late: tuple[LateWrite, ...] | None = None,
+    ) -> World:
+        return World(
+            self.state,
+            self.instances,
+            self.acted if acted is None else acted,
+            self.objects,
+            self.masked,
+            self.issued if issued is None else issued,
+            self.issued_sum if issued_sum is None else issued_sum,
+            self.budget if budget is None else budget,
+            self.late if late is None else late,
         )
 
     @property

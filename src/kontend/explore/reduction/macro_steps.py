@@ -120,8 +120,10 @@ class MacroSteps:
         if self.model.is_stuck(world):
             return []
         macros = [macro for index in range(len(world.instances)) for macro in self._of_instance(origin, index)]
-        if world.acted < len(self.model.scenario.actions):
-            macros += self._global(origin, Step("act"))
+        for action in self.model.users.steps(world):
+            macros += self._global(origin, action)
+        for number, late in enumerate(world.late):
+            macros += self._global(origin, Step("land", late.instance, late.in_flight.request, number))
         return macros
 
     def _of_instance(self, origin: MacroStep, index: int) -> list[MacroStep]:
@@ -381,7 +383,9 @@ class MacroSteps:
             world, index
         ):  # a forced delivery takes away what a relist would deliver as one
             yield from (macro for macro in deliveries if any(step.action == "relist" for step in macro.steps))
-        if not self._reads or index == step.instance or (instance.running and self._asks_server(world, index)):
+        # A late write is one of an instance that is gone.
+        is_own = index == step.instance and step.action != "land"
+        if not self._reads or is_own or (instance.running and self._asks_server(world, index)):
             return
         yield from self._local(origin, index, half_way=True)
 

@@ -190,7 +190,7 @@ class Expander:
                     findings,
                     failure.text if failure is not None and not failure.is_bug else "",
                     macro.refused,
-                    world.acted if macro.steps[-1].action == "act" else -1,
+                    model.users.position(world, macro.steps[-1]) if macro.steps[-1].action == "act" else -1,
                     macro.wrote,
                     passed,
                     created,
@@ -208,6 +208,7 @@ class Expander:
     def _similar(self, world: World) -> int:
         keys = self.model.layout.keys
         parts: list[object] = [world.masked, world.acted, world.budget]
+        parts += [(late.instance, late.in_flight.node.masked, late.at) for late in world.late]
         for index, instance in enumerate(world.instances):
             parts += [sorted(instance.queue), sorted(instance.delayed), sorted(instance.timers)]
             parts.append(masked(instance.memory))

@@ -300,7 +300,7 @@ class Exploration:
         After the unperturbed runs (``baseline_only``) that is certain only where the object is never created.
         """
         for index in sorted(self._refused.keys() - self._taken):
-            action, message = self.model.scenario.actions[index], self._refused[index]
+            action, message = self.model.users.all_actions[index], self._refused[index]
             if not baseline_only or (message.endswith("not found") and action.key not in self._created):
                 raise never_possible(action, message)
 

@@ -85,4 +85,8 @@ def form_of_state(model: Model, world: World) -> bytes:
             versions = [keys.which_version(state, index, instance, met) for met in in_flight.versions]
             text = f"{index} {in_flight.request} {versions} {in_flight.uuids} "
             lines.append(text.encode() + in_flight.start.memory + model.programs[index].responses(in_flight.node))
+    for late in world.late:
+        lines.append(
+            f"late {late.instance} {late.at} ".encode() + model.programs[late.instance].responses(late.in_flight.node)
+        )
     return xxhash.xxh3_128_digest(canonical_form(lines, generated_names(state)))

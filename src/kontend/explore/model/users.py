@@ -1,0 +1,56 @@
+"""Actions of users in a state: which can be taken, and which one a step takes."""
+
+from __future__ import annotations
+
+from kontend.cluster.cluster import Cluster
+from kontend.explore.actions import Action, Condition, User
+from kontend.explore.model.layout import Layout
+from kontend.explore.model.step import Step
+from kontend.explore.model.world import World
+from kontend.explore.problems import BadScenario
+
+
+class Users:
+    """The users of a model."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._server = layout.server
+        self._users = layout.users
+        self._answers: dict[tuple[int, int], bool] = {}
+        #: For each user, the position of its first action among those of all.
+        self._first = [sum(len(user.actions) for user in layout.users[:at]) for at in range(len(layout.users))]
+        self.all_actions = [action for user in layout.users for action in user.actions]
+
+    def steps(self, world: World) -> list[Step]:
+        """The actions that can be taken in a state, one of each user."""
+        return [Step("act", at=at) for at in range(len(self._users)) if self._can_act(world, at)]
+
+    def of(self, world: World, step: Step) -> tuple[User, Action]:
+        """The user who acts in a step, and the action."""
+        user = self._users[step.at]
+        return user, user.actions[world.acted[step.at]]
+
+    def position(self, world: World, step: Step) -> int:
+        """The position of the action of a step among those of all users."""
+        return self._first[step.at] + world.acted[step.at]
+
+    def _can_act(self, world: World, at: int) -> bool:
+        user = self._users[at]
+        if world.acted[at] >= len(user.actions):
+            return False
+        action = user.actions[world.acted[at]]
+        if action.when is not None and not self._holds(world, action, action.when):
+            return False
+        return not action.retry or not self._server.act(world, user, action)[0].text
+
+    def _holds(self, world: World, action: Action, when: Condition) -> bool:
+        question = (id(action), world.objects)
+        answer = self._answers.get(question)
+        if answer is None:
+            try:
+                answer = bool(when(Cluster(state=world.state)))
+            except Exception as error:
+                message = f"the condition of {action.text!r} raised {type(error).__name__}: {error}"
+                raise BadScenario(f"{message}; it must handle every cluster", action.line) from error
+            self._answers[question] = answer
+        return answer

@@ -1,0 +1,122 @@
+"""Users: conditions, several at once, in any order, on subresources, retried."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from explore.widgets import CRD, KIND, WIDGET
+from kontend.cluster.cluster import Cluster
+from kontend.explore import BadScenario, Bounds, Scenario, User, check, create, delete, patch, update
+from kontend.explore.model.model import Model
+from kontend.explore.model.step import Step
+from kontend.kube.errors import NotFound
+from kontend.runtime.client.api import Api
+from kontend.runtime.controller import Controller, Request
+
+MAP: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "namespace": "default"}}
+
+
+class Copies(Controller):
+    """Copies the size of a widget to its status."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        try:
+            widget = await api.get(KIND, request)
+        except NotFound:
+            return
+        widget.setdefault("status", {})["size"] = widget.get("spec", {}).get("size", 0)
+        await api.status.update(widget)
+
+
+def _scenario(**more: Any) -> Scenario:
+    return Scenario([Copies()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0, faults=0), **more)
+
+
+def _is_copied(cluster: Cluster) -> bool:
+    return "size" in (cluster.get(KIND, "w").get("status") or {})
+
+
+def _acts(model: Model, schedule: list[Step]) -> list[Step]:
+    world = model.initial()
+    for step in schedule:
+        world = model.next(world, step).world
+    return [step for step in model.steps(world) if step.action == "act"]
+
+
+def test_an_action_with_a_condition_waits_for_it() -> None:
+    model = Model(_scenario(actions=[update(WIDGET, spec={"size": 2}, when=_is_copied)]))
+    key = model.initial().instances[0].queue
+    (request,) = key
+    start = [Step("start", 0, request), Step("call", 0, request)]
+    assert _acts(model, start) == []
+    assert _acts(model, [*start, Step("call", 0, request)]) == [Step("act")]
+
+
+def test_users_act_independently_and_in_their_own_order() -> None:
+    users = [User("person", [create(MAP), delete(MAP)]), User("scaler", [update(WIDGET, spec={"size": 2})])]
+    model = Model(_scenario(users=users))
+    assert _acts(model, []) == [Step("act", at=0), Step("act", at=1)]
+    assert _acts(model, [Step("act", at=1)]) == [Step("act", at=0)]
+    assert model.next(model.initial(), Step("act", at=1)).text.startswith("the scaler changes Widget default/w")
+    assert _acts(model, [Step("act", at=0), Step("act", at=0)]) == [Step("act", at=1)]
+
+
+def test_a_user_without_an_order_takes_each_action_at_any_time() -> None:
+    actions = [update(WIDGET, spec={"size": 2}), update(WIDGET, spec={"size": 3})]
+    ordered = check(_scenario(users=[User("scaler", actions)]))
+    free = check(_scenario(users=[User("scaler", actions, ordered=False)]))
+    assert (len(ordered.final_states), len(free.final_states)) == (1, 2)
+
+
+def test_a_user_writes_a_subresource_as_its_own_manager() -> None:
+    reporter = User("reporter", [patch(WIDGET, {"status": {"seen": 1}}, subresource="status")])
+    verdict = check(_scenario(users=[reporter]))
+    (state,) = {id(state): state for state in verdict.final_states[:1]}.values()
+    widget = Cluster(state=state).get(KIND, "w")
+    assert widget["status"]["seen"] == 1
+    managers = {entry["manager"]: entry.get("subresource") for entry in widget["metadata"]["managedFields"]}
+    assert managers["reporter"] == "status"
+
+
+def test_a_refused_action_is_dropped_or_retried() -> None:
+    person = [create(MAP)]
+    dropped = Model(_scenario(users=[User("person", person), User("other", [delete(MAP)])]))
+    assert _acts(dropped, [Step("act", at=1)]) == [Step("act", at=0)]
+    retried = Model(_scenario(users=[User("person", person), User("other", [delete(MAP, retry=True)])]))
+    assert _acts(retried, []) == [Step("act", at=0)]
+    assert _acts(retried, [Step("act", at=0)]) == [Step("act", at=1)]
+
+
+def test_a_condition_that_raises_is_named() -> None:
+    def broken(cluster: Cluster) -> bool:
+        return bool(cluster.get(KIND, "absent"))
+
+    with pytest.raises(BadScenario, match="the condition of 'changes Widget default/w: spec' raised NotFound"):
+        check(_scenario(actions=[update(WIDGET, spec={"size": 2}, when=broken)]))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"users": [3]}, r"users\[0\]: expected User\(name, actions\), found 3"),
+        ({"users": [User("a", ["x"])]}, r"users\[0\]\.actions\[0\]: expected create"),  # type: ignore[list-item]
+        ({"actions": [delete(WIDGET, when=3)]}, "when=3: expected a function of the cluster"),  # type: ignore[arg-type]
+    ],
+)
+def test_values_that_are_no_users_are_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadScenario, match=message):
+        check(_scenario(**fields))
+
+
+def test_controllers_can_have_different_numbers_of_instances() -> None:
+    scenario = Scenario(
+        [Copies()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0, faults=0, instances={"copies": 2})
+    )
+    assert Model(scenario).names == ["copies#1", "copies#2"]
+    unknown = Scenario([Copies()], crds=[CRD], objects=[WIDGET], bounds=Bounds(instances={"copy": 2}))
+    with pytest.raises(BadScenario, match="instances"):
+        check(unknown)
