@@ -87,7 +87,7 @@ def test_the_line_takes_no_part_in_equality_and_is_not_shown() -> None:
     assert one == two
     assert hash(one) == hash(two)
     assert repr(one).startswith(
-        "Bounds(lag=2, concurrent=1, atomic=False, faults=1, crashes=1, failed=1, lost=1, rewind=1, states=1000000"
+        "Bounds(lag=2, concurrent=1, instances={}, atomic=False, faults=1, crashes=1, failed=1, lost=1, handovers=0"
     )
     assert "line" not in repr(one)
 

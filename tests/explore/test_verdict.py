@@ -49,7 +49,7 @@ def test_raise_for_violations_raises_when_the_search_is_undecided() -> None:
 
 def test_the_text_names_the_bounds_and_what_was_not_tried() -> None:
     verdict = check(LOCKED)
-    nothing = "no crashes, no restarts onto older views, no failed calls, no lost responses"
+    nothing = "no crashes, no restarts onto older views, no failed calls, no lost responses, no hand-overs"
     assert verdict.coverage == f"lag ≤ 1, 2 instances, {nothing}"
     assert f"holds in all {verdict.states:,} states ({verdict.coverage})\n" in str(verdict)
     alone = check(double_plan(LockedWidgets(), lag=0))

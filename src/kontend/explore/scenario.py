@@ -61,7 +61,7 @@ class Bounds:
     #: How many instances of each controller run at once, each with its own views and queue.
     concurrent: int = 1
     #: The same for single controllers, by their names.
-    instances: Mapping[str, int] = field(default_factory=dict)
+    instances: Mapping[str, int] = field(default_factory=dict, hash=False)
     #: Whether a reconcile is one step, with nothing between its calls: far fewer states, and far fewer bugs.
     atomic: bool = False
     #: How many faults there may be in all, and of each kind: crashes of an instance, calls that the server refuses for

@@ -60,6 +60,8 @@ def test_a_token_holds_the_property_the_schedule_and_the_bounds() -> None:
         "rewind": 1,
         "failed": 1,
         "lost": 1,
+        "handovers": 0,
+        "instances": {},
     }
     assert len(PLANS) < 150
     assert PLANS.replace("-", "").replace("_", "").isalnum()

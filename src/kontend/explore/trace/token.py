@@ -56,7 +56,7 @@ def read_token(token: str) -> Recorded:
             raise ValueError("it is cut off, or too large")
         name, values, schedule = orjson.loads(data)
         if len(values) == _WITHOUT_FAULTS:
-            values = [*values, *(0 for _ in STEP_BOUNDS[_WITHOUT_FAULTS:])]
+            values = [*values, *(getattr(Bounds(faults=0), name) for name in STEP_BOUNDS[_WITHOUT_FAULTS:])]
         bounds = dict(zip(STEP_BOUNDS, values, strict=True))
         recorded = Recorded(name, load_schedule(schedule), bounds)
         Bounds(**bounds)
