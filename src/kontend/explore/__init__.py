@@ -1,6 +1,6 @@
 """The explorer checks controllers against every order of their calls and every lag of their caches, within bounds."""
 
-from kontend.explore.actions import Action, User, create, delete, patch, update
+from kontend.explore.actions import Action, Writer, create, delete, patch, update
 from kontend.explore.exploring import check
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
@@ -22,9 +22,9 @@ __all__ = [
     "Property",
     "Reductions",
     "Scenario",
-    "User",
     "Verdict",
     "Violation",
+    "Writer",
     "always",
     "assert_discovery",
     "check",

@@ -47,11 +47,11 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class Writer:
     """A user beside the one who takes the scenario's ``actions``: a person, or a program that is not explored.
 
     >>> config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
-    >>> User("autoscaler", [update(config_map, data={"replicas": "3"})]).name
+    >>> Writer("autoscaler", [update(config_map, data={"replicas": "3"})]).name
     'autoscaler'
     """
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.startup.seed import UnknownKind, empty_state, resource_of, seed, seed_order
-from kontend.explore.actions import Action, User, never_possible
+from kontend.explore.actions import Action, Writer, never_possible
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.program.identities import FIRST_VERSION
 from kontend.explore.properties.built_in import BuiltIn
@@ -66,7 +66,7 @@ def checked_cluster(scenario: Scenario) -> Cluster:
 
 
 def _check_fields(scenario: Scenario) -> None:
-    for name in ("controllers", "objects", "crds", "actions", "users", "properties"):
+    for name in ("controllers", "objects", "crds", "actions", "writers", "properties"):
         value = getattr(scenario, name)
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise BadScenario(f"Scenario({name}=...): expected a list, found {_shown(value)}", scenario.line)
@@ -223,11 +223,11 @@ def _check_properties(scenario: Scenario, cluster: Cluster) -> None:
 def _check_actions(scenario: Scenario, cluster: Cluster) -> None:
     for index, action in enumerate(scenario.actions):
         _check_action(scenario, f"actions[{index}]", action)
-    for index, user in enumerate(scenario.users):
-        if not isinstance(user, User):
-            raise BadScenario(f"users[{index}]: expected User(name, actions), found {user!r}", scenario.line)
+    for index, user in enumerate(scenario.writers):
+        if not isinstance(user, Writer):
+            raise BadScenario(f"writers[{index}]: expected Writer(name, actions), found {user!r}", scenario.line)
         for at, action in enumerate(user.actions):
-            _check_action(scenario, f"users[{index}].actions[{at}]", action)
+            _check_action(scenario, f"writers[{index}].actions[{at}]", action)
     for user in scenario.everybody():
         trial = cluster.fork()
         for action in user.actions:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kontend.explore.actions import Action, User
+from kontend.explore.actions import Action, Writer
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.property import Property
@@ -167,14 +167,14 @@ class Scenario:
     name: str = ""
     reductions: Reductions = field(default_factory=Reductions)
     #: Further users, who act independently.
-    users: Sequence[User] = ()
+    writers: Sequence[Writer] = ()
     line: SourceLocation | None = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
-    def everybody(self) -> list[User]:
+    def everybody(self) -> list[Writer]:
         """All users, each with actions that are taken in their order."""
-        users = [User("user", self.actions)] if self.actions else []
-        for user in self.users:
-            users += [user] if user.ordered else [User(user.name, [action]) for action in user.actions]
+        users = [Writer("user", self.actions)] if self.actions else []
+        for user in self.writers:
+            users += [user] if user.ordered else [Writer(user.name, [action]) for action in user.actions]
         return users
 
     def property_names(self) -> list[str]:

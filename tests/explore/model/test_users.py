@@ -8,7 +8,7 @@ import pytest
 
 from explore.widgets import CRD, KIND, WIDGET
 from kontend.cluster.cluster import Cluster
-from kontend.explore import BadScenario, Bounds, Scenario, User, check, create, delete, patch, update
+from kontend.explore import BadScenario, Bounds, Scenario, Writer, check, create, delete, patch, update
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step
 from kontend.kube.errors import NotFound
@@ -57,8 +57,8 @@ def test_an_action_with_a_condition_waits_for_it() -> None:
 
 
 def test_users_act_independently_and_in_their_own_order() -> None:
-    users = [User("person", [create(MAP), delete(MAP)]), User("scaler", [update(WIDGET, spec={"size": 2})])]
-    model = Model(_scenario(users=users))
+    users = [Writer("person", [create(MAP), delete(MAP)]), Writer("scaler", [update(WIDGET, spec={"size": 2})])]
+    model = Model(_scenario(writers=users))
     assert _acts(model, []) == [Step("act", at=0), Step("act", at=1)]
     assert _acts(model, [Step("act", at=1)]) == [Step("act", at=0)]
     assert model.next(model.initial(), Step("act", at=1)).text.startswith("the scaler changes Widget default/w")
@@ -67,14 +67,14 @@ def test_users_act_independently_and_in_their_own_order() -> None:
 
 def test_a_user_without_an_order_takes_each_action_at_any_time() -> None:
     actions = [update(WIDGET, spec={"size": 2}), update(WIDGET, spec={"size": 3})]
-    ordered = check(_scenario(users=[User("scaler", actions)]))
-    free = check(_scenario(users=[User("scaler", actions, ordered=False)]))
+    ordered = check(_scenario(writers=[Writer("scaler", actions)]))
+    free = check(_scenario(writers=[Writer("scaler", actions, ordered=False)]))
     assert (len(ordered.final_states), len(free.final_states)) == (1, 2)
 
 
 def test_a_user_writes_a_subresource_as_its_own_manager() -> None:
-    reporter = User("reporter", [patch(WIDGET, {"status": {"seen": 1}}, subresource="status")])
-    verdict = check(_scenario(users=[reporter]))
+    reporter = Writer("reporter", [patch(WIDGET, {"status": {"seen": 1}}, subresource="status")])
+    verdict = check(_scenario(writers=[reporter]))
     (state,) = {id(state): state for state in verdict.final_states[:1]}.values()
     widget = Cluster(state=state).get(KIND, "w")
     assert widget["status"]["seen"] == 1
@@ -84,9 +84,9 @@ def test_a_user_writes_a_subresource_as_its_own_manager() -> None:
 
 def test_a_refused_action_is_dropped_or_retried() -> None:
     person = [create(MAP)]
-    dropped = Model(_scenario(users=[User("person", person), User("other", [delete(MAP)])]))
+    dropped = Model(_scenario(writers=[Writer("person", person), Writer("other", [delete(MAP)])]))
     assert _acts(dropped, [Step("act", at=1)]) == [Step("act", at=0)]
-    retried = Model(_scenario(users=[User("person", person), User("other", [delete(MAP, retry=True)])]))
+    retried = Model(_scenario(writers=[Writer("person", person), Writer("other", [delete(MAP, retry=True)])]))
     assert _acts(retried, []) == [Step("act", at=0)]
     assert _acts(retried, [Step("act", at=0)]) == [Step("act", at=1)]
 
@@ -102,8 +102,8 @@ def test_a_condition_that_raises_is_named() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"users": [3]}, r"users\[0\]: expected User\(name, actions\), found 3"),
-        ({"users": [User("a", ["x"])]}, r"users\[0\]\.actions\[0\]: expected create"),  # type: ignore[list-item]
+        ({"writers": [3]}, r"writers\[0\]: expected Writer\(name, actions\), found 3"),
+        ({"writers": [Writer("a", ["x"])]}, r"writers\[0\]\.actions\[0\]: expected create"),  # type: ignore[list-item]
         ({"actions": [delete(WIDGET, when=3)]}, "when=3: expected a function of the cluster"),  # type: ignore[arg-type]
     ],
 )

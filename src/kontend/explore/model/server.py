@@ -17,7 +17,7 @@ from kontend.cluster.request import ApiRequest
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.startup.seed import UnknownKind, resource_of
 from kontend.cluster.state import State
-from kontend.explore.actions import Action, User
+from kontend.explore.actions import Action, Writer
 from kontend.explore.model.key import is_current
 from kontend.explore.model.outcome import Outcome, outcome_of
 from kontend.explore.model.world import InFlight, World
@@ -94,7 +94,7 @@ class Server:
         issued = int(call.writes and after.serial != serial)
         return outcome_of(in_flight, call, resource, response, before, after, issued=issued, exact=self._exact)
 
-    def act(self, world: World, user: User, action: Action) -> tuple[Outcome, str]:
+    def act(self, world: World, user: Writer, action: Action) -> tuple[Outcome, str]:
         """The outcome of an action of a user, and the label of the identities it hands out."""
         label = f"{action.kind}\0{action.key}"
         serial = _serial(world, label)

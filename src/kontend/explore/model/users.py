@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kontend.cluster.cluster import Cluster
-from kontend.explore.actions import Action, Condition, User
+from kontend.explore.actions import Action, Condition, Writer
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.step import Step
 from kontend.explore.model.world import World
@@ -25,7 +25,7 @@ class Users:
         """The actions that can be taken in a state, one of each user."""
         return [Step("act", at=at) for at in range(len(self._users)) if self._can_act(world, at)]
 
-    def of(self, world: World, step: Step) -> tuple[User, Action]:
+    def of(self, world: World, step: Step) -> tuple[Writer, Action]:
         """The user who acts in a step, and the action."""
         user = self._users[step.at]
         return user, user.actions[world.acted[step.at]]
