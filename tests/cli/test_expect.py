@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -67,6 +72,38 @@ def test_the_progress_line_is_overwritten_and_removed() -> None:
     assert shown[0].startswith("1,000 states, 1,000/s, 30 to expand, depth 4, 1 perturbation, ")
     assert shown[0].endswith("0 violations, 59 s left\033[K")
     assert shown[-1] == "\033[K"
+
+
+def test_a_pseudo_terminal_shows_the_line_and_no_trace_of_it_in_the_results() -> None:
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    scenario = Path(EXAMPLE).parent.parent / "zoo" / "cilium_42920.py"
+    options = [
+        "--scenario",
+        "buggy",
+        "--states",
+        "4000",
+        "--seconds",
+        "300",
+        "--one-process",
+        "--output-format",
+        "json",
+    ]
+    with tempfile.TemporaryDirectory() as directory:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "kontend.cli", "explore", str(scenario), *options, "--failures", directory],
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        out, _ = process.communicate(timeout=120)
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert re.search(
+        r"\r[\d,]+ states, [\d,]+/s, [\d,]+ to expand, depth \d+, \d perturbations?, [\d,]+ MiB, \d+ violation", shown
+    )
+    assert " s left" in shown
+    assert json.loads(out)["buggy"]["states"] > 500
 
 
 def test_nothing_is_shown_without_a_terminal() -> None:

@@ -55,9 +55,10 @@ def origin_of(scenario: Scenario) -> Origin:
     line = scenario.line
     file = Path(line.file) if line is not None and Path(line.file).is_file() else None
     for module in list(sys.modules.values()):
-        if file is None or getattr(module, "__file__", None) != str(file):
+        names = getattr(module, "__dict__", {})  # attributes of lazy modules may import something
+        if file is None or names.get("__file__") != str(file):
             continue
-        for name, value in vars(module).items():
+        for name, value in list(names.items()):
             if value is scenario:
                 return Origin(file, name)
     return Origin(file, scenario.name)
