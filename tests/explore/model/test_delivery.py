@@ -109,6 +109,7 @@ def test_a_relist_misses_an_object_that_came_and_went() -> None:
     world = model.initial()
     for _ in range(2):
         world = model.next(world, ACT).world
+    assert RELIST in model.steps(world)
     assert model.next(world, RELIST).world.instances[0].queue == {Key("default", "w")}
 
 

@@ -70,6 +70,18 @@ def test_undelivered_events_count() -> None:
     assert model.key(world) != model.key(delivered)
 
 
+def test_a_version_that_was_read_is_found_again_among_the_undelivered_events() -> None:
+    scenario = replace(double_plan(Widgets(), lag=2), actions=[update(WIDGET, metadata={"labels": {"a": "1"}})])
+    model = Model(scenario)
+    keys = model.layout.keys
+    for steps, which in (([*_instance(0, 1)], -1), ([*_instance(0, 1), Step("act")], 0)):
+        world = _after(model, *steps)
+        instance = world.instances[0]
+        (met,) = instance.running[0].versions
+        assert keys.which_version(world.state, 0, instance, met) == which
+        assert keys.version_at(world.state, 0, instance, (*met[:2], which)) == met
+
+
 def test_queues_and_memory_count() -> None:
     model = Model(double_plan(Widgets(), lag=1))
     world = model.initial()

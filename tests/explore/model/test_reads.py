@@ -271,6 +271,29 @@ def test_an_own_delete_hides_only_the_object_that_was_deleted() -> None:
     assert _logs(scenario) == {"new"}
 
 
+class ReadsLive(Controller):
+    """Changes a widget and reads it from the server."""
+
+    kind = KIND
+    name = "live"
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Set the status, and read it back."""
+        widget = await api.get(self.kind, request)
+        await api.status.patch(widget, merge_patch({"status": {"log": "1"}}))
+        await api.live.get(self.kind, request)
+
+
+def test_a_live_read_does_not_wait_for_the_event_of_an_own_write() -> None:
+    scenario = Scenario([ReadsLive()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=1), guards=GUARDED)
+    model = Model(scenario)
+    world, key = model.initial(), Key("default", "w")
+    for step in (Step("start", 0, key), *[Step("call", 0, key)] * 3):
+        assert step in model.steps(world)
+        world = model.next(world, step).world
+    assert len(world.undelivered(0, 0, model.resources[0][0])) == 1
+
+
 class DeletesAll(Controller):
     """Deletes a collection, which the guard does not remember."""
 

@@ -11,6 +11,7 @@ import pytest
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.explore import Bounds, Scenario, Verdict, check, update
+from kontend.explore.properties.built_in import never_settles
 from kontend.kube.errors import Conflict
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from
@@ -146,3 +147,11 @@ def test_a_programming_error_that_does_not_come_back_leaves_the_space_exhausted(
     verdict = _explored(RaisesOnce())
     assert [violation.property for violation in verdict.violations] == ["exception"]
     assert verdict.exhausted
+
+
+@pytest.mark.parametrize(
+    ("states", "text"), [(1, "this state leads only to itself"), (2, "2 states lead only to each other")]
+)
+def test_states_that_are_never_left_are_counted(states: int, text: str) -> None:
+    finding = never_settles(states, "", perturbed=True)
+    assert finding.sentence.endswith(text)
