@@ -62,6 +62,17 @@ def test_arrow_keys_move_through_the_steps_and_the_step_is_in_the_url(view: Open
     shown.wait("location.hash === '#/v1/trace/1'")
 
 
+def test_the_page_opens_at_the_first_violation(view: Open, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    results = [ScenarioResult("locked", "holds"), *results_of([never_settles()])]
+    file.write_text(page(results), encoding="utf-8")
+    assert "never settles" in view().open(file).text("main h2")
+    file.write_text(page([ScenarioResult("locked", "undecided", "the limit was reached")]), encoding="utf-8")
+    shown = view().open(file)
+    assert "undecided" in shown.text("header")
+    assert "the limit was reached" in shown.text("main")
+
+
 def test_a_link_to_a_step_opens_that_step(view: Open, report: Path) -> None:
     shown = view().open(report, "#/v2/trace/8")
     assert "never settles" in shown.text("main h2")
