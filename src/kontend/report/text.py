@@ -123,7 +123,8 @@ def _call_text(step: Step, call: Call) -> str:
     if call.verb == "create" and step.writes and not call.name:
         target = _short(step.writes[0].object)
     subresource = f"/{call.subresource}" if call.subresource else ""
-    text = f"{'cached ' if call.cached else ''}{call.verb} {target}{subresource}"
+    late = "late " if step.action == "land" else ""
+    text = f"{late}{'cached ' if call.cached else ''}{call.verb} {target}{subresource}"
     if step.response is not None and not step.response.startswith("2"):
         return f"{text}: {step.response}{_missed(step.reads)}"
     if call.verb == "get" and step.reads:

@@ -264,6 +264,34 @@ def test_a_fault_is_named_with_what_had_been_done_by_then(faults: Any, text: str
         assert "and before its next call, patch Widget.example.com/v1 default/w/status" in violation.sentence
 
 
+class Sizes(Controller):
+    """Copies the size of a widget to its status, without a lock."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Copy."""
+        widget = await api.get(self.kind, request)
+        base = copy.deepcopy(widget)
+        widget["status"] = {"size": widget["spec"].get("size", 0)}
+        await api.status.patch(widget, merge_from(base, lock=False))
+
+
+def test_a_late_write_is_explained_by_what_its_own_process_had_read() -> None:
+    bounds = Bounds(lag=0, crashes=0, failed=0, lost=0, handovers=1)
+    actions = [update(WIDGET, spec={"size": 2})]
+    scenario = Scenario([Sizes()], crds=[CRD], objects=[WIDGET], actions=actions, bounds=bounds)
+    document = _explained(scenario, "lost update")
+    last = document.steps[-1]
+    assert (last.action, last.response) == ("land", "200")
+    assert last.writes[0].base == 3
+    assert (
+        "sizes wrote status.size = 0 to Widget default/w from resourceVersion 3 (read in step 2); sizes had changed it "
+        in (document.violation.sentence)
+    )
+    assert "late patch Widget default/w/status: version" in render(document)
+
+
 # Cycles
 
 

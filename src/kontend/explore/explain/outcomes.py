@@ -140,12 +140,14 @@ def _disturbance(trail: Trail, taken: Taken) -> tuple[str, set[int], str, Source
         return read[0], {taken.number, read[1].number}, _READ_LIVE, taken.parts[0].line
     changes, action = taken.transition.changes, taken.step.action
     if action == "act" and changes:
-        text = f"user had {changed_text(changes[0])} in step {taken.number}, in the middle of a reconcile"
+        text = (
+            f"{trail.actor(taken)} had {changed_text(changes[0])} in step {taken.number}, in the middle of a reconcile"
+        )
         return text, {taken.number}, _RUN_AGAIN, None
     if action == "crash":
         return _crash(trail, taken)
     call = taken.parts[0].call
-    if call is not None and action in OPTIONAL:
+    if call is not None and action in TEXTS:
         done = f", after the server had {changed_text(changes[0])}" if changes else ""
         text = f"{call} of {trail.actor(taken)} {TEXTS[action]} (step {taken.number}){done}"
         return text, {taken.number}, _REPEATABLE if action == "lose" else _ERRORS, taken.parts[0].line

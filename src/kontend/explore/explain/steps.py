@@ -194,6 +194,7 @@ def _response(actor: str, part: Part) -> str:
     """The response to a call: the status of an error, or the code of success."""
     assert part.call is not None
     text = part.transition.text.removeprefix(f"{actor}: ").removeprefix(str(part.call))
+    text = text.removeprefix(f"the late {part.call} arrives")
     text = text.removesuffix(" (stale)").removeprefix(": ").strip()
     return text or _OK.get(part.call.verb, "200")
 

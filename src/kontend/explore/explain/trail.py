@@ -93,6 +93,8 @@ class Trail:
         self.initial = model.initial()
         self.steps: list[Taken] = []
         self._running: dict[tuple[int, Key], Reconcile] = {}
+        #: Reconciles of processes that were replaced, with a write on its way.
+        self._late: dict[tuple[int, Key], list[Reconcile]] = {}
         #: Retries that wait for the reconcile that they lead to.
         self._retries: dict[tuple[int, Key], list[int]] = {}
         for step in schedule:
@@ -155,9 +157,16 @@ class Trail:
         elif step.action in ("retry", "timer"):
             self._retries.setdefault(at, []).append(number)
             return None
-        reconcile = self._running.get(at)
+        if step.action == "land":
+            # The write of a process that was replaced since: its successor may reconcile the same request.
+            late = self._late.get(at)
+            reconcile = late.pop(0) if late else None
+        else:
+            reconcile = self._running.get(at)
         if reconcile is not None:
             reconcile.steps.append(number)
+            if step.action == "depose":
+                self._late.setdefault(at, []).append(self._running.pop(at))
         return reconcile
 
     def _part(self, before: World, transition: Transition) -> Part:
