@@ -27,7 +27,7 @@ class Sandboxes(Controller):
     """Sums up the state of a sandbox."""
 
     kind = SANDBOX
-    locked = False
+    locked: bool | None = None
 
     async def reconcile(self, request: Request, api: Api) -> None:
         sandbox = await api.get(SANDBOX, request)

@@ -26,7 +26,7 @@ class Operator(Controller):
     """Gives up on a security configuration that is still pending when the pods are there."""
 
     kind = INFINISPAN
-    locked = False
+    locked: bool | None = None
 
     async def reconcile(self, request: Request, api: Api) -> None:
         infinispan = await api.get(INFINISPAN, request)

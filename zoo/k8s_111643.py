@@ -29,7 +29,7 @@ class Termination(Controller):
     kind = NODE
     predicates = {NODE: GenerationChanged()}
     finalizer = TERMINATION
-    locked = False
+    locked: bool | None = None
 
     async def reconcile(self, request: Request, api: Api) -> None:
         with suppress(NotFound):

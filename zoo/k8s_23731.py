@@ -29,7 +29,7 @@ class Binder(Controller):
 
     kind = CLAIM
     watches = {VOLUME: lambda volume, cache: []}
-    locked = False
+    locked: bool | None = None
 
     async def reconcile(self, request: Request, api: Api) -> None:
         claim = await api.get(CLAIM, request)

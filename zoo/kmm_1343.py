@@ -31,7 +31,7 @@ class Loader(Controller):
 
     kind = MODULE
     predicates = {MODULE: GenerationChanged()}
-    locked = False
+    locked: bool | None = None
 
     async def reconcile(self, request: Request, api: Api) -> None:
         module = await api.get(MODULE, request)

@@ -28,7 +28,7 @@ class Dns(Controller):
 
     kind = CLUSTER
     finalizer = "kubermatic.k8c.io/dns"
-    locked = False
+    locked: bool | None = None
 
     async def reconcile(self, request: Request, api: Api) -> None:
         cluster = await api.get(CLUSTER, request)

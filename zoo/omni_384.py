@@ -26,7 +26,7 @@ class Allocations(Controller):
     """Gives each set a machine of its own."""
 
     kind = SET
-    locked = False
+    locked: bool | None = None
 
     async def reconcile(self, request: Request, api: Api) -> None:
         machine_set = await api.live.get(SET, request)

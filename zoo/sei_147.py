@@ -37,7 +37,7 @@ class Nodes(Controller):
     async def store(self, node: dict[str, Any], status: dict[str, Any], api: Api) -> None:
         base = deepcopy(node)
         node["status"] = status
-        await api.status.patch(node, merge_from(base, lock=False))
+        await api.status.patch(node, merge_from(base))
 
 
 class Applied(Nodes):

@@ -28,7 +28,7 @@ class Deployments(Controller):
     """Starts or supersedes a rollout; the next reconcile switches its traffic."""
 
     kind = DEPLOYMENT
-    locked = False
+    locked: bool | None = None
 
     async def reconcile(self, request: Request, api: Api) -> None:
         deployment = await api.get(DEPLOYMENT, request)

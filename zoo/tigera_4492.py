@@ -26,7 +26,7 @@ class Whisker(Controller):
     """Keeps a finalizer on the installation while the component is enabled."""
 
     kind = INSTALLATION
-    locked = False
+    locked: bool | None = None
 
     async def reconcile(self, request: Request, api: Api) -> None:
         installation = await api.get(INSTALLATION, request)

@@ -29,7 +29,7 @@ class Operator(Controller):
 
     kind = SERVER
     condition = "Ready"
-    locked = False
+    locked: bool | None = None
 
     async def reconcile(self, request: Request, api: Api) -> None:
         server = await api.get(SERVER, request)

@@ -30,7 +30,7 @@ class Configs(Controller):
 
     kind = CONFIG
     watches = {SERVER: lambda server, cache: ["default/oidc"]}
-    locked = False
+    locked: bool | None = None
 
     async def reconcile(self, request: Request, api: Api) -> None:
         config = await api.get(CONFIG, request)
