@@ -3,8 +3,8 @@
 Link: https://github.com/aws-controllers-k8s/community/issues/2062
 Archetype: A2
 
-The controller creates a VPC and stores its id in the status. It crashed in between; nothing connected the VPC with the
-resource, and after the restart a second one was created.
+The controller creates a VPC and stores its id in the status. It crashed in between; nothing connected the VPC
+with the resource, and after the restart a second one was created.
 
 Interleaving: create vpc-1 -> crash -> status has no id -> create vpc-2
 

@@ -3,9 +3,9 @@
 Link: https://k8ssandra.atlassian.net/browse/K8SSAND-1023
 Archetype: A2
 
-The operator creates two secrets, one with the authority's keystore and one for the datacenter. It looks for the first one to
-decide whether both are needed. It crashed between the two: after the restart the first one existed, the second one was never
-created, and the pods that mount it never started.
+The operator creates two secrets, one with the authority's keystore and one for the datacenter. It looks for the
+first one to decide whether both are needed. It crashed between the two: after the restart the first one
+existed, the second one was never created, and the pods that mount it never started.
 
 Interleaving: create dc-ca-keystore -> crash -> dc-ca-keystore exists, nothing to do
 

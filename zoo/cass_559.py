@@ -3,11 +3,12 @@
 Link: https://k8ssandra.atlassian.net/browse/K8SSAND-559
 Archetype: A1
 
-When a CassandraDatacenter goes, the operator deletes all claims that carry its name in a label. It came back from a restart with
-a view in which the old datacenter was still being deleted, while a new one of the same name had its claims.
+When a CassandraDatacenter goes, the operator deletes all claims that carry its name in a label. It came back
+from a restart with a view in which the old datacenter was still being deleted, while a new one of the same name
+had its claims.
 
-Interleaving: user deletes dc, operator cleans up -> user creates dc, a claim is created -> operator restarts, reads the old
-dc -> deletes the claims with the label dc
+Interleaving: user deletes dc, operator cleans up -> user creates dc, a claim is created -> operator restarts,
+reads the old dc -> deletes the claims with the label dc
 
 Fix: delete only the claims whose owner is the datacenter that goes, by uid.
 """

@@ -3,8 +3,8 @@
 Link: https://github.com/Orange-OpenSource/casskop/issues/321
 Archetype: A1
 
-A user lowered maxPodUnavailable from 4 to 1 and the operator wrote the budget. It restarted with a view from before the
-change and wrote the budget with 4 again. Until it had caught up, four pods could be evicted at once.
+A user lowered maxPodUnavailable from 4 to 1 and the operator wrote the budget. It restarted with a view from
+before the change and wrote the budget with 4 again. Until it had caught up, four pods could be evicted at once.
 
 Interleaving: user sets 1, operator writes 1 -> operator restarts, reads 4 -> writes 4
 

@@ -3,11 +3,12 @@
 Link: https://github.com/cert-manager/cert-manager/issues/6837
 Archetype: A4
 
-The controller counts the next revision up in the status and then creates the CertificateRequest for it. The API server timed out
-but had stored the request. The controller took it for a failure and went on with the revision after it: both requests exist,
-and each of the two controllers behind it waits for the other one.
+The controller counts the next revision up in the status and then creates the CertificateRequest for it. The API
+server timed out but had stored the request. The controller took it for a failure and went on with the revision
+after it: both requests exist, and each of the two controllers behind it waits for the other one.
 
-Interleaving: revision 1 is stored -> create request 1: stored, but the response is lost -> retry: revision 2, create request 2
+Interleaving: revision 1 is stored -> create request 1: stored, but the response is lost -> retry: revision 2,
+create request 2
 
 Fix: name the request after its revision and count up only when it is done.
 """

@@ -3,8 +3,9 @@
 Link: https://github.com/cozystack/cozystack/issues/3182
 Archetype: A6
 
-The source watcher stores the inventory with its digest in one request and the condition Ready in the next one. The second
-request failed on a timeout. The next reconcile compared digests, found no drift, and ended; Ready stayed as it was.
+The source watcher stores the inventory with its digest in one request and the condition Ready in the next one.
+The second request failed on a timeout. The next reconcile compared digests, found no drift, and ended; Ready
+stayed as it was.
 
 Interleaving: store inventory and digest -> store Ready: timeout -> digest is current, nothing to do
 

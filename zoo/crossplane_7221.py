@@ -3,8 +3,8 @@
 Link: https://github.com/crossplane/crossplane/issues/7221
 Archetype: A10
 
-The reconciler of CompositionRevisions updated the status at the end of every reconcile, with a condition whose transition time
-was the present. The write triggered the next reconcile, with another time.
+The reconciler of CompositionRevisions updated the status at the end of every reconcile, with a condition whose
+transition time was the present. The write triggered the next reconcile, with another time.
 
 Interleaving: reconcile writes time 1 -> the event triggers a reconcile -> writes time 2 -> ...
 

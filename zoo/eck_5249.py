@@ -3,12 +3,12 @@
 Link: https://github.com/elastic/cloud-on-k8s/issues/5249
 Archetype: A1
 
-When an Elasticsearch resource is gone, the operator deletes what it has left behind, found by label. The resource was deleted
-and created again. After a restart the operator saw the state in between, in which there was no such resource, and deleted the
-secrets of the new one.
+When an Elasticsearch resource is gone, the operator deletes what it has left behind, found by label. The
+resource was deleted and created again. After a restart the operator saw the state in between, in which there
+was no such resource, and deleted the secrets of the new one.
 
-Interleaving: user deletes es, operator deletes its secrets -> user creates es, operator creates them -> operator restarts and
-does not see es -> deletes the secrets
+Interleaving: user deletes es, operator deletes its secrets -> user creates es, operator creates them ->
+operator restarts and does not see es -> deletes the secrets
 
 Fix: label a secret with the uid of its cluster, and delete it only if the server has no cluster with that uid.
 """

@@ -3,11 +3,11 @@
 Link: https://github.com/kubernetes-sigs/karpenter/issues/2919
 Archetype: A4
 
-The disruption controller taints a node that no pod uses and deletes it. The provisioner, whose view does not have the taint yet,
-nominates the node for a pod. The pod waits for a node that is gone.
+The disruption controller taints a node that no pod uses and deletes it. The provisioner, whose view does not
+have the taint yet, nominates the node for a pod. The pod waits for a node that is gone.
 
-Interleaving: provisioner reads the node without a taint -> disruption taints and deletes the node -> provisioner stores the
-nomination
+Interleaving: provisioner reads the node without a taint -> disruption taints and deletes the node ->
+provisioner stores the nomination
 
 Fix: both decisions are written to the node first, with its resourceVersion: whoever comes second is refused.
 """

@@ -3,9 +3,9 @@
 Link: https://github.com/kcp-dev/kcp/issues/3925
 Archetype: A13
 
-Two controllers work on an endpoint slice: one marks its export as valid, the other adds the endpoint URLs of exports that are
-valid. The second one is triggered by changes of the spec only. If it runs before the first one, it finds nothing to add, and it
-is not called again when the export becomes valid.
+Two controllers work on an endpoint slice: one marks its export as valid, the other adds the endpoint URLs of
+exports that are valid. The second one is triggered by changes of the spec only. If it runs before the first
+one, it finds nothing to add, and it is not called again when the export becomes valid.
 
 Interleaving: urls runs: not valid, nothing to add -> primary marks the export as valid -> urls is not triggered
 

@@ -3,9 +3,9 @@
 Link: https://github.com/kcp-dev/kcp/issues/3926
 Archetype: A2
 
-When the last binding of a workspace is there, the controller removes its initializer from the spec of the LogicalCluster and
-then stores the phase Ready in the status. After a crash between the two, the initializer is gone and nobody touches the phase:
-the workspace stays in Initializing.
+When the last binding of a workspace is there, the controller removes its initializer from the spec of the
+LogicalCluster and then stores the phase Ready in the status. After a crash between the two, the initializer is
+gone and nobody touches the phase: the workspace stays in Initializing.
 
 Interleaving: remove the initializer -> crash -> no initializer of ours, nothing to do -> phase Initializing
 

@@ -3,8 +3,9 @@
 Link: https://github.com/knative/serving/issues/1181
 Archetype: A10
 
-Setting a condition always replaced its transition time, also when the condition was as before. A controller that stores its
-conditions at the end of every reconcile changed the object each time, and was triggered by that.
+Setting a condition always replaced its transition time, also when the condition was as before. A controller
+that stores its conditions at the end of every reconcile changed the object each time, and was triggered by
+that.
 
 Interleaving: Ready=True at time 1 -> the event triggers a reconcile -> Ready=True at time 2 -> ...
 

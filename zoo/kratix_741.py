@@ -3,8 +3,8 @@
 Link: https://github.com/syntasso/kratix/issues/741
 Archetype: A2
 
-The controller creates a Work and initialises it with a second write. When it crashes in between, the Work exists and is taken
-for initialised; the scheduler, which selects Works by a label, never sees it.
+The controller creates a Work and initialises it with a second write. When it crashes in between, the Work
+exists and is taken for initialised; the scheduler, which selects Works by a label, never sees it.
 
 Interleaving: create work -> crash -> work exists, nothing to do -> it has no label
 

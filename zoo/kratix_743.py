@@ -3,7 +3,8 @@
 Link: https://github.com/syntasso/kratix/issues/743
 Archetype: A10
 
-The status of a promise holds the time of its last reconcile. Each reconcile stores another one, which triggers the next.
+The status of a promise holds the time of its last reconcile. Each reconcile stores another one, which triggers
+the next.
 
 Interleaving: lastReconciled=1 -> the event triggers a reconcile -> lastReconciled=2 -> ...
 

@@ -3,10 +3,12 @@
 Link: https://github.com/syntasso/kratix/issues/898
 Archetype: A13
 
-A resource that is scheduled to several destinations gets a health record from each. The controller stores the health of the
-record that it reconciles, whatever the others say: the order of reconciles decides whether a resource counts as healthy.
+A resource that is scheduled to several destinations gets a health record from each. The controller stores the
+health of the record that it reconciles, whatever the others say: the order of reconciles decides whether a
+resource counts as healthy.
 
-Interleaving: record b is unhealthy, store unhealthy -> record a is healthy, store healthy -> the resource is healthy
+Interleaving: record b is unhealthy, store unhealthy -> record a is healthy, store healthy -> the resource is
+healthy
 
 Fix: compute the health from all records.
 """

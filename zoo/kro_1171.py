@@ -3,11 +3,12 @@
 Link: https://github.com/kubernetes-sigs/kro/issues/1171
 Archetype: A2
 
-An instance remembers the children that it has applied in an annotation. Deletion empties the annotation, then deletes the
-children, then removes the finalizer. A crash after the first step leaves nothing to delete: the finalizer is removed and the
-children stay.
+An instance remembers the children that it has applied in an annotation. Deletion empties the annotation, then
+deletes the children, then removes the finalizer. A crash after the first step leaves nothing to delete: the
+finalizer is removed and the children stay.
 
-Interleaving: inventory [] is stored -> crash -> inventory is empty, remove the finalizer -> the child is an orphan
+Interleaving: inventory [] is stored -> crash -> inventory is empty, remove the finalizer -> the child is an
+orphan
 
 Fix: delete the children first, and forget each one after it is gone.
 """

@@ -3,11 +3,12 @@
 Link: https://github.com/konpyutaika/nifikop/issues/79
 Archetype: A2
 
-The operator moves the state of a cluster from empty to initialising to reconciling, and initialises the nodes at the
-first of these transitions. It crashed after it had stored the next state and before the initialisation was done. After the
-restart the state said that the nodes were ready to be reconciled.
+The operator moves the state of a cluster from empty to initialising to reconciling, and initialises the nodes
+at the first of these transitions. It crashed after it had stored the next state and before the initialisation
+was done. After the restart the state said that the nodes were ready to be reconciled.
 
-Interleaving: state "" -> store ClusterReconciling -> crash -> state is ClusterReconciling: skip the initialisation
+Interleaving: state "" -> store ClusterReconciling -> crash -> state is ClusterReconciling: skip the
+initialisation
 
 Fix: store the state after the work that it stands for.
 """

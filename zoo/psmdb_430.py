@@ -3,11 +3,12 @@
 Link: https://jira.percona.com/browse/K8SPSMDB-430
 Archetype: A1
 
-The clean-up of a cluster deletes its pods, then its claims, all found by the cluster's name. It ran for the old cluster, which
-the operator saw again after a restart, against the pods and claims of the new one: an outage, and the data was lost.
+The clean-up of a cluster deletes its pods, then its claims, all found by the cluster's name. It ran for the old
+cluster, which the operator saw again after a restart, against the pods and claims of the new one: an outage,
+and the data was lost.
 
-Interleaving: user deletes db, operator cleans up -> user creates db, pod and claim are created -> operator restarts, reads the
-old db -> deletes pod and claim
+Interleaving: user deletes db, operator cleans up -> user creates db, pod and claim are created -> operator
+restarts, reads the old db -> deletes pod and claim
 
 Fix: read the cluster from the server before a clean-up, and compare uids.
 """

@@ -3,11 +3,12 @@
 Link: https://jira.percona.com/browse/K8SPSMDB-438
 Archetype: A1
 
-The arbiter of a replica set was switched on, off and on again. The operator restarted with a view in which it was off, and
-deleted the StatefulSet of the arbiter. A moment later it saw that the arbiter was on and created a new one; the member had
-lost its identity and the replica set its quorum.
+The arbiter of a replica set was switched on, off and on again. The operator restarted with a view in which it
+was off, and deleted the StatefulSet of the arbiter. A moment later it saw that the arbiter was on and created a
+new one; the member had lost its identity and the replica set its quorum.
 
-Interleaving: arbiter is off -> user switches it on, operator creates the set -> operator restarts, reads off -> deletes the set
+Interleaving: arbiter is off -> user switches it on, operator creates the set -> operator restarts, reads off ->
+deletes the set
 
 Fix: read the cluster from the server before anything is deleted.
 """

@@ -3,9 +3,10 @@
 Link: https://jira.percona.com/browse/K8SPSMDB-578
 Archetype: A2
 
-The operator makes its own certificates when the user has brought none: it takes the existence of the secret for external TLS as
-proof that somebody has. It stored that secret itself and crashed before it stored the one for internal TLS. After the
-restart the user seemed to have brought certificates, and the members talked to each other without TLS.
+The operator makes its own certificates when the user has brought none: it takes the existence of the secret for
+external TLS as proof that somebody has. It stored that secret itself and crashed before it stored the one for
+internal TLS. After the restart the user seemed to have brought certificates, and the members talked to each
+other without TLS.
 
 Interleaving: create db-ssl -> crash -> db-ssl exists: the user's, leave everything alone
 

@@ -3,9 +3,9 @@
 Link: https://jira.percona.com/browse/K8SPXC-897
 Archetype: A2
 
-With cert-manager the operator creates an issuer, a certificate for clients, waits for its secret, and creates the certificate
-for replication. The whole is skipped when the first certificate exists. A crash after it left a cluster whose replication
-never got a certificate, while the operator reported nothing.
+With cert-manager the operator creates an issuer, a certificate for clients, waits for its secret, and creates
+the certificate for replication. The whole is skipped when the first certificate exists. A crash after it left a
+cluster whose replication never got a certificate, while the operator reported nothing.
 
 Interleaving: create issuer, certificate db-ssl -> crash -> db-ssl exists, skip -> db-ssl-internal is missing
 

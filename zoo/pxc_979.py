@@ -3,8 +3,9 @@
 Link: https://jira.percona.com/browse/K8SPXC-979
 Archetype: A2
 
-The finalizer of a cluster deletes its StatefulSet and then its secrets. To delete the set it reads it first, and a set that is
-not there is an error. The operator crashed after the set was deleted: every further attempt fails at the first step.
+The finalizer of a cluster deletes its StatefulSet and then its secrets. To delete the set it reads it first,
+and a set that is not there is an error. The operator crashed after the set was deleted: every further attempt
+fails at the first step.
 
 Interleaving: delete the set -> crash -> get the set: not found, error, retry -> ...
 

@@ -3,13 +3,15 @@
 Link: https://github.com/rabbitmq/cluster-operator/issues/648
 Archetype: A1
 
-Before a RabbitmqCluster goes, the operator deletes its StatefulSet by name. The cluster was recreated; the operator restarted,
-was served by an API server that still had the old one with its deletionTimestamp, and deleted the StatefulSet of the new one.
+Before a RabbitmqCluster goes, the operator deletes its StatefulSet by name. The cluster was recreated; the
+operator restarted, was served by an API server that still had the old one with its deletionTimestamp, and
+deleted the StatefulSet of the new one.
 
-Interleaving: user deletes r, operator deletes the set and removes the finalizer -> user creates r, operator creates the set ->
-operator restarts, reads the old r -> deletes the new set
+Interleaving: user deletes r, operator deletes the set and removes the finalizer -> user creates r, operator
+creates the set -> operator restarts, reads the old r -> deletes the new set
 
-Fix: label the StatefulSet with the uid of its cluster, and delete it only if that is the uid of the cluster that goes.
+Fix: label the StatefulSet with the uid of its cluster, and delete it only if that is the uid of the cluster
+that goes.
 """
 
 from contextlib import suppress

@@ -3,12 +3,12 @@
 Link: https://github.com/sei-protocol/sei-k8s-controller/pull/149
 Archetype: A1
 
-When a deployment is being deleted, the controller stores the phase Terminating and removes its finalizer, both with merge
-patches by name and without a lock. From an old copy they hit the object that was created under the same name since: it is
-marked as terminating, and its finalizer is gone.
+When a deployment is being deleted, the controller stores the phase Terminating and removes its finalizer, both
+with merge patches by name and without a lock. From an old copy they hit the object that was created under the
+same name since: it is marked as terminating, and its finalizer is gone.
 
-Interleaving: user deletes d, the controller finishes it -> user creates d -> controller restarts, reads the old d -> patches
-phase and finalizers of the new d
+Interleaving: user deletes d, the controller finishes it -> user creates d -> controller restarts, reads the old
+d -> patches phase and finalizers of the new d
 
 Fix: lock both patches.
 """

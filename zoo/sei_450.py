@@ -3,8 +3,9 @@
 Link: https://github.com/sei-protocol/sei-k8s-controller/pull/450
 Archetype: A2
 
-A task is submitted to the sidecar under a new id, which is then stored. When storing fails, the id is lost: the next reconcile
-has nothing to ask the sidecar about and submits the task again under another id. For a deposit that is money.
+A task is submitted to the sidecar under a new id, which is then stored. When storing fails, the id is lost: the
+next reconcile has nothing to ask the sidecar about and submits the task again under another id. For a deposit
+that is money.
 
 Interleaving: submit deposit as 1 -> status update fails -> no id is stored -> submit deposit as 2
 

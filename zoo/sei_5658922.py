@@ -3,11 +3,12 @@
 Link: https://github.com/sei-protocol/sei-k8s-controller/commit/5658922
 Archetype: A8
 
-The controller applies a new image to the StatefulSet and looks at the status in the response: all replicas are updated. That
-status belongs to the template before; the StatefulSet controller has not seen the new one yet. The new image is recorded as
-running.
+The controller applies a new image to the StatefulSet and looks at the status in the response: all replicas are
+updated. That status belongs to the template before; the StatefulSet controller has not seen the new one yet.
+The new image is recorded as running.
 
-Interleaving: apply image 2 -> the response has generation 2 and the status of generation 1: updated -> currentImage=2
+Interleaving: apply image 2 -> the response has generation 2 and the status of generation 1: updated ->
+currentImage=2
 
 Fix: wait while the observed generation is behind.
 """
@@ -63,7 +64,7 @@ class Fixed(Nodes):
 
 def recorded_too_early(cluster: Cluster) -> bool:
     recorded = cluster.get(NODE, "n")["status"]["currentImage"] == "seid:2"
-    return recorded and cluster.get(SET, "n")["status"]["image"] != "seid:2"
+    return bool(recorded and cluster.get(SET, "n")["status"]["image"] != "seid:2")
 
 
 node = new_object(NODE, "n", spec={"image": "seid:1"}, status={"currentImage": "seid:1"})

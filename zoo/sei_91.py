@@ -3,9 +3,9 @@
 Link: https://github.com/sei-protocol/sei-k8s-controller/pull/91
 Archetype: A2
 
-A reconcile built a plan with a fresh id, executed its first task under that id, and stored the plan in its last write. A
-crash or a conflict in between lost the plan, but not the effect of the task; the next reconcile built another plan, with
-another id, and did it all again.
+A reconcile built a plan with a fresh id, executed its first task under that id, and stored the plan in its last
+write. A crash or a conflict in between lost the plan, but not the effect of the task; the next reconcile built
+another plan, with another id, and did it all again.
 
 Interleaving: plan 1, submit task 1/apply -> crash -> no plan is stored -> plan 2, submit task 2/apply
 

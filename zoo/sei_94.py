@@ -3,10 +3,11 @@
 Link: https://github.com/sei-protocol/sei-k8s-controller/pull/94
 Archetype: A6
 
-The executor of a plan removes it when its last task is complete. The planner, which runs in the next reconcile, ends the
-condition NodeUpdateInProgress when it sees a plan that is complete. It never sees one.
+The executor of a plan removes it when its last task is complete. The planner, which runs in the next reconcile,
+ends the condition NodeUpdateInProgress when it sees a plan that is complete. It never sees one.
 
-Interleaving: executor completes the plan and removes it, in one write -> planner: no plan, nothing to end -> in progress for ever
+Interleaving: executor completes the plan and removes it, in one write -> planner: no plan, nothing to end -> in
+progress for ever
 
 Fix: the executor leaves the complete plan; the planner ends the condition and removes the plan in one write.
 """

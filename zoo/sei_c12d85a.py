@@ -3,8 +3,9 @@
 Link: https://github.com/sei-protocol/sei-k8s-controller/commit/c12d85a
 Archetype: A2
 
-A sync job is removed when it has finished. The path that is taken when the plan completes checks that; the path of a reconcile
-that finds a complete plan, after a restart or a lost write, did not, and deleted the job in the middle of its work.
+A sync job is removed when it has finished. The path that is taken when the plan completes checks that; the path
+of a reconcile that finds a complete plan, after a restart or a lost write, did not, and deleted the job in the
+middle of its work.
 
 Interleaving: plan is complete -> crash -> re-entry: plan is complete, delete the job -> it is still running
 

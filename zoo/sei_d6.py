@@ -3,8 +3,9 @@
 Link: https://github.com/sei-protocol/sei-k8s-controller/pull/149
 Archetype: A7
 
-Status patches got a lock in #149; the patches that add the controller's finalizer did not. They send the whole list from the
-cached copy. Another controller, such as a backup operator, that has added its own one since loses it.
+Status patches got a lock in #149; the patches that add the controller's finalizer did not. They send the whole
+list from the cached copy. Another controller, such as a backup operator, that has added its own one since loses
+it.
 
 Interleaving: sei reads [] -> backup writes [backup] -> sei patches [sei]
 

@@ -3,12 +3,12 @@
 Link: https://github.com/sei-protocol/sei-k8s-controller/pull/348
 Archetype: A1
 
-Still in the fixed code. An impostor is deleted by its name alone. A controller that restarts with a view in which an earlier
-set was still there, while the node already tracks a newer one, sees a uid that it does not track, and deletes: not the set that
-it has read, which is gone, but the one that runs.
+Still in the fixed code. An impostor is deleted by its name alone. A controller that restarts with a view in
+which an earlier set was still there, while the node already tracks a newer one, sees a uid that it does not
+track, and deletes: not the set that it has read, which is gone, but the one that runs.
 
-Interleaving: set A is replaced by B, the node tracks B -> controller restarts, cached set: A -> tracked B, live A: delete by
-name -> B is gone
+Interleaving: set A is replaced by B, the node tracks B -> controller restarts, cached set: A -> tracked B, live
+A: delete by name -> B is gone
 
 Fix: delete with the uid that was read.
 """

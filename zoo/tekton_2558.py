@@ -3,8 +3,8 @@
 Link: https://github.com/tektoncd/pipeline/issues/2558
 Archetype: A2
 
-A PipelineRun keeps its TaskRuns in its status. The controller created a TaskRun and failed to update the status. The next
-reconcile found no TaskRun in the status and created another one for the same task.
+A PipelineRun keeps its TaskRuns in its status. The controller created a TaskRun and failed to update the
+status. The next reconcile found no TaskRun in the status and created another one for the same task.
 
 Interleaving: create TaskRun a -> status update fails -> status has no TaskRun -> create TaskRun b
 

@@ -3,9 +3,9 @@
 Link: https://github.com/stacklok/toolhive/pull/3983
 Archetype: A10
 
-A reconcile that finds an invalid server stores the phase Failed. The summary at the end of the same reconcile derives the phase
-from the pods, of which there are none, and stores Pending. Each write triggers the next reconcile, and whoever looks sees one
-or the other.
+A reconcile that finds an invalid server stores the phase Failed. The summary at the end of the same reconcile
+derives the phase from the pods, of which there are none, and stores Pending. Each write triggers the next
+reconcile, and whoever looks sees one or the other.
 
 Interleaving: store Failed -> store Pending -> the event triggers: store Failed -> store Pending -> ...
 

@@ -3,9 +3,9 @@
 Link: https://github.com/stacklok/toolhive/issues/5730
 Archetype: A10
 
-On GKE a controller stores the status of network endpoint groups in an annotation of each Service. The operator compares the
-annotations with those it wants, finds one too many, and replaces all of them; the other controller writes it again. Conflicts
-between the two fill the logs.
+On GKE a controller stores the status of network endpoint groups in an annotation of each Service. The operator
+compares the annotations with those it wants, finds one too many, and replaces all of them; the other controller
+writes it again. Conflicts between the two fill the logs.
 
 Interleaving: neg writes {neg-status} -> operator writes {} -> neg writes {neg-status} -> ...
 

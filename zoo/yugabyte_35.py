@@ -3,10 +3,11 @@
 Link: https://github.com/yugabyte/yugabyte-operator/issues/35
 Archetype: A1
 
-TLS was switched on, off and on again. After a restart the operator saw it off and deleted the secrets. The servers that
-had been started with them could not be reached by those that got new ones.
+TLS was switched on, off and on again. After a restart the operator saw it off and deleted the secrets. The
+servers that had been started with them could not be reached by those that got new ones.
 
-Interleaving: TLS is off -> user switches it on, operator creates secrets -> operator restarts, reads off -> deletes them
+Interleaving: TLS is off -> user switches it on, operator creates secrets -> operator restarts, reads off ->
+deletes them
 
 Fix: delete with the version of the cluster in hand: confirm the spec on the server first.
 """

@@ -3,12 +3,14 @@
 Link: https://github.com/pravega/zookeeper-operator/issues/312
 Archetype: A1
 
-A ZooKeeper cluster was deleted and created again under the same name. The operator restarted and was served by an API server
-that lagged behind and still had the first cluster, with its deletionTimestamp. It ran the clean-up of the first cluster,
-selected the claims by the name of the cluster, and deleted those of the second one. The data was gone.
+A ZooKeeper cluster was deleted and created again under the same name. The operator restarted and was served by
+an API server that lagged behind and still had the first cluster, with its deletionTimestamp. It ran the
+clean-up of the first cluster, selected the claims by the name of the cluster, and deleted those of the second
+one. The data was gone.
 
-Interleaving: user deletes z -> operator cleans up and removes the finalizer -> user creates z again -> operator creates a
-claim for it -> operator restarts and reads the old z, which is being deleted -> deletes the claim of the new z
+Interleaving: user deletes z -> operator cleans up and removes the finalizer -> user creates z again -> operator
+creates a claim for it -> operator restarts and reads the old z, which is being deleted -> deletes the claim of
+the new z
 
 Fix: clean up only claims that belong to the cluster that is being deleted, by uid.
 """

@@ -140,8 +140,8 @@ def test_guarded_runs_the_buggy_controllers_with_the_guards_on(
     entry(tmp_path, "lists", GOOD)
     assert main(["zoo", "--guarded", "--directory", str(tmp_path)]) == 1
     out = capsys.readouterr().out
-    assert "lists  A7     still broken" in out
-    assert "0 of 1 bugs are prevented by the guards, 1 are still broken" in out
+    assert "lists  A7     still broken    vanished element   still broken\n" in out
+    assert "the guards prevent 0 of 1 bugs within the bounds, and 0 without faults" in out
 
 
 def test_jobs_give_the_same_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from kontend.explore import check
 from kontend.explore.scenario_files import scenarios_in
-from kontend.zoo.entry import directory
+from kontend.zoo.entry import directory, entries
 
 FOLDER = directory() or Path()
+PAGES = Path(__file__).parents[2] / "docs"
+
+
+def test_every_entry_that_the_pages_name_exists() -> None:
+    known = entries(FOLDER)
+    for page in ("findings.md", "zoo.md"):
+        text = (PAGES / page).read_text(encoding="utf-8")
+        named = set(re.findall(r"kontend zoo ([a-z]\w+)", text)) | set(re.findall(r"`(sei_r\d)`", text))
+        assert named
+        assert named <= set(known), page
 
 
 def test_the_churn_of_348_is_bounded_unless_the_task_stays_pending() -> None:

@@ -18,7 +18,7 @@ from kontend.kube.errors import ApiError
 from kontend.runtime.controller import BadController
 from kontend.zoo.entry import ARCHETYPES, BadEntry, Entry, directory, entries
 from kontend.zoo.report import document, guarded_table, page, table
-from kontend.zoo.runs import Outcome, RunOptions, run_all, run_entry
+from kontend.zoo.runs import NO_FAULTS, Outcome, RunOptions, run_all, run_entry
 
 _WIDTH = 30
 
@@ -102,7 +102,7 @@ def _run(chosen: list[Entry], how: RunOptions, jobs: int) -> list[Outcome]:
 
 def _exit_code(outcomes: Sequence[Outcome], *, guarded: bool) -> int:
     if guarded:
-        runs = [run for outcome in outcomes for run in outcome.buggy]
+        runs = [run for outcome in outcomes for run in outcome.buggy if not run.scenario.endswith(NO_FAULTS)]
         if any(run.violated for run in runs):
             return ExitCode.FINDINGS
         return ExitCode.OK if all(run.exhausted for run in runs) else ExitCode.UNDECIDED

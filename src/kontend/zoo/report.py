@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kontend.zoo.entry import ARCHETYPES, Entry
-from kontend.zoo.runs import Outcome, Run
+from kontend.zoo.runs import NO_FAULTS, Outcome, Run
 
 _HEAD: Final = ("bug", "class", "found by", "states", "steps", "ms", "twin", "states", "ms")
 
@@ -20,18 +20,27 @@ def table(outcomes: Sequence[Outcome], seconds: float) -> str:
 
 def guarded_table(outcomes: Sequence[Outcome], seconds: float) -> str:
     """Return the table of buggy scenarios that were run with the guards on."""
-    rows: list[tuple[str, ...]] = [("bug", "class", "with guards on", "violated property", "states", "ms")]
+    rows: list[tuple[str, ...]] = [("bug", "class", "with guards on", "violated property", "without faults")]
+    answers: list[tuple[str, str]] = []
     for outcome in outcomes:
-        for run in outcome.buggy:
-            answer = "still broken" if run.violated else "holds" if run.exhausted else "undecided"
-            rows.append((_name(outcome.entry, run), outcome.entry.archetype, answer, run.found_by, *_size(run)))
-    broken = sum(1 for outcome in outcomes if any(run.violated for run in outcome.buggy))
-    undecided = sum(1 for outcome in outcomes if any(not run.violated and not run.exhausted for run in outcome.buggy))
-    prevented = len(outcomes) - broken - undecided
-    end = f"{prevented} of {len(outcomes)} bugs are prevented by the guards, {broken} are still broken"
-    if undecided:
-        end += f", {undecided} undecided"
+        runs = {run.scenario: run for run in outcome.buggy}
+        for name, run in runs.items():
+            if name.endswith(NO_FAULTS):
+                continue
+            answer, calm = _guarded(run), _guarded(runs.get(name + NO_FAULTS, run))
+            answers.append((answer, calm))
+            rows.append((_name(outcome.entry, run), outcome.entry.archetype, answer, run.found_by, calm))
+    prevented, without = (sum(pair[at] == "holds" for pair in answers) for at in (0, 1))
+    undecided = sum("undecided" in pair for pair in answers)
+    end = (
+        f"the guards prevent {prevented} of {len(answers)} bugs within the bounds, and {without} without faults (crashes, "
+        f"failed calls, lost responses){f'; {undecided} undecided' * bool(undecided)}"
+    )
     return "\n".join([*_aligned(rows), "", f"{end} ({seconds:.1f} s)"]) + "\n"
+
+
+def _guarded(run: Run) -> str:
+    return "still broken" if run.violated else "holds" if run.exhausted else "undecided"
 
 
 def document(outcomes: Sequence[Outcome], seconds: float, *, guarded: bool = False) -> dict[str, Any]:
@@ -145,10 +154,6 @@ def _count(run: Run) -> tuple[str]:
 
 def _milliseconds(run: Run) -> str:
     return f"{run.seconds * 1e3:.0f}"
-
-
-def _size(run: Run) -> tuple[str, str]:
-    return f"{run.states:,}", _milliseconds(run)
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -21,6 +21,8 @@ from kontend.explore.verdict import Verdict
 from kontend.runtime.guards import Guards
 from kontend.zoo.entry import BadEntry, Entry, role
 
+#: Ends the name of a guarded scenario that was explored without crashes, failures and lost responses.
+NO_FAULTS: Final = ", no faults"
 #: How many states are searched for a violation of a built-in property where another one was found: so many times as
 #: many as that took, and at least a few.
 _TIMES: Final = 10
@@ -123,12 +125,21 @@ def run_entry(entry: Entry, options: RunOptions) -> Outcome:
     """Explore the scenarios of one entry."""
     scenarios = scenarios_of(entry)
     if options.guarded:
-        scenarios = {
-            name: replace(scenario, guards=replace(Guards(), fencing=scenario.guards.fencing))
-            for name, scenario in scenarios.items()
-            if role(name) == "buggy"
-        }
+        return Outcome(entry, tuple(_guarded_runs(scenarios, options.seconds)))
     return Outcome(entry, tuple(_runs(scenarios.items(), options.seconds)))
+
+
+def _guarded_runs(scenarios: dict[str, Scenario], seconds: int) -> Iterator[Run]:
+    """Explore buggy scenarios with all guards on; those that are still broken also without faults."""
+    for name, scenario in scenarios.items():
+        if role(name) != "buggy":
+            continue
+        guarded = replace(scenario, guards=replace(Guards(), fencing=scenario.guards.fencing))
+        (run,) = _runs([(name, guarded)], seconds)
+        yield run
+        if run.violated:
+            without = replace(guarded, bounds=replace(guarded.bounds, faults=0))
+            yield from _runs([(name + NO_FAULTS, without)], seconds)
 
 
 def scenarios_of(entry: Entry) -> dict[str, Scenario]:
