@@ -33,8 +33,8 @@ def guarded_table(outcomes: Sequence[Outcome], seconds: float) -> str:
     prevented, without = (sum(pair[at] == "holds" for pair in answers) for at in (0, 1))
     undecided = sum("undecided" in pair for pair in answers)
     end = (
-        f"the guards prevent {prevented} of {len(answers)} bugs within the bounds, and {without} without faults (crashes, "
-        f"failed calls, lost responses){f'; {undecided} undecided' * bool(undecided)}"
+        f"the guards prevent {prevented} of {len(answers)} bugs within the bounds, and {without} without faults "
+        f"(crashes, failed calls, lost responses){f'; {undecided} undecided' * bool(undecided)}"
     )
     return "\n".join([*_aligned(rows), "", f"{end} ({seconds:.1f} s)"]) + "\n"
 
