@@ -140,6 +140,42 @@ def test_a_write_that_rests_on_an_outdated_read_names_the_read() -> None:
     assert len(violation.culprits) == 2
 
 
+class Ports(Controller):
+    """Hands out ports from a counter, without a lock on the counter."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Take the next port."""
+        widget = await api.get(self.kind, request)
+        if widget.get("status"):
+            return
+        counter = await api.live.get("ConfigMap/v1", Key("default", "counter"))
+        base = copy.deepcopy(counter)
+        port = int(counter["data"]["next"])
+        counter["data"]["next"] = str(port + 1)
+        await api.patch(counter, merge_from(base))
+        before = copy.deepcopy(widget)
+        widget["status"] = {"port": port}
+        await api.status.patch(widget, merge_from(before, lock=True))
+
+
+def test_a_blind_write_of_the_same_value_is_at_fault() -> None:
+    """Both write 8001, so nothing is overwritten; the ports are the same all the same."""
+    other = {**WIDGET, "metadata": {**WIDGET["metadata"], "name": "x"}}
+    counter = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "counter"}, "data": {"next": "8000"}}
+    bounds = Bounds(lag=0, concurrent=2, faults=0, states=3_000)
+    scenario = Scenario([Ports()], crds=[CRD], objects=[WIDGET, other, counter], bounds=bounds)
+    document = _explained(scenario, "diverged", until_first=True)
+    assert document.violation.sentence.endswith(" without a conflict")
+    assert ", and the server accepted the patch of ConfigMap default/counter by ports#" in document.violation.sentence
+    assert [document.steps[number - 1].call.name for number in document.violation.culprits] == ["counter"] * 2  # type: ignore[union-attr]
+    assert document.violation.fix is not None
+    assert document.violation.fix.text.startswith("lock the patch: merge_from(base, lock=True)")
+    assert document.violation.fix.line is not None
+    assert document.violation.fix.line.text == "await api.patch(counter, merge_from(base))"
+
+
 # Final states
 
 

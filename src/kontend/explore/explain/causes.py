@@ -21,7 +21,13 @@ from kontend.explore.explain.fields import (
     text_of,
     value_at,
 )
-from kontend.explore.explain.fixes import FIX_OF_REFUSAL, fix_of_failure, fix_of_fault, fix_of_stale_read
+from kontend.explore.explain.fixes import (
+    FIX_OF_REFUSAL,
+    fix_of_blind_write,
+    fix_of_failure,
+    fix_of_fault,
+    fix_of_stale_read,
+)
 from kontend.explore.explain.trail import Part, Seen, Taken, Trail
 from kontend.explore.explain.values import shown
 from kontend.explore.properties.built_in import BuiltIn
@@ -247,8 +253,36 @@ def _outdated(trail: Trail, taken: Taken, part: Part) -> Cause | None:
         f"{_staleness(seen, change)}; {by} had {changed_text(change)} at resourceVersion "
         f"{number_of(change.resource_version)} (step {other.number})"
     )
-    fix = fix_of_stale_read(trail.model.scenario.guards, part, seen, change, own=own)
+    guards = trail.model.scenario.guards
+    blind = _blind_write(trail, taken, other, change)
+    if blind is not None:
+        accepted, write = blind
+        assert write.call is not None
+        sentence += (
+            f", and the server accepted the {write.call.verb} of {_name(change)} by {writer} in step {accepted.number} "
+            "without a conflict"
+        )
+        fix = fix_of_blind_write(guards, write.call)
+        return Cause(sentence, tuple(sorted({other.number, accepted.number})), fix, write.line)
+    fix = fix_of_stale_read(guards, part, seen, change, own=own)
     return Cause(sentence, tuple(sorted({other.number, taken.number})), fix, part.line)
+
+
+def _blind_write(trail: Trail, taken: Taken, other: Taken, change: Change) -> tuple[Taken, Part] | None:
+    """A write of the same reconcile to the object that another client had changed, which the server accepted.
+
+    It may have changed nothing, because both wrote the same value; a lock would have refused it all the same.
+    """
+    for step in trail.steps[other.number : taken.number]:
+        if step.reconcile is None or step.reconcile is not taken.reconcile:
+            continue
+        for part in step.parts:
+            call = part.call
+            if call is None or not call.writes or call.key != change.key or part.transition.text.find(": 4") >= 0:
+                continue
+            if trail.model.layout.server.resource(part.before.state, call.kind).key == change.resource:
+                return step, part
+    return None
 
 
 def _missed(trail: Trail, taken: Taken, reads: Sequence[Seen]) -> tuple[Seen, Taken, Change] | None:

@@ -9,7 +9,9 @@ from kontend.explore.explain.fields import content_of, object_name, short_name
 from kontend.explore.explain.trail import Part, Seen
 from kontend.explore.program.progress import Failure
 from kontend.explore.properties.built_in import BuiltIn
+from kontend.explore.properties.overwrites import Path
 from kontend.explore.properties.writes import Fault
+from kontend.runtime.client.call import Call
 from kontend.runtime.guards import Guards
 
 _CONFLICT: Final = "the server then refuses the write with 409 Conflict, and the reconcile runs again with a fresh read"
@@ -32,6 +34,11 @@ def fix_of_fault(guards: Guards, part: Part, fault: Fault) -> str:
     if call.verb in _DELETES:
         guard = "" if guards.delete_preconditions else " (the guard delete_preconditions, which is off, does that)"
         return f'delete with a uid precondition: api.delete(obj, uid=obj["metadata"]["uid"]){guard}; {_CONFLICT}'
+    return fix_of_blind_write(guards, call, fault.path)
+
+
+def fix_of_blind_write(guards: Guards, call: Call, path: Path = ()) -> str:
+    """The change that makes the server refuse a write that was made from an old version; ``path`` is the field."""
     status = call.subresource == "status"
     if call.content_type.startswith("application/apply-patch"):
         return "apply only the fields that this controller owns, without force=True: the server then refuses a conflict"
@@ -40,7 +47,7 @@ def fix_of_fault(guards: Guards, part: Part, fault: Fault) -> str:
     if call.verb == "update":
         return f"keep metadata.resourceVersion in the object that is updated; {_CONFLICT}"
     safe = "mutate_status(api, obj, change)" if status else "mutate_spec(api, obj, change)"
-    merged = ", which also merges conditions by type" if status and "conditions" in fault.path else ""
+    merged = ", which also merges conditions by type" if status and "conditions" in path else ""
     guard = (
         "" if guards.locked_status or not status else " (the guard locked_status, which is off, makes that the default)"
     )
