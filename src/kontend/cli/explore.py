@@ -15,6 +15,9 @@ from kontend.cli.by_hand import explore_by_hand
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
 from kontend.cli.expect import answer, as_json, exit_code, expected_property
 from kontend.cli.progress import ProgressLine
+from kontend.cli.timed import add_options as add_timed_options
+from kontend.cli.timed import check_options as check_timed_options
+from kontend.cli.timed import run_timed
 from kontend.explore.explain.explanation import Origin, explainer
 from kontend.explore.explain.lines import relative_name
 from kontend.explore.explain.results import explained_documents, scenario_result
@@ -61,6 +64,10 @@ def run(argv: Sequence[str]) -> int:
     options = _parser().parse_args(list(argv))
     if options.jobs > 1 and options.search != "breadth":
         raise UsageError(f"--jobs: only --search breadth runs in several processes, found --search {options.search}")
+    check_timed_options(options)
+    if options.timed:
+        with usage_errors(*_ERRORS):
+            return run_timed(_scenarios(options), options)
     source = Path(options.file).resolve()
     if options.interactive:
         with usage_errors(*_ERRORS):
@@ -157,6 +164,7 @@ def _parser() -> Parser:
     add("--port", type=at_least(0), default=0, metavar="N", help="port of the interactive page (default: a free one)")
     add("--html", type=Path, metavar="FILE", help="write all verdicts as one HTML page")
     add("--output-format", choices=("text", "json"), default="text", help="output format (default: text)")
+    add_timed_options(parser)
     return parser
 
 
