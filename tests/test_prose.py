@@ -24,6 +24,7 @@ REVIEWED = [
     "explore",
     "kube",
     "runtime",
+    "serve",
 ]
 OPENINGS = ("What ", "Whatever ", "Whether ", "Who ", "Whoever ", "How ", "Which ", "Where ", "When ")
 

@@ -15,7 +15,7 @@ from kontend.serve.exchange import Exchange
 def read(
     state: State, exchange: Exchange, progress: Progress | None = None, known: Known | None = None
 ) -> tuple[ApiResponse, bytes | None]:
-    """Return the response to a read and its bytes.
+    """Returns the response to a read and its bytes.
 
     There are no bytes for a watch, where the version is not there yet, and while webhooks must be asked.
     """
@@ -32,7 +32,7 @@ def read(
 def write(
     state: State, exchange: Exchange, progress: Progress | None, known: Known
 ) -> tuple[State, ApiResponse, bytes]:
-    """Return the state after a write, the response and its bytes; no bytes while webhooks must be asked.
+    """Returns the state after a write, the response and its bytes; no bytes while webhooks must be asked.
 
     Raises an ApiError for protobuf that cannot be read.
     """
@@ -45,7 +45,7 @@ def write(
 
 
 def differ_in_time_only(one: State, other: State) -> bool:
-    """Return whether two states differ in nothing but the time."""
+    """Returns whether two states differ in nothing but the time."""
     return (
         one.resource_version == other.resource_version
         and one.serial == other.serial
@@ -56,7 +56,7 @@ def differ_in_time_only(one: State, other: State) -> bool:
 
 
 def _check_method(state: State, request: ApiRequest) -> None:
-    """Refuse HEAD and OPTIONS of built-in resources, which are routed by their methods; custom ones are not."""
+    """Refuses HEAD and OPTIONS of built-in resources, which are routed by their methods; custom ones are not."""
     if request.path.startswith("/api"):
         try:
             builtin = route(state.registry, request).resource.custom is None

@@ -46,11 +46,11 @@ class AuditLog:
         self.dropped = 0
 
     def started(self, exchange: Exchange, response: ApiResponse) -> None:
-        """Log that a watch has begun."""
+        """Logs that a watch has begun."""
         self._log(exchange, response, "ResponseStarted")
 
     def complete(self, exchange: Exchange, response: ApiResponse) -> None:
-        """Log that an answer is complete."""
+        """Logs that an answer is complete."""
         self._log(exchange, response, "ResponseComplete")
 
     def _log(self, exchange: Exchange, response: ApiResponse, stage: str) -> None:
@@ -88,7 +88,7 @@ class AuditLog:
         self.dropped += events
 
     def close(self) -> None:
-        """Write what is left, and say how much is missing."""
+        """Writes what is left, and says how much is missing."""
         self._flush()
         if self._file >= 0:
             os.close(self._file)
@@ -127,7 +127,7 @@ def _event(exchange: Exchange, response: ApiResponse, stage: str) -> dict[str, A
 
 
 def object_reference(path: str) -> dict[str, str] | None:
-    """Return the resource and object of a path, or None where it names no resource.
+    """Returns the resource and object of a path, or None where it names no resource.
 
     >>> object_reference("/api/v1/namespaces/default/pods/web/status")
     {'resource': 'pods', 'namespace': 'default', 'name': 'web', 'apiVersion': 'v1', 'subresource': 'status'}

@@ -32,16 +32,16 @@ class Application(Protocol):
     """Answers the requests of connections."""
 
     def serve(self, incoming: Incoming, connection: Connection) -> None:
-        """Answer through the connection, now or later."""
+        """Answers through the connection, now or later."""
 
     def connected(self, connection: Connection) -> None:
-        """Note a new client."""
+        """Notes a new client."""
 
     def disconnected(self, connection: Connection) -> None:
-        """Forget a client that has gone."""
+        """Forgets a client that has gone."""
 
     def stalled(self, connection: Connection) -> None:
-        """Note a client that has not read what it was sent."""
+        """Notes a client that has not read what it was sent."""
 
 
 class Connection(asyncio.Protocol):
@@ -100,7 +100,7 @@ class Connection(asyncio.Protocol):
     # asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin with a client."""
+        """Begins with a client."""
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=_HIGH_WATER)
         peer = transport.get_extra_info("peername")
@@ -117,7 +117,7 @@ class Connection(asyncio.Protocol):
         return certificate or {}
 
     def data_received(self, data: bytes) -> None:
-        """Read some bytes; perhaps half a request, perhaps several."""
+        """Reads some bytes; perhaps half a request, perhaps several."""
         if self._lingering or self.closing:
             return
         was_reading = self._parser.reading
@@ -134,12 +134,12 @@ class Connection(asyncio.Protocol):
         self._ready.append(incoming)
 
     def _continue(self) -> None:
-        """Tell a client that asked first to send its body."""
+        """Tells a client that asked first to send its body."""
         if not self.busy and not self._ready:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def eof_received(self) -> bool:
-        """Stop reading: the client gets the answer it waits for, but a stream ends."""
+        """Stops reading: the client gets the answer it waits for, but a stream ends."""
         waiting = self.busy and not self.streaming and self._transport.get_extra_info("sslcontext") is None
         if waiting:
             self._ready.clear()
@@ -147,7 +147,7 @@ class Connection(asyncio.Protocol):
         return waiting
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio calls it so
-        """Forget the client, which has gone."""
+        """Forgets the client, which has gone."""
         self.closing = True
         self._ready.clear()
         gone, self._on_lost, self._on_writable = self._on_lost, None, None
@@ -157,13 +157,13 @@ class Connection(asyncio.Protocol):
         self._parser.close()
 
     def pause_writing(self) -> None:
-        """Stop sending: the client is slow."""
+        """Stops sending: the client is slow."""
         self.paused = True
         self.since = asyncio.get_running_loop().time()
         self._app.stalled(self)
 
     def resume_writing(self) -> None:
-        """Go on sending: the client has caught up."""
+        """Goes on sending: the client has caught up."""
         self.paused = False
         self.since = asyncio.get_running_loop().time()
         if self._on_writable is not None:
@@ -208,7 +208,7 @@ class Connection(asyncio.Protocol):
             self._serving = False
 
     def _read_or_not(self) -> None:
-        """Read on only when no request waits, so that a client that sends without reading is held back."""
+        """Reads on only when no request waits, so that a client that sends without reading is held back."""
         if self.closing:
             return
         wanted = not self._ready and self._bad is None
@@ -219,7 +219,7 @@ class Connection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def respond(self, answer: bytes, *, keep_alive: bool) -> None:
-        """Send a whole answer."""
+        """Sends a whole answer."""
         if self._transport.is_closing():
             return
         self._transport.write(answer)
@@ -234,18 +234,18 @@ class Connection(asyncio.Protocol):
             self._serve_ready()
 
     def begin_stream(self, head: bytes, *, on_writable: Callable[[], None], on_lost: Callable[[], None]) -> None:
-        """Send the head of an answer that goes on for some time."""
+        """Sends the head of an answer that goes on for some time."""
         self.streaming = True
         self._on_writable, self._on_lost = on_writable, on_lost
         self._transport.write(head)
 
     def write(self, data: bytes) -> None:
-        """Send a part of a stream."""
+        """Sends a part of a stream."""
         if not self._transport.is_closing():
             self._transport.write(data)
 
     def end_stream(self, last: bytes, *, keep_alive: bool) -> None:
-        """Send the end of a stream."""
+        """Sends the end of a stream."""
         self._on_writable = self._on_lost = None
         if self._transport.is_closing():
             return
@@ -253,7 +253,7 @@ class Connection(asyncio.Protocol):
         self._answered(keep_alive)
 
     def close(self) -> None:
-        """Hang up when everything has been sent.
+        """Hangs up when everything has been sent.
 
         Closing while the client is still sending would reset the connection and may lose the answer: when its body was
         cut off, the rest is read and dropped until the sweep ends it.
@@ -269,11 +269,11 @@ class Connection(asyncio.Protocol):
         self._transport.close()
 
     def abort(self) -> None:
-        """Hang up at once."""
+        """Hangs up at once."""
         self._transport.abort()
 
     def expire(self, *, now: float, idle: float, request: float, linger: float) -> None:
-        """Hang up on a client that has kept the server waiting for too long."""
+        """Hangs up on a client that has kept the server waiting for too long."""
         waited = now - self.since
         if self.paused and not self.streaming and waited > request:
             self.abort()
@@ -289,7 +289,7 @@ class Connection(asyncio.Protocol):
             self.close()
 
     def _refuse(self, code: int, detail: str = "") -> None:
-        """Answer bytes that are not a request, as Go's HTTP server does, and hang up."""
+        """Answers bytes that are not a request, as Go's HTTP server does, and hangs up."""
         self._ready.clear()
         if self.busy:
             self.abort()

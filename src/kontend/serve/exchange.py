@@ -67,11 +67,11 @@ class Exchange:
 
     @property
     def reads(self) -> bool:
-        """Return whether the request cannot change anything."""
+        """Returns whether the request cannot change anything."""
         return self.incoming.method in ("GET", "HEAD", "OPTIONS")
 
     def understand(self, user: User, impersonated: User | None = None) -> None:
-        """Make the request for the API server, in the name of ``impersonated`` if given.
+        """Makes the request for the API server, in the name of ``impersonated`` if given.
 
         Raises an ApiError for a body that cannot be unpacked.
         """
@@ -91,7 +91,7 @@ class Exchange:
 
     @property
     def is_protobuf(self) -> bool:
-        """Return whether the body is protobuf."""
+        """Returns whether the body is protobuf."""
         return self.request.content_type.startswith(_PROTOBUF)
 
     # Answering
@@ -149,7 +149,7 @@ class Exchange:
         return start if incoming.method == "HEAD" else start + body
 
     def send(self, answer: bytes) -> None:
-        """Send a whole answer."""
+        """Sends a whole answer."""
         self.connection.respond(answer, keep_alive=self.incoming.keep_alive)
 
     def stream_head(self, response: ApiResponse) -> bytes:

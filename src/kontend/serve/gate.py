@@ -29,36 +29,36 @@ class OpenWatch(Protocol):
         """The resource that is watched, as it is stored."""
 
     def push(self, data: bytes, events: int) -> None:
-        """Send some events."""
+        """Sends some events."""
 
     def end_if_open(self) -> None:
-        """End the watch."""
+        """Ends the watch."""
 
 
 class Tap(Protocol):
     """Decides when the events of one watch are sent."""
 
     def offer(self, events: Events) -> None:
-        """Take over events, in order."""
+        """Takes over events, in order."""
 
     def closed(self) -> None:
-        """Note that the watch has ended."""
+        """Notes that the watch has ended."""
 
 
 class Gate(Protocol):
     """Decides over requests."""
 
     def admits(self, exchange: Exchange) -> bool:
-        """Return whether a request goes on now. If not, the gate answers it, or resumes it later."""
+        """Returns whether a request goes on now. If not, the gate answers it, or resumes it later."""
 
     def view(self, exchange: Exchange, state: State) -> State:
-        """Return the state from which a read is answered: the given one, or an earlier one."""
+        """Returns the state from which a read is answered: the given one, or an earlier one."""
 
     def committed(self, exchange: Exchange, before: State, after: State, response: ApiResponse) -> None:
-        """Note that a write has been carried out."""
+        """Notes that a write has been carried out."""
 
     def releases(self, exchange: Exchange, response: ApiResponse, answer: bytes) -> bool:
-        """Return whether an answer is sent now. If not, the gate sends it later, or never."""
+        """Returns whether an answer is sent now. If not, the gate sends it later, or never."""
 
     def tap(self, exchange: Exchange, watch: OpenWatch) -> Tap | None:
-        """Return the tap of a new watch, or None to let its events pass."""
+        """Returns the tap of a new watch, or None to let its events pass."""

@@ -40,7 +40,7 @@ class LoopBudget:
         self._running = False
 
     def start(self) -> None:
-        """Start the timer, on the main thread of a system that has one."""
+        """Starts the timer, on the main thread of a system that has one."""
         if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
             self._previous = signal.signal(signal.SIGVTALRM, self._tick)
             self._previous_hook, sys.unraisablehook = sys.unraisablehook, self._ignored
@@ -48,7 +48,7 @@ class LoopBudget:
             self._running = True
 
     def stop(self) -> None:
-        """Stop the timer."""
+        """Stops the timer."""
         if self._running:
             self._running = False
             signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
@@ -56,7 +56,7 @@ class LoopBudget:
             sys.unraisablehook = self._previous_hook
 
     def spend(self, work: Callable[[], T]) -> T:
-        """Return the result of some work. Raises :class:`OverBudget` when it takes too long; it must be pure then.
+        """Returns the result of some work. Raises :class:`OverBudget` when it takes too long; it must be pure then.
 
         >>> LoopBudget().spend(lambda: 1 + 1)
         2
@@ -78,6 +78,6 @@ class LoopBudget:
             raise OverBudget
 
     def _ignored(self, unraisable: sys.UnraisableHookArgs) -> None:
-        """Pass over interruptions of a finalizer, which Python ignores: the next tick comes soon."""
+        """Passes over interruptions of a finalizer, which Python ignores: the next tick comes soon."""
         if unraisable.exc_type is not OverBudget:
             self._previous_hook(unraisable)

@@ -34,7 +34,7 @@ class Manifest:
 
     @property
     def title(self) -> str:
-        """Name the object in a message."""
+        """Names the object in a message."""
         metadata = self.obj.get("metadata")
         name = metadata.get("name") if isinstance(metadata, Mapping) else None
         return f"{self.source}: {self.obj.get('kind')} {name or '(without a name)'}"
@@ -57,7 +57,7 @@ def read_definitions(paths: Iterable[Path]) -> list[Manifest]:
 
 
 def store_all(state: State, manifests: Iterable[Manifest], *, manager: str) -> tuple[State, int]:
-    """Put objects into a state: definitions first, then namespaces. What is there already stays as it is.
+    """Puts objects into a state: definitions first, then namespaces. What is there already stays as it is.
 
     Returns the state and how many objects were new.
     """

@@ -45,7 +45,7 @@ def answer_type(accept: str) -> str:
 
 
 def wants_pretty(pretty: str, user_agent: str) -> bool:
-    """Return whether an answer is indented: the query asks for it, or a person will read it."""
+    """Returns whether an answer is indented: the query asks for it, or a person will read it."""
     if pretty:
         return pretty in ("1", "t", "T", "true", "TRUE", "True")
     return user_agent.startswith(_PRETTY_AGENTS)

@@ -50,14 +50,14 @@ class Workers:
         self._running: set[asyncio.Future[Any]] = set()
 
     def run(self, work: Callable[[], T], done: Callable[[asyncio.Future[T]], None]) -> None:
-        """Do some work in a thread, and call back on the loop when it is done, or has failed."""
+        """Does some work in a thread, and calls back on the loop when it is done, or has failed."""
         future = asyncio.get_running_loop().run_in_executor(self._executor, work)
         self._running.add(future)
         future.add_done_callback(self._running.discard)
         future.add_done_callback(done)
 
     async def finish(self) -> None:
-        """Wait until everything is done."""
+        """Waits until everything is done."""
         self.budget.stop()
         while self._running:
             await asyncio.wait(self._running)
@@ -66,7 +66,7 @@ class Workers:
 
 
 def is_costly(state: State, exchange: Exchange) -> bool:
-    """Return whether a request may take longer than others should wait."""
+    """Returns whether a request may take longer than others should wait."""
     request = exchange.request
     body = request.body
     if len(body) > _BODY or len(exchange.target) > _TARGET:
@@ -107,7 +107,7 @@ def _is_large(state: State, key: str) -> bool:
 
 
 def _stored(state: State, key: str, path: str, rest: list[str]) -> bytes:
-    """Return the stored object that a path names, or nothing."""
+    """Returns the stored object that a path names, or nothing."""
     _, _, below = path.partition("/namespaces/")
     namespace = below.partition("/")[0] if below and rest[0] != "namespaces" else ""
     version = state.find(key, Key(namespace, rest[1]))
@@ -116,7 +116,7 @@ def _stored(state: State, key: str, path: str, rest: list[str]) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _has_nested_loops(resource: Resource) -> bool:
-    """Return whether a rule of a custom resource may loop within a loop: the cost of all others is that of the body."""
+    """Returns whether a rule of a custom resource may loop within a loop: others cost about as much as the body."""
     return resource.custom is not None and any(len(_LOOP.findall(rule)) > 1 for rule in _rules(resource.custom.openapi))
 
 

@@ -61,7 +61,7 @@ class Incoming:
     received: float = 0.0
 
     def values(self, name: str) -> tuple[str, ...]:
-        """Return all values of a header, in the order they were sent."""
+        """Returns all values of a header, in the order they were sent."""
         if name in self.repeated:
             return tuple(self.repeated[name])
         return (self.headers[name],) if name in self.headers else ()
@@ -114,7 +114,7 @@ class RequestParser:
         self.cut = False
 
     def feed(self, data: bytes) -> None:
-        """Read some bytes: perhaps half a request, perhaps several. Raises :class:`BadMessage`."""
+        """Reads some bytes: perhaps half a request, perhaps several. Raises :class:`BadMessage`."""
         while data:
             begun, size, body = self._begun, len(data), len(self._body)
             if self._in_head or not self.reading:
@@ -138,7 +138,7 @@ class RequestParser:
                     raise BadMessage(400)
 
     def _ignore_upgrade(self) -> None:
-        """Go on with the body of a request that asked for an upgrade."""
+        """Goes on with the body of a request that asked for an upgrade."""
         method, version = self._http.get_method().decode("ascii"), self._http.get_http_version()
         if method == "CONNECT":
             raise BadMessage(405)
@@ -148,13 +148,13 @@ class RequestParser:
         self._http.feed_data(f"{method} / HTTP/{version}\r\n{framing}\r\n".encode("latin-1"))
 
     def close(self) -> None:
-        """Let go of the syntax parser, which refers to this object: without it both are freed at once."""
+        """Lets go of the syntax parser, which refers to this object: without it both are freed at once."""
         del self._http
 
     # Callbacks of httptools
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
+        """Begins a request."""
         if self._replaying:
             return
         self._reset()
@@ -162,12 +162,12 @@ class RequestParser:
         self._in_head = self.reading = True
 
     def on_url(self, url: bytes) -> None:
-        """Take a piece of the request target."""
+        """Takes a piece of the request target."""
         if not self._replaying:
             self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take one header, or one line of the trailer, which nothing reads."""
+        """Takes one header, or one line of the trailer, which nothing reads."""
         if self._replaying:
             return
         if not self._in_head:
@@ -185,7 +185,7 @@ class RequestParser:
             self._headers[key] = text
 
     def on_headers_complete(self) -> None:
-        """Begin the body, if there is one."""
+        """Begins the body, if there is one."""
         self._in_head = False
         if self._replaying:
             self._replaying = False
@@ -195,11 +195,11 @@ class RequestParser:
             self._continue()
 
     def on_chunk_header(self) -> None:
-        """Begin a chunk."""
+        """Begins a chunk."""
         self._framing -= _CHUNK_FRAMING
 
     def on_body(self, data: bytes) -> None:
-        """Take a piece of the body."""
+        """Takes a piece of the body."""
         if self.cut:
             return
         self._body += data
@@ -209,7 +209,7 @@ class RequestParser:
             self._complete(keep_alive=False)
 
     def on_message_complete(self) -> None:
-        """End the request."""
+        """Ends the request."""
         if not self.cut and not self._upgrading:
             self._complete(keep_alive=self._http.should_keep_alive())
 
@@ -226,7 +226,7 @@ class RequestParser:
 
 
 def mistake(incoming: Incoming) -> str | None:
-    """Return the complaint of Go's HTTP server about a request whose syntax is right, or None."""
+    """Returns the complaint of Go's HTTP server about a request whose syntax is right, or None."""
     if incoming.version == "1.1" and "host" not in incoming.headers:
         return ": missing required Host header"
     if "host" in incoming.repeated:

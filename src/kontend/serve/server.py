@@ -123,35 +123,35 @@ class Server:
 
     @property
     def connections(self) -> int:
-        """Return the number of connected clients."""
+        """Returns the number of connected clients."""
         return len(self._connections)
 
     @property
     def watches(self) -> int:
-        """Return the number of open watches."""
+        """Returns the number of open watches."""
         return len(self._hub)
 
     @property
     def waiting(self) -> int:
-        """Return the number of reads that wait for a version that is not there yet."""
+        """Returns the number of reads that wait for a version that is not there yet."""
         return len(self._waiting)
 
     @property
     def unacknowledged(self) -> int:
-        """Return the number of writes on their way to the disk."""
+        """Returns the number of writes on their way to the disk."""
         return self._commits.waiting
 
     # Life
 
     async def start(self, address: str, port: int, *, tls: ssl.SSLContext | None = None) -> None:
-        """Begin to serve."""
+        """Begins to serve."""
         self._address = address
         self.port = await self.listen(address, port, tls=tls)
         self._workers.budget.start()
         self._sweeper = asyncio.get_running_loop().call_later(_SWEEP_EVERY, self._sweep)
 
     async def listen(self, address: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
-        """Accept connections on one more port, by which a gate can tell clients apart; return it."""
+        """Accepts connections on one more port, by which a gate can tell clients apart; returns it."""
         listener = await asyncio.get_running_loop().create_server(
             lambda: Connection(self), address, port, ssl=tls, backlog=_BACKLOG, reuse_address=True
         )
@@ -159,7 +159,7 @@ class Server:
         return int(listener.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
-        """Answer what has been asked, end all watches, hang up. Everything acknowledged is on disk afterwards."""
+        """Answers what has been asked, ends all watches, hangs up. Everything acknowledged is on disk afterwards."""
         for listener in self._listeners:
             listener.close()
         if self._sweeper is not None:
@@ -188,18 +188,18 @@ class Server:
             self._audit.close()
 
     def connected(self, connection: Connection) -> None:
-        """Note a new client."""
+        """Notes a new client."""
         self._accepted += 1
         self._connections[connection] = self._accepted
 
     def disconnected(self, connection: Connection) -> None:
-        """Forget a client that has gone."""
+        """Forgets a client that has gone."""
         self._connections.pop(connection, None)
         self._stalled.pop(connection, None)
         self._gone += 1
 
     def stalled(self, connection: Connection) -> None:
-        """Note a client that does not read; when all of them hold too much, hang up on the one that holds most."""
+        """Notes a client that does not read; when all of them hold too much, hangs up on the one that holds most."""
         self._stalled[connection] = None
         for each in [each for each in self._stalled if not each.paused]:
             del self._stalled[each]
@@ -220,7 +220,7 @@ class Server:
     # Requests
 
     def serve(self, incoming: Incoming, connection: Connection) -> None:
-        """Answer one request, now or when its write is durable."""
+        """Answers one request, now or when its write is durable."""
         number = self._connections.get(connection, 0)
         if len(incoming.target) > _LONG_TARGET:
             self._workers.run(
@@ -231,7 +231,7 @@ class Server:
             self.guarded(Exchange(incoming, connection, number), self._serve)
 
     def guarded(self, exchange: Exchange, step: Callable[..., None], *arguments: object) -> None:
-        """Take a step towards the answer of a request; whatever it raises is the answer."""
+        """Takes a step towards the answer of a request; whatever it raises is the answer."""
         try:
             step(exchange, *arguments)
         except ApiError as error:
@@ -261,23 +261,23 @@ class Server:
         self._serve_known(exchange)
 
     def _identify(self, state: State, exchange: Exchange) -> None:
-        """Find out which user sends a request. Raises an ApiError for what that user may not do."""
+        """Finds out which user sends a request. Raises an ApiError for what that user may not do."""
         credentials = Credentials(exchange.incoming.headers, exchange.connection.certificate)
         user = self._authenticator.user_of(state, credentials, exchange.path)
         exchange.understand(user, impersonated(state, user, exchange.incoming))
         rbac.check(state, exchange.request)
 
     def _serve_known(self, exchange: Exchange) -> None:
-        """Answer the request of a known user, unless the gate holds it back."""
+        """Answers the request of a known user, unless the gate holds it back."""
         if self._gate is None or self._gate.admits(exchange):
             self._dispatch(exchange)
 
     def proceed(self, exchange: Exchange) -> None:
-        """Go on with a request that the gate has held back."""
+        """Goes on with a request that the gate has held back."""
         self.guarded(exchange, self._dispatch)
 
     def answer(self, exchange: Exchange, response: ApiResponse) -> None:
-        """Answer a request in the gate's name, past the gate."""
+        """Answers a request in the gate's name, past the gate."""
         exchange.send(exchange.encoded(response))
 
     def _dispatch(self, exchange: Exchange) -> None:
@@ -312,7 +312,7 @@ class Server:
         self._workers.run(work, lambda done: self.resume(exchange, self._reply, done))
 
     def _reply(self, exchange: Exchange, response: ApiResponse, answer: bytes | None) -> None:
-        """Send the answer to a read."""
+        """Sends the answer to a read."""
         if response.suspended is not None:
             self._writes.suspend(response.suspended, lambda answered: self.guarded(exchange, self._read, answered))
         elif response.watch is not None:
@@ -323,11 +323,11 @@ class Server:
             self._answer(exchange, response)
 
     def resume(self, exchange: Exchange, step: Callable[..., None], done: asyncio.Future[Any]) -> None:
-        """Take the next step with what a thread has made of a request."""
+        """Takes the next step with what a thread has made of a request."""
         self.guarded(exchange, lambda exchange: step(exchange, *done.result()))
 
     def request(self, request: ApiRequest) -> ApiResponse:
-        """Carry out a request that did not come over a connection; its answer does not wait for the disk.
+        """Carries out a request that did not come over a connection; its answer does not wait for the disk.
 
         Raises :class:`~kontend.cluster.effects.Waiting`, with the response to come, when webhooks must be asked first.
         """
@@ -350,7 +350,7 @@ class Server:
         self._metrics.count(exchange.request, response.code, time.time() - exchange.received_at)
 
     def committed(self, exchange: Exchange, before: State, after: State, response: ApiResponse) -> None:
-        """Note that a write has been carried out."""
+        """Notes that a write has been carried out."""
         if self._gate is not None:
             self._gate.committed(exchange, before, after, response)
 
@@ -374,7 +374,7 @@ class Server:
             watcher.when_finished(lambda: audit.complete(exchange, ApiResponse(200)))
 
     def _something_new(self) -> None:
-        """Publish soon what has become durable."""
+        """Publishes soon what has become durable."""
         if not self._publishing:
             # At the end of this turn of the loop, so that writes that came together are sent together.
             self._publishing = True
@@ -398,7 +398,7 @@ class Server:
                 self.guarded(exchange, self._read)
 
     def _convert_events(self, state: State) -> bool:
-        """Ask webhooks for the objects that watches are about to send; publishing goes on when they have answered."""
+        """Asks webhooks for the objects that watches are about to send; publishing goes on when they have answered."""
         conversions = Conversions(self._conversions, {}, wait=True)
         with conversions.active():
             self._hub.rehearse(state)
@@ -411,7 +411,7 @@ class Server:
     # Reads from the future
 
     def _wait(self, exchange: Exchange) -> bool:
-        """Wait for the version that a read wants, if it wants one that is not there yet."""
+        """Waits for the version that a read wants, if it wants one that is not there yet."""
         # The answer was that this version is not there yet, so it is a number.
         wanted = whole_number(exchange.request.first("resourceVersion"))
         if wanted <= self._commits.durable.resource_version:
@@ -444,11 +444,11 @@ class _Inside(Cluster):
         self._commits.advance(state)
 
     def request(self, request: ApiRequest) -> ApiResponse:
-        """Send a request, past HTTP. Raises :class:`Waiting` when webhooks must be asked first."""
+        """Sends a request, past HTTP. Raises :class:`Waiting` when webhooks must be asked first."""
         response = self._server.request(request)
         self.warnings = response.warnings
         return response
 
 
 def _ignore() -> None:
-    """Do nothing."""
+    """Does nothing."""

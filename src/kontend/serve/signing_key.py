@@ -58,7 +58,7 @@ class SecretKey:
         return hmac.digest(self._secret, data, "sha256")
 
     def verify(self, data: bytes, signature: bytes) -> bool:
-        """Return whether a signature is this key's."""
+        """Returns whether a signature is this key's."""
         return hmac.compare_digest(self.sign(data), signature)
 
     def public_keys(self) -> list[dict[str, str]]:
@@ -89,7 +89,7 @@ class RsaKey:
         return self._key.sign(data, padding.PKCS1v15(), hashes.SHA256())
 
     def verify(self, data: bytes, signature: bytes) -> bool:
-        """Return whether a signature is this key's."""
+        """Returns whether a signature is this key's."""
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import padding

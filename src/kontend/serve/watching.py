@@ -100,14 +100,14 @@ class Watcher:
         self.tap: Tap | None = None
 
     def start(self, head: bytes, events: Iterator[dict[str, Any] | None]) -> None:
-        """Send the head of the answer and the events so far."""
+        """Sends the head of the answer and the events so far."""
         self.connection.begin_stream(head, on_writable=self._drain, on_lost=self._lost)
         self._first = self._frames(events)
         self._set_timer()
         self._drain()
 
     def _frames(self, events: Iterator[dict[str, Any] | None]) -> Iterator[bytes]:
-        """Encode the events so far, pauses as nothing; after an error the watch is over."""
+        """Encodes the events so far, pauses as nothing; after an error the watch is over."""
         for event in events:
             if event is None:
                 yield b""
@@ -124,7 +124,7 @@ class Watcher:
         return self.channel.stream.watch.resource.key
 
     def push(self, data: bytes, events: int) -> None:
-        """Send some events; when the client is slow, later."""
+        """Sends some events; when the client is slow, later."""
         if not self.connection.paused and self._first is None and not self.pending:
             self.connection.write(data)
             return
@@ -136,7 +136,7 @@ class Watcher:
         self.pending.append(data)
 
     def _drain(self) -> None:
-        """Send what waits, as long as the client reads and for no longer than a turn."""
+        """Sends what waits, as long as the client reads and for no longer than a turn."""
         self._draining = False
         clock = asyncio.get_running_loop().time
         turn_ends = clock() + _TURN
@@ -178,12 +178,12 @@ class Watcher:
             asyncio.get_running_loop().call_soon(self._drain)
 
     def end_if_open(self) -> None:
-        """End the answer unless it has ended."""
+        """Ends the answer unless it has ended."""
         if not self._over:
             self.end(keep_alive=True)
 
     def end(self, *, keep_alive: bool) -> None:
-        """End the answer; the client may go on with another request on the same connection."""
+        """Ends the answer; the client may go on with another request on the same connection."""
         last = b"".join(self.pending) if self._first is None else b""
         self._leave()
         self.connection.end_stream(last + LAST_CHUNK, keep_alive=keep_alive and self._keep_alive)
@@ -212,7 +212,7 @@ class Watcher:
             finished()
 
     def when_finished(self, call: Callable[[], None]) -> None:
-        """Call when the watch is over; at once when it is over already."""
+        """Calls back when the watch ends, or at once if it has ended."""
         if self._over:
             call()
         else:
@@ -251,7 +251,7 @@ class Hub:
         return sum(len(channel.watchers) for channels in self._channels.values() for channel in channels.values())
 
     def open(self, exchange: Exchange, response: ApiResponse, gate: Gate | None = None) -> Watcher:
-        """Begin to send a watch: the events in the response, then all that follow."""
+        """Begins to send a watch: the events in the response, then all that follow."""
         stream, request = response.watch, exchange.request
         assert stream is not None  # the caller has looked
         watch = stream.watch
@@ -302,7 +302,7 @@ class Hub:
                 yield change.resource_version, _frame(stream.show(self._state, event))
 
     def leave(self, watcher: Watcher) -> None:
-        """Forget a watcher, and its channel when it was the last one."""
+        """Forgets a watcher, and its channel when it was the last one."""
         channel = watcher.channel
         channel.watchers.discard(watcher)
         resource: Resource = channel.key[0]
@@ -314,7 +314,7 @@ class Hub:
                     del self._channels[resource.key]
 
     def rehearse(self, after: State) -> None:
-        """Read what has happened as :meth:`publish` does, without sending it: for objects that must be converted."""
+        """Reads what has happened as :meth:`publish` does, without sending it: for objects that must be converted."""
         if self._version < after.floor:
             return
         for change in after.changes_since(self._version):
@@ -323,7 +323,7 @@ class Hub:
                     channel.stream.watch.event(change)
 
     def publish(self, after: State) -> bool:
-        """Send the changes since the last time to the clients that watch them.
+        """Sends the changes since the last time to the clients that watch them.
 
         Return False when the turn has ended before the last change: the caller publishes again when others had theirs.
         """
@@ -360,7 +360,7 @@ class Hub:
         return True
 
     def _end_stale(self, registry: Registry) -> None:
-        """End the watches of custom resources whose definition has changed, as kube-apiserver does."""
+        """Ends the watches of custom resources whose definition has changed, as kube-apiserver does."""
         for channels in list(self._channels.values()):
             for channel in list(channels.values()):
                 resource = channel.stream.watch.resource
@@ -371,13 +371,13 @@ class Hub:
                         watcher.end(keep_alive=True)
 
     def send_bookmark(self, watcher: Watcher) -> None:
-        """Send a client the version it has reached."""
+        """Sends a client the version it has reached."""
         stream = watcher.channel.stream
         version = max(self._version, watcher.version)
         watcher.push(_frame(stream.show(self._state, stream.watch.bookmark(version))), 1)
 
     def end_all(self, *, keep_alive: bool) -> None:
-        """End every watch."""
+        """Ends every watch."""
         for channels in list(self._channels.values()):
             for channel in list(channels.values()):
                 for watcher in list(channel.watchers):
@@ -389,7 +389,7 @@ Frames = dict[Channel, list[tuple[int, bytes]] | None]
 
 
 def _read(state: State, change: Change, channels: Iterable[Channel], frames: Frames) -> None:
-    """Add the event of one change to the frames of each channel."""
+    """Adds the event of one change to the frames of each channel."""
     # The same form of the same type of event has the same bytes.
     encoded: dict[tuple[Resource, object, str], bytes] = {}
     for channel in channels:

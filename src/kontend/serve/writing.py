@@ -34,16 +34,16 @@ class Shell(Protocol):
     """The parts of :class:`~kontend.serve.server.Server` that writes use."""
 
     def guarded(self, exchange: Exchange, step: Callable[..., None], *arguments: object) -> None:
-        """Take a step towards the answer of a request; whatever it raises is the answer."""
+        """Takes a step towards the answer of a request; whatever it raises is the answer."""
 
     def resume(self, exchange: Exchange, step: Callable[..., None], done: asyncio.Future[Any]) -> None:
-        """Take the next step with what a thread has made of a request."""
+        """Takes the next step with what a thread has made of a request."""
 
     def send(self, exchange: Exchange, response: ApiResponse, answer: bytes) -> None:
-        """Send an answer."""
+        """Sends an answer."""
 
     def committed(self, exchange: Exchange, before: State, after: State, response: ApiResponse) -> None:
-        """Note that a write has been carried out."""
+        """Notes that a write has been carried out."""
 
 
 class Writes:
@@ -71,11 +71,11 @@ class Writes:
         self._held: deque[tuple[Exchange, Progress | None]] | None = None
 
     def suspended(self) -> list[asyncio.Task[None]]:
-        """Return the tasks that ask webhooks."""
+        """Returns the tasks that ask webhooks."""
         return list(self._suspended)
 
     def write(self, exchange: Exchange, progress: Progress | None = None, attempt: int = 0) -> None:
-        """Carry out a write and acknowledge it when it is durable."""
+        """Carries out a write and acknowledges it when it is durable."""
         if self._held is not None and not attempt:
             self._held.append((exchange, progress))
             return
@@ -87,7 +87,7 @@ class Writes:
                 self._release(attempt)
 
     def _start(self, exchange: Exchange, progress: Progress | None, attempt: int) -> bool:
-        """Carry out a write, or let a thread do so; return whether a thread does."""
+        """Carries out a write, or lets a thread do so; returns whether a thread does."""
         request = exchange.request
         if self._read_only and request.first("dryRun") != "All":
             raise Forbidden("this server is read-only: it was started with --read-only")
@@ -117,7 +117,7 @@ class Writes:
     def _finish_write(
         self, exchange: Exchange, progress: Progress | None, attempt: int, done: asyncio.Future[Any]
     ) -> None:
-        """Let a write count that was carried out in a thread, unless another came first: then try again."""
+        """Lets a write count that was carried out in a thread, unless another came first: then try again."""
 
         def finish(exchange: Exchange, base: State, state: State, response: ApiResponse, answer: bytes) -> None:
             newest = self._commits.newest
@@ -135,7 +135,7 @@ class Writes:
         self._shell.resume(exchange, finish, done)
 
     def _release(self, attempt: int) -> None:
-        """Carry out the writes that were held back for a write at its last attempt."""
+        """Carries out the writes that were held back for a write at its last attempt."""
         if attempt < _ATTEMPTS:
             return
         held, self._held = self._held, None
@@ -153,7 +153,7 @@ class Writes:
         self._commits.when_durable(lambda saved: self._acknowledge(exchange, response, answer, saved))
 
     def request(self, request: ApiRequest, progress: Progress | None = None) -> ApiResponse:
-        """Carry out a request that did not come over a connection; its answer does not wait for the disk.
+        """Carries out a request that did not come over a connection; its answer does not wait for the disk.
 
         Raises :class:`Waiting`, with the response to come, when webhooks must be asked first.
         """
@@ -174,7 +174,7 @@ class Writes:
             again.add_done_callback(lambda done: later.set_result(done.result()))
 
     def suspend(self, suspension: Suspension, resume: Callable[[Progress], None]) -> None:
-        """Ask webhooks, while other requests go on, and resume with their answers."""
+        """Asks webhooks, while other requests go on, and resumes with their answers."""
 
         async def ask() -> None:
             answers = await self._webhooks.answers(suspension.calls)

@@ -82,7 +82,7 @@ class Documents:
     _hashes: dict[str, str] = field(default_factory=dict)
 
     def index(self) -> Document:
-        """Return the index of the documents of version 3."""
+        """Returns the index of the documents of version 3."""
         paths = {
             name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={self._hash(name, resources)}"}
             for name, resources in sorted(self._groups().items())
@@ -159,7 +159,7 @@ def _document(resources: Iterable[Resource]) -> Json:
 
 
 def _complete(schemas: dict[str, Json], wanted: Iterable[str]) -> None:
-    """Add the components that are referred to, and those that they refer to."""
+    """Adds the components that are referred to, and those that they refer to."""
     known = builtin_components()
     missing = [*wanted, *_references(list(schemas.values()))]
     while missing:

@@ -106,7 +106,7 @@ def _component_of(resource: Resource, info: SubresourceInfo) -> str:
 
 
 def _deleted(resource: Resource) -> str:
-    """Return the schema of the answer to a delete: mostly a Status, for some kinds the object."""
+    """Returns the schema of the answer to a delete: mostly a Status, for some kinds the object."""
     if resource.custom is not None or not getattr(resource.strategy, "returns_deleted_object", False):
         return STATUS
     return kind_component(resource)

@@ -196,7 +196,7 @@ def _value(schema: Schema) -> Json:
 
 
 def _element(schema: Schema) -> Json:
-    """Return the schema of the values of a list or map: never absent, so they always have a default."""
+    """Returns the schema of the values of a list or map: never absent, so they always have a default."""
     described = _value(schema)
     if "$ref" in described:
         return {"default": {}, "allOf": [described]} if _is_struct(schema) else described

@@ -46,7 +46,7 @@ def message_of(schema: Schema) -> Message:
 
 
 def _fill(message: Message, *, properties: dict[str, Schema], depth: int) -> None:
-    """Add the fields; those of embedded structs, which lie deeper, become messages that read into the same object."""
+    """Adds the fields; those of embedded structs, which lie deeper, become messages that read into the same object."""
     embedded: dict[tuple[str, int], dict[str, Schema]] = {}
     for name, schema in properties.items():
         if len(schema.inlined) > depth:
@@ -64,7 +64,7 @@ def _go_name(name: str) -> str:
 
 
 def _readers(name: str, schema: Schema) -> dict[int, Reader]:
-    """Return the reader of a field for each wire type."""
+    """Returns the reader of a field for each wire type."""
     narrow = _narrow(schema)
     if narrow is not None:
         return number(name, narrow)
@@ -91,7 +91,7 @@ def _narrow(schema: Schema) -> Callable[[int], int | bool] | None:
 
 
 def _value(schema: Schema) -> Value:
-    """Return the reader of a value that stands alone: an element of a list, the value of a map."""
+    """Returns the reader of a value that stands alone: an element of a list, the value of a map."""
     found = VALUES.get(schema.go_type) or _SCHEMA_OR.get(schema.go_type)
     if found is not None:
         return found

@@ -32,13 +32,13 @@ class Message:
         self._known: dict[int, str] = {}
 
     def add(self, number: int, go_name: str, readers: dict[int, Reader]) -> None:
-        """Say how to read a field, for each wire type it may come in."""
+        """Says how to read a field, for each wire type it may come in."""
         self._known[number] = go_name
         for wire, reader in readers.items():
             self._readers[number << 3 | wire] = reader
 
     def read(self, out: dict[str, Any], data: bytes, pos: int, end: int) -> None:
-        """Read the message between two positions into ``out``; what is there already is merged with."""
+        """Reads the message between two positions into ``out``; what is there already is merged with."""
         if self._make is not None:
             # Before the call, because a message may contain itself.
             make, self._make = self._make, None

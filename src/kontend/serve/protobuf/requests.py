@@ -95,7 +95,7 @@ def _object(target: Target, body: bytes) -> dict[str, Any]:
 
 
 def _open(body: bytes, default: GroupVersionKind) -> tuple[GroupVersionKind, bytes]:
-    """Return the apiVersion and kind in the envelope, and the bytes of the object."""
+    """Returns the apiVersion and kind in the envelope, and the bytes of the object."""
     if not body:
         raise Malformed("empty data")
     if not body.startswith(MAGIC):

@@ -48,7 +48,7 @@ def varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
 
 
 def span(data: bytes, pos: int, end: int) -> tuple[int, int]:
-    """Return the start and end of a length-delimited value, given the position of its length."""
+    """Returns the start and end of a length-delimited value, given the position of its length."""
     size, pos = varint(data, pos, end)
     if size >> 63 or pos + size >> 63:
         raise Malformed("proto: negative length found during unmarshaling")

@@ -34,7 +34,7 @@ class Recovered:
 
 
 def recover(directory: Path) -> Recovered:
-    """Open a data directory; where it is damaged, keep what can be read."""
+    """Opens a data directory; where it is damaged, keeps what can be read."""
     store: Store | None = None
     try:
         store = Store(directory)
@@ -54,7 +54,7 @@ def recover(directory: Path) -> Recovered:
 
 
 def _readable(path: Path) -> tuple[list[Row], list[str]]:
-    """Return the rows that verify, in order, and the names of those that do not."""
+    """Returns the rows that verify, in order, and the names of those that do not."""
     rows: dict[int, Row] = {}
     bad: dict[str, None] = {}
     try:

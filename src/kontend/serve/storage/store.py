@@ -105,7 +105,7 @@ class Store:
     # Reading
 
     def load(self) -> State | None:
-        """Return the state that was saved last, or None when the directory is new. Raises :class:`Damaged`."""
+        """Returns the state that was saved last, or None when the directory is new. Raises :class:`Damaged`."""
         try:
             values = self._counters()
             head = self._head.read()
@@ -147,7 +147,7 @@ class Store:
     # Writing
 
     def save(self, before: State | None, after: State) -> None:
-        """Write what has changed between two states (or all of it), durably and completely or not at all."""
+        """Writes what has changed between two states (or all of it), durably and completely or not at all."""
         tally = self._tally
         self._db.execute("BEGIN IMMEDIATE")
         try:
@@ -175,7 +175,7 @@ class Store:
         return tally[0] + len(records), (tally[1] + sum(record[-1] for record in records)) % MODULUS
 
     def _forget(self, old_floor: int, new_floor: int, tally: _Tally) -> _Tally:
-        """Drop what only history before ``new_floor`` needed: replaced versions, and deletions."""
+        """Drops what only history before ``new_floor`` needed: replaced versions, and deletions."""
         passed = (old_floor, new_floor)
         for condition in (
             "resource_version IN (SELECT replaced FROM versions WHERE resource_version > ? AND resource_version <= ?)",
@@ -189,7 +189,7 @@ class Store:
     # The reserve
 
     def take_reserve(self) -> bool:
-        """Set some room on the disk aside, and return whether there was as much."""
+        """Sets some room on the disk aside, and returns whether there was as much."""
         try:
             descriptor = os.open(self._reserve, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -202,35 +202,35 @@ class Store:
         return True
 
     def release_reserve(self) -> None:
-        """Give the room up."""
+        """Gives the room up."""
         with contextlib.suppress(OSError):
             self._reserve.unlink()
 
     def count(self) -> int:
-        """Return how many versions are kept."""
+        """Returns how many versions are kept."""
         rows: int = self._db.execute("SELECT count(*) FROM versions").fetchone()[0]
         return rows
 
     def close(self) -> None:
-        """Let go of the directory."""
+        """Lets go of the directory."""
         self._db.close()
         self._head.close()
         self.release_reserve()
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Return whether a write failed for lack of room."""
+    """Returns whether a write failed for lack of room."""
     return isinstance(error, sqlite3.OperationalError) and "full" in str(error)
 
 
 def describe(row: Row) -> str:
-    """Name the record of a row, as far as it can be read."""
+    """Names the record of a row, as far as it can be read."""
     place = "/".join(str(part) for part in (row.namespace, row.name) if part)
     return f"version {row.resource_version} ({row.resource} {place})"
 
 
 def _make_private(directory: Path, database: Path) -> None:
-    """Make the directory and the database readable for their owner only: there are Secrets in it."""
+    """Makes the directory and the database readable for their owner only: there are Secrets in it."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if directory.stat().st_uid == os.getuid():
         directory.chmod(0o700)
