@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kontend import Cluster
-from kontend.serve import answering, server, watching
+from kontend.serve import answering, server, watcher, watching
 from kontend.serve.background import BackgroundServer
 from kontend.serve.loop_budget import LoopBudget, OverBudget
 from kontend.serve.protobuf import requests
@@ -251,18 +251,18 @@ def test_a_watch_that_was_begun_in_a_thread_misses_nothing(monkeypatch: pytest.M
 
 def test_a_watch_of_few_among_many_lets_others_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """It pauses while it looks for them, and finds them all."""
-    monkeypatch.setattr(watching, "_TURN", 0.0)
+    monkeypatch.setattr(watcher, "_TURN", 0.0)
     objects = [config_map(f"c{number}") for number in range(500)]
     with BackgroundServer(Cluster(objects=objects).state) as running:
         turns = 0
-        really = watching.Watcher._drain
+        really = watcher.Watcher._drain
 
-        def counted(watcher: Any) -> None:
+        def counted(each: Any) -> None:
             nonlocal turns
             turns += 1
-            really(watcher)
+            really(each)
 
-        monkeypatch.setattr(watching.Watcher, "_drain", counted)
+        monkeypatch.setattr(watcher.Watcher, "_drain", counted)
         with watch_events(running.url, CONFIG_MAPS, fieldSelector="metadata.name=c99") as events:
             assert next(events)["object"]["metadata"]["name"] == "c99"
             running.call(lambda: None)

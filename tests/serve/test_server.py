@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from kontend import Cluster
-from kontend.serve import answering
-from kontend.serve import server as server_module
+from kontend.serve import answering, future_reads
 from kontend.serve.background import BackgroundServer
 from kontend.serve.identity import Tokens
 from serve.objects import WIDGETS_PATH, widget, widgets
@@ -203,7 +202,7 @@ def test_a_list_waits_for_a_version_that_comes(kontend_server: BackgroundServer,
 
 def test_a_list_of_a_version_that_does_not_come_times_out(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """With 504 and the cause that clients look for."""
-    monkeypatch.setattr(server_module, "FRESHNESS_WAIT", 0.05)
+    monkeypatch.setattr(future_reads, "FRESHNESS_WAIT", 0.05)
     answer = client.get(f"{CONFIG_MAPS}?resourceVersion=100000")
     assert answer.code == 504
     assert answer.json["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"

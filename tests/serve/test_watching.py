@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from kontend import Cluster
-from kontend.serve import watching as module
+from kontend.serve import watcher as module
 from kontend.serve.background import BackgroundServer
 from serve.objects import WIDGETS_PATH, widget, widgets
 from serve.wire import CONFIG_MAPS, Client, config_map, exchange, until, watching

@@ -21,7 +21,6 @@ from kontend.cluster.effects import Progress, Suspension
 from kontend.cluster.effects.conversion import Conversions, Converted
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.state import State
-from kontend.cluster.users import ADMIN
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import ApiError, NotAcceptable
 from kontend.kube.golang.strconv import whole_number
@@ -29,8 +28,10 @@ from kontend.serve import answering
 from kontend.serve.authentication import Authenticator, Credentials, impersonated
 from kontend.serve.connection import Connection
 from kontend.serve.exchange import Exchange
+from kontend.serve.future_reads import FutureReads
 from kontend.serve.gate import Gate
 from kontend.serve.identity import Tokens
+from kontend.serve.inside_cluster import InsideCluster
 from kontend.serve.loop_budget import OverBudget
 from kontend.serve.media import YAML_TYPE, answer_type
 from kontend.serve.metrics import ServerMetrics
@@ -46,8 +47,6 @@ from kontend.serve.writing import Writes
 if TYPE_CHECKING:
     from kontend.serve.audit_log import AuditLog
 
-#: How long a read waits for a version that is not there yet.
-FRESHNESS_WAIT: Final = 3.0
 #: How long a client may take to send a request, may say nothing, and may take to read the last answer.
 _REQUEST_TIME: Final = 60.0
 _IDLE_TIME: Final = 90.0
@@ -98,8 +97,7 @@ class Server:
         self._stalled: dict[Connection, None] = {}
         self._accepted = 0
         self._gone = 0
-        #: Reads that wait for a version, and when they give up.
-        self._waiting: list[tuple[int, asyncio.TimerHandle, Exchange]] = []
+        self._future_reads = FutureReads(self._give_up)
         self._listeners: list[asyncio.Server] = []
         self._sweeper: asyncio.TimerHandle | None = None
         #: Called on the event loop, soon after something has changed.
@@ -119,7 +117,7 @@ class Server:
     @property
     def cluster(self) -> Cluster:
         """The cluster that is served, for what runs inside the server: on its event loop, ahead of the disk."""
-        return _Inside(self)
+        return InsideCluster(self, self._commits)
 
     @property
     def connections(self) -> int:
@@ -134,7 +132,7 @@ class Server:
     @property
     def waiting(self) -> int:
         """Returns the number of reads that wait for a version that is not there yet."""
-        return len(self._waiting)
+        return len(self._future_reads)
 
     @property
     def unacknowledged(self) -> int:
@@ -170,10 +168,7 @@ class Server:
         await self._workers.finish()
         await self._commits.finish()
         self._publish()
-        for _, timer, exchange in self._waiting:
-            timer.cancel()
-            exchange.connection.abort()
-        self._waiting.clear()
+        self._future_reads.abort()
         self._hub.end_all(keep_alive=False)
         for connection in list(self._connections):
             connection.close()
@@ -390,12 +385,8 @@ class Server:
         if not complete:
             self._something_new()
         self.when_changed()
-        if self._waiting:
-            ready = [each for each in self._waiting if each[0] <= state.resource_version]
-            self._waiting = [each for each in self._waiting if each[0] > state.resource_version]
-            for _, timer, exchange in ready:
-                timer.cancel()
-                self.guarded(exchange, self._read)
+        for exchange in self._future_reads.take_ready(state.resource_version):
+            self.guarded(exchange, self._read)
 
     def _convert_events(self, state: State) -> bool:
         """Asks webhooks for the objects that watches are about to send; publishing goes on when they have answered."""
@@ -411,43 +402,16 @@ class Server:
     # Reads from the future
 
     def _wait(self, exchange: Exchange) -> bool:
-        """Waits for the version that a read wants, if it wants one that is not there yet."""
+        """Lets a read wait for the version that it wants, if that is not there yet."""
         # The answer was that this version is not there yet, so it is a number.
         wanted = whole_number(exchange.request.first("resourceVersion"))
         if wanted <= self._commits.durable.resource_version:
             return False
-        timer = asyncio.get_running_loop().call_later(FRESHNESS_WAIT, self._give_up, exchange)
-        self._waiting.append((wanted, timer, exchange))
+        self._future_reads.add(exchange, wanted)
         return True
 
     def _give_up(self, exchange: Exchange) -> None:
-        self._waiting = [each for each in self._waiting if each[2] is not exchange]
         self._answer(exchange, answering.read(self._commits.durable, exchange)[0])
-
-
-class _Inside(Cluster):
-    """A cluster whose state is the newest of the server."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._commits = server._commits
-        self.manager, self.user = "kontend", ADMIN
-        self.warnings = []
-
-    @property
-    def state(self) -> State:
-        self._commits.tick(int(time.time()))
-        return self._commits.newest
-
-    @state.setter
-    def state(self, state: State) -> None:
-        self._commits.advance(state)
-
-    def request(self, request: ApiRequest) -> ApiResponse:
-        """Sends a request, past HTTP. Raises :class:`Waiting` when webhooks must be asked first."""
-        response = self._server.request(request)
-        self.warnings = response.warnings
-        return response
 
 
 def _ignore() -> None:

@@ -1,9 +1,8 @@
 """Open watches: each change is read once, encoded once for each form, and sent to the clients that watch it.
 
-Watches that see the same events (the same resource, namespace, selectors and form) share a :class:`Channel`. A change
-is read once for a channel, not once for a watcher, and its bytes are shared. The objects that a watch begins with are
-encoded only as the client reads them. A slow client keeps references to the later events in a queue of its own; when
-too many have gathered it is cut off, as kube-apiserver does, and its next watch starts from the last version it saw.
+Watches that see the same events share a :class:`~kontend.serve.watcher.Channel`. A change is read once for a channel,
+not once for a watcher, and its bytes are shared. Changes are published in turns, so that many of them at once do not
+hold up requests.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ import itertools
 import random
 import sys
 import traceback
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from kontend.cluster.request import ApiRequest
@@ -24,217 +22,13 @@ from kontend.cluster.wire.present import Stream
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.golang.strconv import whole_number
 from kontend.serve.exchange import Exchange
-from kontend.serve.gate import Gate, Tap
-from kontend.serve.media import JSON_TYPE, LAST_CHUNK, chunk, encode
+from kontend.serve.gate import Gate
+from kontend.serve.watcher import Channel, ChannelKey, Watcher, encoded_event
 
-#: Events, and bytes of several events, that a slow client may fall behind before it is cut off.
-MOST_BEHIND: Final = 1000
-MOST_BYTES_BEHIND: Final = 16 << 20
-#: How often a watch that allows bookmarks gets one, and how long before its end.
-BOOKMARK_EVERY: Final = 60.0
-BOOKMARK_BEFORE_END: Final = 2.0
 #: A watch that names no timeout ends after a time between this and twice this.
 SHORTEST_WATCH: Final = 1800.0
-#: Bytes that are given to the operating system in one go, and how long that may be repeated before others get a turn.
-_AT_ONCE: Final = 64 * 1024
-_TURN: Final = 0.005
 #: How long changes are published before others get a turn.
 _PUBLISHING_TURN: Final = 0.02
-#: How long a client that was cut off may take to read what it was sent.
-_LAST_WORDS: Final = 10.0
-
-ChannelKey = tuple[Resource, str, str, str, str, object]
-
-
-class Channel:
-    """All watchers that see the same events."""
-
-    __slots__ = ("key", "stream", "watchers")
-
-    def __init__(self, key: ChannelKey, stream: Stream) -> None:
-        self.key = key
-        self.stream = stream
-        self.watchers: set[Watcher] = set()
-
-
-class Watcher:
-    """One client that watches."""
-
-    __slots__ = (
-        "_draining",
-        "_finished",
-        "_first",
-        "_hub",
-        "_keep_alive",
-        "_over",
-        "_timer",
-        "behind",
-        "bookmarks",
-        "channel",
-        "connection",
-        "deadline",
-        "pending",
-        "tap",
-        "version",
-    )
-
-    def __init__(self, hub: Hub, channel: Channel, exchange: Exchange, stream: Stream, deadline: float) -> None:
-        self._hub = hub
-        self._timer: asyncio.TimerHandle | None = None
-        self.channel = channel
-        self.connection = exchange.connection
-        self._keep_alive = exchange.incoming.keep_alive
-        self.deadline = deadline
-        self.bookmarks = stream.watch.bookmarks
-        #: Changes up to this version have been sent.
-        self.version = stream.watch.version
-        #: The events that the watch begins with, as far as they have not been sent.
-        self._first: Iterator[bytes] | None = None
-        #: Later events that wait for the client to read, and how many they are.
-        self.pending: deque[bytes] = deque()
-        self.behind = 0
-        self._draining = False
-        self._finished: Callable[[], None] | None = None
-        self._over = False
-        #: Takes over the events, if there is a gate.
-        self.tap: Tap | None = None
-
-    def start(self, head: bytes, events: Iterator[dict[str, Any] | None]) -> None:
-        """Sends the head of the answer and the events so far."""
-        self.connection.begin_stream(head, on_writable=self._drain, on_lost=self._lost)
-        self._first = self._frames(events)
-        self._set_timer()
-        self._drain()
-
-    def _frames(self, events: Iterator[dict[str, Any] | None]) -> Iterator[bytes]:
-        """Encodes the events so far, pauses as nothing; after an error the watch is over."""
-        for event in events:
-            if event is None:
-                yield b""
-                continue
-            yield _frame(event)
-            if event["type"] == "ERROR":
-                self._first = None
-                asyncio.get_running_loop().call_soon(self.end_if_open)
-                return
-
-    @property
-    def resource(self) -> str:
-        """The resource that is watched, as it is stored."""
-        return self.channel.stream.watch.resource.key
-
-    def push(self, data: bytes, events: int) -> None:
-        """Sends some events; when the client is slow, later."""
-        if not self.connection.paused and self._first is None and not self.pending:
-            self.connection.write(data)
-            return
-        self.behind += events
-        self.connection.queued += len(data)
-        if self.behind > MOST_BEHIND or (self.pending and self.connection.queued > MOST_BYTES_BEHIND):
-            self._cut_off()
-            return
-        self.pending.append(data)
-
-    def _drain(self) -> None:
-        """Sends what waits, as long as the client reads and for no longer than a turn."""
-        self._draining = False
-        clock = asyncio.get_running_loop().time
-        turn_ends = clock() + _TURN
-        while not self.connection.paused and not self._over:
-            part, size = [], 0
-            while size < _AT_ONCE and (frame := self._next_frame()) is not None:
-                part.append(frame)
-                size += len(frame)
-                if not frame:
-                    break
-            if not part:
-                self.behind = 0
-                return
-            self.connection.write(b"".join(part))
-            if clock() > turn_ends:
-                self._drain_soon()
-                return
-
-    def _next_frame(self) -> bytes | None:
-        if self._first is not None:
-            try:
-                frame = next(self._first, None)
-            except Exception:  # a bug of ours: the watch ends, and its client lists again
-                traceback.print_exc(file=sys.stderr)
-                asyncio.get_running_loop().call_soon(self.end_if_open)
-                frame = None
-            if frame is not None:
-                return frame
-            self._first = None
-        if not self.pending:
-            return None
-        frame = self.pending.popleft()
-        self.connection.queued -= len(frame)
-        return frame
-
-    def _drain_soon(self) -> None:
-        if not self._draining:
-            self._draining = True
-            asyncio.get_running_loop().call_soon(self._drain)
-
-    def end_if_open(self) -> None:
-        """Ends the answer unless it has ended."""
-        if not self._over:
-            self.end(keep_alive=True)
-
-    def end(self, *, keep_alive: bool) -> None:
-        """Ends the answer; the client may go on with another request on the same connection."""
-        last = b"".join(self.pending) if self._first is None else b""
-        self._leave()
-        self.connection.end_stream(last + LAST_CHUNK, keep_alive=keep_alive and self._keep_alive)
-
-    def _cut_off(self) -> None:
-        self.pending.clear()
-        asyncio.get_running_loop().call_later(_LAST_WORDS, self.connection.abort)
-        self.end(keep_alive=False)
-
-    def _lost(self) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
-        self._hub.leave(self)
-        if self.tap is not None:
-            self.tap.closed()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        self._over = True
-        self._first = None
-        self.pending.clear()
-        self.connection.queued = 0
-        finished, self._finished = self._finished, None
-        if finished is not None:
-            finished()
-
-    def when_finished(self, call: Callable[[], None]) -> None:
-        """Calls back when the watch ends, or at once if it has ended."""
-        if self._over:
-            call()
-        else:
-            self._finished = call
-
-    # Time
-
-    def _set_timer(self) -> None:
-        loop = asyncio.get_running_loop()
-        when = self.deadline
-        if self.bookmarks:
-            bookmark = min(loop.time() + BOOKMARK_EVERY, self.deadline - BOOKMARK_BEFORE_END)
-            if bookmark > loop.time():
-                when = bookmark
-        self._timer = loop.call_at(when, self._on_time)
-
-    def _on_time(self) -> None:
-        if asyncio.get_running_loop().time() >= self.deadline - 0.001:
-            self.end(keep_alive=True)
-            return
-        self._hub.send_bookmark(self)
-        self._set_timer()
 
 
 class Hub:
@@ -280,7 +74,7 @@ class Hub:
             return watcher
         watcher.tap = tap
         watcher.start(exchange.stream_head(response), iter(()))
-        tap.offer([(_version(event, watch.version), _frame(event)) for event in first])
+        tap.offer([(_version(event, watch.version), encoded_event(event)) for event in first])
         tap.offer(list(self._missed(stream)))
         return watcher
 
@@ -299,7 +93,7 @@ class Hub:
         for change in self._state.changes_since(stream.watch.version, stream.watch.resource.key):
             event = stream.watch.event(change)
             if event is not None:
-                yield change.resource_version, _frame(stream.show(self._state, event))
+                yield change.resource_version, encoded_event(stream.show(self._state, event))
 
     def leave(self, watcher: Watcher) -> None:
         """Forgets a watcher, and its channel when it was the last one."""
@@ -374,7 +168,7 @@ class Hub:
         """Sends a client the version it has reached."""
         stream = watcher.channel.stream
         version = max(self._version, watcher.version)
-        watcher.push(_frame(stream.show(self._state, stream.watch.bookmark(version))), 1)
+        watcher.push(encoded_event(stream.show(self._state, stream.watch.bookmark(version))), 1)
 
     def end_all(self, *, keep_alive: bool) -> None:
         """Ends every watch."""
@@ -403,7 +197,7 @@ def _read(state: State, change: Change, channels: Iterable[Channel], frames: Fra
             key = (channel.key[0], channel.stream.form, event["type"])
             data = encoded.get(key)
             if data is None:
-                data = encoded[key] = _frame(channel.stream.show(state, event))
+                data = encoded[key] = encoded_event(channel.stream.show(state, event))
             found.append((change.resource_version, data))
         except Exception:  # a bug of ours: these watches end, and their clients list again; the others go on
             traceback.print_exc(file=sys.stderr)
@@ -428,10 +222,6 @@ def _send(channel: Channel, changes: list[tuple[int, bytes]]) -> None:
 def _version(event: dict[str, Any], otherwise: int) -> int:
     metadata = event["object"].get("metadata") or {}
     return whole_number(str(metadata.get("resourceVersion") or "")) or otherwise
-
-
-def _frame(event: dict[str, Any]) -> bytes:
-    return chunk(encode(event, JSON_TYPE))
 
 
 def _duration(request: ApiRequest) -> float:
