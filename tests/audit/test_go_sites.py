@@ -261,3 +261,30 @@ func (r *Reconciler) Reconcile(ctx context.Context, w *v1.Widget) error {
         head=False,
     )
     assert [site.lock for site in report.sites if site.path == "a.go"] == [Lock.MERGED]
+
+
+def test_the_change_may_be_made_to_each_element_of_a_list(audited: Auditor) -> None:
+    report = audited(
+        {
+            "a.go": """
+func (r *Reconciler) each(ctx context.Context, widgets []v1.Widget, change func(w *v1.Widget) error) error {
+	for i := range widgets {
+		if err := change(&widgets[i]); err != nil {
+			return err
+		}
+		if err := r.Update(ctx, &widgets[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) own(ctx context.Context, owner *v1.Widget, widgets []v1.Widget) error {
+	return r.each(ctx, widgets, func(w *v1.Widget) error {
+		return controllerutil.SetOwnerReference(owner, w, r.Scheme())
+	})
+}
+"""
+        }
+    )
+    assert [(site.via, site.fields) for site in report.sites if site.via] == [("each", ("metadata.ownerReferences",))]

@@ -99,9 +99,9 @@ def _as_helper(workspace: Workspace, each: Classified, function: GoFunction) -> 
     if site.verb not in (Verb.UPDATE, Verb.PATCH, Verb.APPLY):
         return None
     parts = syntax.selector(each.write.object)
-    if len(parts) != 1 or function.body is None:
+    if not parts or function.body is None:
         return None
-    position = function.parameter_index(parts[0])
+    position = function.parameter_index(parts[0]) if len(parts) == 1 else None
     callback = _callback(function, parts[0])
     if callback is not None:
         return Helper(function, -1 if position is None else position, callback)
