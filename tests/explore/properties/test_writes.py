@@ -669,3 +669,46 @@ def test_a_generation_is_made_by_the_write_that_raised_it_and_not_by_a_later_one
 def test_several_writes_of_one_call_to_one_object_are_one_write() -> None:
     """The response comes after all of them, so the first is no write of another client."""
     assert Writes().read().patch(spec={"size": 1}).read().violations(times=2, spec={"again": False}) == {}
+
+
+class StampsAfterWork(Controller):
+    """Writes a child for what it has read, reads the widget again, and stamps that generation."""
+
+    kind = KIND
+    read_again = True
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        try:
+            widget = await api.get(KIND, request)
+        except NotFound:
+            return
+        size = widget.get("spec", {}).get("size", 0)
+        child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "w", "namespace": "default"}}
+        await api.apply({**child, "data": {"size": str(size)}})
+        if self.read_again:
+            widget = await api.live.get(KIND, request)
+        widget.setdefault("status", {})["observedGeneration"] = widget["metadata"]["generation"]
+        await api.status.update(widget)
+
+
+class StampsWhatItRead(StampsAfterWork):
+    """Stamps the generation for which it did the work."""
+
+    read_again = False
+
+
+@pytest.mark.parametrize(("controller", "found"), [(StampsAfterWork, ["observed generation"]), (StampsWhatItRead, [])])
+def test_a_generation_that_was_read_after_the_work_does_not_count(
+    controller: type[Controller], found: list[str]
+) -> None:
+    scenario = Scenario(
+        [controller()],
+        crds=[CRD],
+        objects=[WIDGET],
+        actions=[update(WIDGET, spec={"size": 2})],
+        bounds=Bounds(lag=0, faults=0),
+    )
+    verdict = check(scenario)
+    assert [violation.property for violation in verdict.violations] == found
+    if found:
+        assert "before it did the work that the stamp stands for" in verdict.violations[0].sentence

@@ -13,7 +13,7 @@ from rpds import HashTrieMap
 from kontend.cluster.state import Change, State
 from kontend.explore.model.budget import SPENT, Budget
 from kontend.explore.program.run import Start
-from kontend.explore.program.tree import Node
+from kontend.explore.program.tree import Node, versions_before_work
 from kontend.kube.meta.names import Key
 
 #: A version that a run has met: resource, object, resourceVersion.
@@ -42,6 +42,10 @@ class InFlight:
     def request(self) -> Key:
         """The request that is reconciled."""
         return self.start.request
+
+    def before_work(self, key: Key) -> int | None:
+        """The number of versions that it had met when it last wrote another object than it writes now, None for all."""
+        return versions_before_work(self.node, key)
 
 
 class OwnWrite:

@@ -136,6 +136,11 @@ def _is_version(value: Any) -> bool:
     return isinstance(value, str) and value.startswith(_VERSION)
 
 
+def versions_in(response: bytes) -> int:
+    """The number of versions that a run has met by a response, given all responses before: the highest token."""
+    return max((int(number) + 1 for number in _VERSIONS.findall(response)), default=0)
+
+
 # The mirrored run
 
 

@@ -25,7 +25,9 @@ from kontend.explore.program.symbols import (
     mirrored,
     mirrored_progress,
     uuids_in,
+    versions_in,
 )
+from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
 from kontend.runtime.controller import Controller
 from kontend.runtime.guards import Guards
@@ -213,6 +215,29 @@ class Program:
                 if not node.children:
                     yield start, node
                 stack.extend(reversed(node.children.values()))
+
+
+def versions_before_work(node: Node, key: Key) -> int | None:
+    """The number of versions that a run had met when it last wrote another object than the one it writes now.
+
+    None for all: it has not written another object, or has looked at one since and may have found nothing to do.
+    """
+    write = next((call for call in node.calls if call.writes and call.key == key), None)
+    at: Node | None = node if write is not None else None
+    while write is not None and at is not None and at.parent is not None:
+        made = at.parent.calls[at.at]
+        if (made.kind, made.key) != (write.kind, write.key):
+            return _versions_met(at) if made.writes else None
+        at = at.parent
+    return None
+
+
+def _versions_met(node: Node | None) -> int | None:
+    most = 0
+    while node is not None:
+        most = max(most, versions_in(node.response))
+        node = node.parent
+    return most or None
 
 
 def _exchanges_to(node: Node | None, at: int, response: bytes) -> list[Exchange]:

@@ -31,6 +31,7 @@ from kontend.cluster.state import Change, State, Version
 from kontend.explore.properties.authors import author_of, creator_of
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.overwrites import Element, Overwrite, Path, changed, overwritten, path_text
+from kontend.kube.meta.names import Key
 
 _OBSERVED: Final = b'"observedGeneration":'
 
@@ -41,6 +42,9 @@ class Reader(Protocol):
     @property
     def versions(self) -> Collection[tuple[Any, ...]]:
         """The versions that it has read: resource, key and resourceVersion."""
+
+    def before_work(self, key: Key) -> int | None:
+        """The number of these that it had read when it last wrote another object than it writes now, None for all."""
 
 
 class Call(Protocol):
@@ -241,10 +245,17 @@ def _first_overwrites(read: bytes, old: bytes, new: bytes) -> tuple[Overwrite, .
 
 
 def _observed(
-    before: State, writer: str, in_flight: Reader, change: Change, old: Version, new: Version
+    before: State,
+    writer: str,
+    in_flight: Reader,
+    change: Change,
+    old: Version,
+    new: Version,
 ) -> Iterator[Fault]:
     """A generation that the write claims as observed, and that was never read.
 
+    What counts was read before the work that the stamp stands for, the last write to another object: a reconcile that
+    only reads the object again before it writes the stamp has done nothing for the newer generation.
     A claim that was there before, or in a version that was read, is not this writer's. A reconcile that never read the
     object has observed no generation of it, so any claim is wrong: the number is a guess, or belongs to another
     object, or was remembered from an earlier run. Kinds that count no generations are left alone, and so are claims of
@@ -255,10 +266,17 @@ def _observed(
     current = _generation(old)
     if not claims or not current:
         return
-    met = [met[2] for met in in_flight.versions if met[0] == change.resource and met[1] == change.key]
+    counted = list(in_flight.versions)[: in_flight.before_work(change.key)]
+    met = [met[2] for met in counted if met[0] == change.resource and met[1] == change.key]
     if old.resource_version in met and all(claimed == current for _, claimed in claims):
         return
-    read = [each for each in _read(before, in_flight, change) if _uid(each) == _uid(old)]
+    whole = {met[2] for met in in_flight.versions if met[0] == change.resource and met[1] == change.key}
+    again = whole - set(met) if met else set()
+    read = [
+        each
+        for each in _read(before, in_flight, change)
+        if _uid(each) == _uid(old) and each.resource_version not in again
+    ]
     if met and not read:
         return  # history does not reach back to what it has read
     generations = sorted({_generation(each) for each in read})
@@ -266,6 +284,8 @@ def _observed(
         if claimed in generations or any((path, claimed) in _claims(each.body) for each in read):
             continue
         known = f"read only generation {' and '.join(map(str, generations))} of it" if read else "never read it"
+        if again:
+            known += " before it did the work that the stamp stands for"
         sentence = f"{writer} set {path_text(path)} of {_named(change, old)} to {claimed}, but it had {known}"
         sentence += _made_by(before, change, claimed)
         yield Fault(BuiltIn.OBSERVED_GENERATION, sentence, change, read[0] if read else None, path)
