@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from kontend.explore.explain.baselines import several_baselines
 from kontend.explore.explain.explanation import explainer
 from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario, not_among
@@ -92,6 +93,7 @@ def explore(scenario: Scenario, options: SearchOptions, *, inspect: Callable[[Mo
 
     verdict = restarted(scenario, searched)
     verdict.explain = explainer(scenario)
+    verdict.notes += several_baselines(verdict)
     return verdict
 
 

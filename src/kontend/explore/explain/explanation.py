@@ -176,7 +176,7 @@ class _Explaining:
     def _is_about_the_end(self) -> bool:
         name = self._violation.property
         settling = {each.name for each in self._model.scenario.properties if each.mode == "eventually"}
-        return name == BuiltIn.DIVERGED or name in settling
+        return name in (BuiltIn.DIVERGED, BuiltIn.LEAK) or name in settling
 
     def _cause(self, difference: tuple[Difference, ...]) -> Cause:
         trail, violation = self._trail, self._violation

@@ -37,6 +37,8 @@ class BuiltIn(StrEnum):
     FAILS_FOREVER = "fails forever"
     #: A perturbed run settles in a final state that no unperturbed run reaches.
     DIVERGED = "diverged"
+    #: Everything has settled, and an object waits forever for a finalizer that a controller has put there.
+    LEAK = "leak"
 
 
 class Finding(NamedTuple):

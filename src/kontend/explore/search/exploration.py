@@ -22,6 +22,7 @@ from kontend.explore.model.step import Step
 from kontend.explore.model.world import World
 from kontend.explore.properties import built_in
 from kontend.explore.properties.built_in import BuiltIn, Finding
+from kontend.explore.properties.leaks import Leaks
 from kontend.explore.search.expander import Successor
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.repetition import Repetition
@@ -80,6 +81,7 @@ class Exploration:
         self._losses: dict[SourceLocation, Found] = {}
         #: Final states by canonical form: the cheapest state, and its cluster.
         self._final: dict[bytes, tuple[int, State]] = {}
+        self._leaks = Leaks(model.initial().state)
         #: All quiescent states.
         self._quiescent: list[int] = []
         self._canonical: dict[int, bytes] = {}
@@ -319,6 +321,8 @@ class Exploration:
             form = self._canonical[objects] = final_form(world)
             if form not in self._final:
                 self._final[form] = (number, world.state)
+                for leak in self._leaks.of(world.state):
+                    self._found(leak, number)
         known = self._final[form]
         if self.graph.costs[number] < self.graph.costs[known[0]]:
             self._final[form] = (number, known[1])

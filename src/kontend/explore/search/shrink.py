@@ -69,7 +69,7 @@ class _Shrinking:
         self._judge = judge
         self._baseline = baseline
         settling = {each.name for each in model.scenario.properties if each.mode == "eventually"}
-        self._shows_at_the_end = name == BuiltIn.DIVERGED or name in settling
+        self._shows_at_the_end = name in (BuiltIn.DIVERGED, BuiltIn.LEAK) or name in settling
         self._most = 2 * len(schedule)
         self._goal: bytes | None = None
         best = self._tried(schedule)

@@ -12,6 +12,7 @@ from kontend.explore.model.step import UNPERTURBED, Step, Transition
 from kontend.explore.properties import built_in
 from kontend.explore.properties.built_in import Finding
 from kontend.explore.properties.judge import Judge
+from kontend.explore.properties.leaks import Leaks
 from kontend.kube.meta.names import Key
 
 
@@ -86,6 +87,7 @@ class Walk:
         """Judge the final state, if everything has settled."""
         if not is_quiescent(self.model, self.world, self.model.steps(self.world)):
             return
+        self._note(Leaks(self.model.initial().state).of(self.world.state))
         holds = self.judge.holds(self.world)
         for each in self.model.scenario.properties:
             if each.mode == "eventually" and not holds[self.judge.positions[each.name]]:

@@ -1,0 +1,52 @@
+"""Objects that a final state keeps although they should be gone.
+
+An object that is being deleted waits for its finalizers. If everything has settled and one is left that a controller
+had put there, no controller removes it: the object stays forever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from kontend.cluster.state import State
+from kontend.explore.properties.built_in import BuiltIn, Finding
+
+#: Finalizers of the garbage collector, which may take no part in a scenario.
+_COLLECTOR = frozenset({"foregroundDeletion", "orphan"})
+
+
+class Leaks:
+    """Finds leaks in final states."""
+
+    def __init__(self, initial: State) -> None:
+        #: Finalizers that were there from the start belong to somebody outside.
+        self._outside = _COLLECTOR | {
+            finalizer
+            for resource in initial.kinds
+            for version in initial.objects(resource).values()
+            for finalizer in _metadata(version.body).get("finalizers") or ()
+        }
+
+    def of(self, state: State) -> Iterator[Finding]:
+        """The leaks of a final state."""
+        for resource in state.kinds:
+            for key, version in state.objects(resource).items():
+                if b'"deletionTimestamp"' not in version.body or b'"finalizers"' not in version.body:
+                    continue
+                metadata = _metadata(version.body)
+                left = [name for name in metadata.get("finalizers") or () if name not in self._outside]
+                if metadata.get("deletionTimestamp") and left:
+                    kind = orjson.loads(version.body).get("kind", resource)
+                    yield Finding(
+                        BuiltIn.LEAK,
+                        f"everything has settled, and {kind} {key} is still being deleted: no controller removes its "
+                        f"finalizer {', '.join(left)}",
+                    )
+
+
+def _metadata(body: bytes) -> dict[str, Any]:
+    metadata: dict[str, Any] = orjson.loads(body).get("metadata") or {}
+    return metadata
