@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint api wheel bench fuzz fuzz-serve soak conformance clients browser clean
+.PHONY: demo test lint api wheel bench fuzz fuzz-serve soak conformance clients browser live envtest clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/double_plan.py
@@ -32,6 +32,14 @@ clients: $(VENV)/.ready
 # Playwright for the tests of the HTML page in Chromium, which the system has to have (Debian: apt-get install chromium).
 browser: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser
+
+# Planted bugs in real operators: each verdict must come out the same three times. Needs make clients.
+live: $(VENV)/.ready
+	KONTEND_LIVE_ROUNDS=3 $(BIN)/pytest tests/live
+
+# controller-runtime's own envtest suites on kontend.
+envtest: $(VENV)/.ready
+	$(BIN)/python tools/envtest_suites.py
 
 bench: $(VENV)/.ready
 	@$(BIN)/python -m benchmarks

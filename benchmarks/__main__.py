@@ -5,7 +5,18 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHMARKS = ("cluster", "memory", "serve", "fuzz_serve", "runtime", "explore", "page", "audit_labels", "audit_speed")
+BENCHMARKS = (
+    "cluster",
+    "memory",
+    "serve",
+    "fuzz_serve",
+    "runtime",
+    "explore",
+    "live",
+    "page",
+    "audit_labels",
+    "audit_speed",
+)
 
 
 def main(names: list[str]) -> int:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from live.conftest import explore, python, setting
+from pathlib import Path
+
+import pytest
+
+from kontend.cli import main
+from kontend.report.archive import read_archive
+from live.conftest import HERE, SUBJECTS, explore, python, setting
 
 
 def test_a_crash_between_status_and_child_is_found() -> None:
@@ -18,3 +24,54 @@ def test_the_twin_without_the_bug_survives_crashes_and_lost_responses() -> None:
         verdict = explore(setting(python("plain.py"), "plain.yaml"), only=only)
         assert verdict.ok, list(verdict.lines())
         assert verdict.executed == 4
+
+
+def test_a_violation_is_saved_shown_and_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = ["--crds", str(HERE / "crds.yaml"), "--actions", str(SUBJECTS / "plain.yaml"), "--env", "BUG=crash"]
+    only = ["--only", "crash after", "--patience", "0.5"]
+    assert main(["live", *options, *only, "--", *python("plain.py")]) == 1
+    out = capsys.readouterr().out
+    assert "VIOLATION diverged" in out
+    (trace,) = Path("failures").glob("*.zip")
+    assert f"Replay: kontend replay {trace}" in out
+    assert trace.with_suffix(".html").exists()
+    document = read_archive(trace)
+    assert document.violation.perturbations == ("crash after update widgets.live.kontend.dev default/w status",)
+    assert [step.action for step in document.steps if step.action in ("start", "act", "crash")] == [
+        "start", "act", "crash", "start", "act"
+    ]  # fmt: skip
+
+    assert main(["replay", str(trace)]) == 2
+    assert "run it with --yes" in capsys.readouterr().err
+    assert main(["replay", "--yes", str(trace)]) == 1
+    assert "reproduced: diverged" in capsys.readouterr().out
+
+
+def test_plans_are_listed_with_their_reasons(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--crds", str(HERE / "crds.yaml"), "--actions", str(SUBJECTS / "plain.yaml"), "--patience", "0.5"]
+    assert main(["live", *options, "--list-plans", "--", *python("plain.py")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "crash after create configmaps default/w-config: what follows this write may never happen" in lines[0]
+    assert len(lines) == len(set(lines)) > 20
+
+
+def test_a_plan_from_a_file_and_wrong_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = tmp_path / "plan.yaml"
+    call = "{verb: create, resource: configmaps, namespace: default, name: w-config}"
+    plan.write_text(f"perturbations:\n- {{do: lose, at: {call}}}\n")
+    options = ["--crds", str(HERE / "crds.yaml"), "--actions", str(SUBJECTS / "plain.yaml"), "--patience", "0.5"]
+    assert main(["live", *options, "--plan", str(plan), "--", *python("plain.py")]) == 0
+    assert "no violation in 1 plans" in capsys.readouterr().out
+    plan.write_text("perturbations:\n- {do: explode}\n")
+    assert main(["live", *options, "--plan", str(plan), "--", *python("plain.py")]) == 2
+    assert "perturbations[0].do: expected one of crash, lose" in capsys.readouterr().err
+
+
+def test_a_time_limit_leaves_the_verdict_open() -> None:
+    verdict = explore(setting(python("plain.py"), "plain.yaml"), only="crash after", seconds=0.001)
+    assert verdict.executed < verdict.plans == 4
+    assert not verdict.ok
+    assert list(verdict.lines())[-1] == "undecided: not all plans were carried out"

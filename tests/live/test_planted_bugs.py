@@ -1,6 +1,7 @@
 """Six planted bugs in an operator on controller-runtime and in one on kopf: each is found, and each twin is clean.
 
-KONTEND_LIVE_ROUNDS says how often each verdict must come out the same.
+KONTEND_LIVE_ROUNDS says how often each verdict must come out the same (make live: three times). Without it, the
+slower half of the campaigns is left out.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kontend.live.run import Setting
 from kontend.live.verdict import Verdict
 from live.conftest import HERE, SUBJECTS, explore, setting
 
-ROUNDS = int(os.environ.get("KONTEND_LIVE_ROUNDS", "1"))
+ROUNDS = int(os.environ.get("KONTEND_LIVE_ROUNDS", "0"))
 #: The properties that each bug violates, and a part of the name of a plan that shows it.
 BUGS = {
     "tls": ({"diverged"}, "crash after create secrets default/w-ca"),
@@ -50,12 +51,16 @@ def kopf_operator(feature: str, bug: str) -> Setting:
     return setting([*command, str(SUBJECTS / "fitter.py")], f"{feature}.yaml", BUG=bug)
 
 
+#: Campaigns with many plans, by operator and feature.
+SLOW = {("controller-runtime", "size"), *(("kopf", feature) for feature in ("worker", "size", "settings", "ready"))}
 OPERATORS = {"controller-runtime": go_operator, "kopf": kopf_operator}
 
 
 def verdicts(operator: str, feature: str, bug: str) -> list[Verdict]:
+    if not ROUNDS and (operator, feature) in SLOW:
+        pytest.skip("takes a minute or more: set KONTEND_LIVE_ROUNDS")
     given = OPERATORS[operator](feature, bug)
-    return [explore(given, jobs=2, confirmations=1) for _ in range(ROUNDS)]
+    return [explore(given, jobs=2, confirmations=1) for _ in range(max(1, ROUNDS))]
 
 
 @pytest.mark.parametrize("feature", BUGS)

@@ -48,25 +48,22 @@ def _check_gate() -> None:
         raise UsageError(str(error)) from None
 
 
-def _serve(name: str, arguments: Sequence[str]) -> int:
-    """Run a stand-in, until it is stopped."""
-    from kontend.live.envtest import servers
+def _serve(arguments: Sequence[str]) -> int:
+    """Run the stand-in for kube-apiserver, until it is stopped."""
+    from kontend.live.envtest.apiserver import serve
     from kontend.live.envtest.flags import BadFlags, Flags
     from kontend.live.envtest.noise import BadGate, parse_gate
 
     try:
-        flags = Flags(arguments)
-        if name == "etcd":
-            asyncio.run(servers.etcd(flags))
-        else:
-            text = os.environ.get("KONTEND_GATE", "")
-            servers.raise_recursion_limit()
-            asyncio.run(servers.kube_apiserver(flags, parse_gate(text) if text else None))
+        text = os.environ.get("KONTEND_GATE", "")
+        # Expressions may be deep.
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
+        asyncio.run(serve(Flags(arguments), parse_gate(text) if text else None))
     except (BadFlags, BadGate, OSError) as error:
-        sys.stderr.write(f"kontend {name}: {error}\n")
+        sys.stderr.write(f"kontend kube-apiserver: {error}\n")
         return ExitCode.ERROR
     return ExitCode.OK
 
 
 if __name__ == "__main__":
-    sys.exit(_serve(sys.argv[1], sys.argv[2:]))
+    sys.exit(_serve(sys.argv[1:]))

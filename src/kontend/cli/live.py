@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +26,13 @@ from kontend.live.process.process import CannotStart, Command
 from kontend.live.process.quiescence import Patience
 from kontend.live.ready import BadReady, parse_ready
 from kontend.live.run import Setting
+from kontend.live.trace import LIVE, document_of
 from kontend.live.workload import BadWorkload, Workload, check_actions, read_actions
+from kontend.report.archive import write_archive
+from kontend.report.document import Document
+from kontend.report.page.contents import results_of
+from kontend.report.page.page import page
+from kontend.safe_files import write_whole
 from kontend.serve import manifests
 from kontend.serve.manifests import BadManifest
 
@@ -57,6 +64,7 @@ def _parser() -> Parser:
     add("--limit", type=_seconds, default=20.0, metavar="S", help="give up waiting for silence (default: 20)")
     add("--ready", metavar="URL|REGEX", help="ready when this URL answers, or the output matches (default: when idle)")
     add("--env", action="append", default=[], metavar="NAME=VALUE", help="environment of the command (repeatable)")
+    add("--failures", type=Path, default=Path("failures"), metavar="DIR", help="directory for traces")
     add("--directory", type=Path, default=Path(), metavar="DIR", help="working directory of the command")
     return parser
 
@@ -80,7 +88,7 @@ def run(argv: Sequence[str]) -> int:
         campaign = Campaign(_setting(options, command), _options(options))
         if options.list_plans:
             return _to_the_end(_list_plans(campaign))
-        return _to_the_end(_explore(campaign))
+        return _to_the_end(_explore(campaign, options.failures, invocation(options, command)))
 
 
 def _to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
@@ -104,12 +112,71 @@ async def _list_plans(campaign: Campaign) -> int:
     return ExitCode.OK
 
 
-async def _explore(campaign: Campaign) -> int:
+async def _explore(campaign: Campaign, failures: Path, invoked: dict[str, Any]) -> int:
     verdict = await campaign.explore()
     write("".join(f"{line}\n" for line in verdict.lines()))
+    for violation in verdict.violations:
+        _save(failures, document_of(violation, verdict.baseline.runs[0], invoked))
     if verdict.violations or verdict.baseline.findings:
         return ExitCode.FINDINGS
     return ExitCode.OK if verdict.ok else ExitCode.UNDECIDED
+
+
+def _save(directory: Path, document: Document) -> None:
+    """Write the trace and the page of a violation. The verdict has been printed anyway."""
+    try:
+        path = write_archive(directory, document)
+        write_whole(path.with_suffix(".html"), page(results_of([document]), title="kontend live").encode())
+    except OSError as error:
+        sys.stderr.write(f"kontend live: the trace is not saved: {error}\n")
+        return
+    write(f"Open: {path.with_suffix('.html')}\nReplay: kontend replay {path}\n")
+
+
+def invocation(options: Namespace, command: Sequence[str]) -> dict[str, Any]:
+    """Return the command line as a replay needs it."""
+    names = ("crds", "objects", "actions", "env", "directory", "controllers", "pods", "patience", "limit", "ready")
+    given = {name: getattr(options, name) for name in names}
+    texts = {name: _plain(value) for name, value in given.items() if value}
+    return {**texts, "command": list(command)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def replay(document: Document, *, yes: bool) -> int:
+    """Carry out the plan of a trace again, with the command that it names: for ``kontend replay``."""
+    invoked = document.bounds[LIVE]
+    arguments = _arguments(invoked)
+    command = [str(each) for each in invoked.get("command", ())]
+    sys.stderr.write(f"kontend replay: runs {shlex.join(command)}\n")
+    if not yes:
+        raise UsageError("a trace of kontend live runs a command; read it above, then run it with --yes")
+    with usage_errors(*_ERRORS):
+        plan = plan_of(document.schedule[0] if document.schedule else None)
+        setting = _setting(_parser().parse_args(arguments), command)
+        verdict = _to_the_end(Campaign(setting, Options(plans=(plan,), confirmations=1)).explore())
+    write("".join(f"{line}\n" for line in verdict.lines()))
+    name = document.violation.property
+    if any(each.finding.property == name for each in verdict.violations):
+        write(f"reproduced: {name}\n")
+        return ExitCode.FINDINGS
+    write(f"not reproduced: {name}\n")
+    return ExitCode.OK
+
+
+def _arguments(invoked: Mapping[str, Any]) -> list[str]:
+    """Return the options of a recorded invocation as a command line has them."""
+    arguments = []
+    for name, value in invoked.items():
+        if name == "command":
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            arguments += [f"--{name}"] if each is True else [f"--{name}={each}"]
+    return arguments
 
 
 def _options(options: Namespace) -> Options:

@@ -17,6 +17,8 @@ from kontend.report.archive import BadTrace, read_archive
 from kontend.report.text import render
 from kontend.runtime.controller import BadController
 
+#: The key of a trace's bounds that says that it comes from kontend live.
+LIVE: Final = "live"
 _ERRORS: Final = (BadScenario, BadController, BadTrace, Nondeterminism, ApiError)
 
 
@@ -35,6 +37,10 @@ def run(argv: Sequence[str]) -> int:
     options = parser.parse_args(list(argv))
     with usage_errors(*_ERRORS):
         document = read_archive(options.trace)
+        if LIVE in document.bounds:
+            from kontend.cli.live import replay  # only such traces need it
+
+            return replay(document, yes=options.yes)
         source = locate(document, options.trace, options.file)
         confirm(source, yes=options.yes or options.file is not None)
         result = replay_document(options.trace, document, source)

@@ -178,7 +178,7 @@ def _differences(got: Objects, expected: Objects) -> Iterator[Difference]:
         mine, theirs = _apart(got.get(key, []), expected.get(key, []))
         for left, right in zip(mine, theirs, strict=False):
             for path in changed(right, left):
-                yield Difference(title, path_text(path), _value(left, path), _value(right, path))
+                yield Difference(title, path_text(path), value_at(left, path), value_at(right, path))
         many = f" ({len(got.get(key, []))} of them)" if len(got.get(key, [])) > 1 else ""
         for left in mine[len(theirs) :]:
             yield Difference(title + many, "", left, None)
@@ -198,7 +198,8 @@ def _apart(mine: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> tuple[li
     return left, rest
 
 
-def _value(obj: Any, path: Path) -> Any:
+def value_at(obj: Any, path: Path) -> Any:
+    """Return the field at a path; None where there is none."""
     for step in path:
         if isinstance(obj, dict):
             obj = obj.get(str(step))
@@ -227,7 +228,7 @@ def learn(initial: State, finals: Sequence[State]) -> Mask:
             mine, theirs = _apart(first[key], other[key])
             for left, right in zip(mine, theirs, strict=False):
                 for path in changed(left, right):
-                    if _made_up(_value(left, path), _value(right, path)):
+                    if _made_up(value_at(left, path), value_at(right, path)):
                         fields.add((key[0], "\0".join(_plain(path))))
     return Mask(prefixes, frozenset(fields))
 

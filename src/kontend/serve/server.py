@@ -145,7 +145,8 @@ class Server:
         """Begins to serve."""
         self._address = address
         self.port = await self.listen(address, port, tls=tls)
-        self._workers.budget.start()
+        if self._gate is None:  # runs behind a gate must not depend on the processor, and several share a process
+            self._workers.budget.start()
         self._sweeper = asyncio.get_running_loop().call_later(_SWEEP_EVERY, self._sweep)
 
     async def listen(self, address: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:

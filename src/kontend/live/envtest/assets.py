@@ -25,7 +25,7 @@ if [ "$1" = --help ]; then
   printf '%s' {help}
   exit 0
 fi
-exec {python} -m kontend.cli.envtest {name} "$@"
+exec {command} "$@"
 """
 
 
@@ -38,8 +38,12 @@ def directory() -> Path:
 def write_assets(target: Path) -> Path:
     """Write the stand-ins, and a link to kubectl if there is one; return their directory."""
     target.mkdir(parents=True, exist_ok=True)
+    commands = {
+        "kube-apiserver": [sys.executable, "-m", "kontend.cli.envtest"],
+        "etcd": [sys.executable, str(Path(__file__).with_name("etcd.py"))],
+    }
     for name, text in _HELP.items():
-        script = _SCRIPT.format(help=shlex.quote(text), python=shlex.quote(sys.executable), name=name)
+        script = _SCRIPT.format(help=shlex.quote(text), command=shlex.join(commands[name]))
         path = target / name
         if not path.exists() or path.read_text(encoding="utf-8") != script:
             # Replaced in one step: a suite may be starting the old one.

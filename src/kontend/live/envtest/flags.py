@@ -1,10 +1,9 @@
-"""Flags of kube-apiserver and etcd, as envtest passes them: ``--name=value``, ``--name value`` or ``--name``."""
+"""Flags of kube-apiserver, as envtest passes them: ``--name=value``, ``--name value`` or ``--name``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 
 class BadFlags(Exception):
@@ -54,11 +53,3 @@ class Flags:
             return Path(text).read_bytes()
         except OSError as error:
             raise BadFlags(f"--{name} {text}: {error.strerror}") from None
-
-    def address(self, name: str) -> tuple[str, int]:
-        """Return host and port of the first URL of a flag."""
-        urls = self.parts(name)
-        parts = urlsplit(urls[0]) if urls else None
-        if parts is None or not parts.hostname or not parts.port:
-            raise BadFlags(f"--{name}: expected a URL with a port, found {self.text(name) or 'nothing'}")
-        return parts.hostname, parts.port

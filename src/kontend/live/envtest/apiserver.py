@@ -1,13 +1,11 @@
-"""The stand-ins: an API server with the flags of kube-apiserver, and an etcd that only says that it is healthy."""
+"""The stand-in for kube-apiserver: our API server, with its flags."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 import time
 from pathlib import Path
-from typing import Final
 
 from kontend.cluster.admission.plugins import SERVICE_ACCOUNT
 from kontend.cluster.settings import ISSUER, Settings, Signer
@@ -20,10 +18,8 @@ from kontend.serve.server import Server
 from kontend.serve.signing_key import RsaKey, signing_key
 from kontend.serve.tls import Certificates
 
-_HEALTHY: Final = b'HTTP/1.1 200 OK\r\nContent-Length: 17\r\nConnection: close\r\n\r\n{"health":"true"}'
 
-
-async def kube_apiserver(flags: Flags, gate: NoiseGate | None) -> None:
+async def serve(flags: Flags, gate: NoiseGate | None) -> None:
     """Serve the Kubernetes API until SIGTERM or SIGINT."""
     address, port = flags.text("bind-address", "127.0.0.1"), flags.port("secure-port")
     client_ca = flags.file("client-ca-file").decode()
@@ -73,28 +69,8 @@ def _signer(flags: Flags) -> Signer:
     return key
 
 
-async def etcd(flags: Flags) -> None:
-    """Answer health checks until SIGTERM or SIGINT."""
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readline()
-        writer.write(_HEALTHY)
-        await writer.drain()
-        writer.close()
-
-    host, port = flags.address("listen-client-urls")
-    listener = await asyncio.start_server(answer, host, port)
-    await _until_stopped()
-    listener.close()
-
-
 async def _until_stopped() -> None:
     stopped = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
     await stopped.wait()
-
-
-def raise_recursion_limit() -> None:
-    """Allow expressions to be deep."""
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
