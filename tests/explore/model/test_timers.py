@@ -1,0 +1,272 @@
+"""Timers fire in the order of their seconds when nothing else is left to do; one that fires earlier perturbs."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
+from kontend.cluster.cluster import Cluster
+from kontend.explore import Bounds, Scenario, check, update
+from kontend.explore.model.model import Model
+from kontend.explore.model.step import Step
+from kontend.explore.model.world import World
+from kontend.explore.scenario import Reductions
+from kontend.kube.meta.names import Key
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import merge_from
+from kontend.runtime.controller import Controller, Request, Result
+from kontend.runtime.predicates import LabelChanged, Predicate
+
+W = Key("default", "w")
+SLOW, FAST = Key("default", "slow"), Key("default", "fast")
+
+
+def widget(name: str, **spec: Any) -> dict[str, Any]:
+    """A widget with a name."""
+    return {**WIDGET, "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+class Waits(Controller):
+    """Looks again after as many seconds as the widget says."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> Result:
+        """Wait."""
+        found = await api.get(self.kind, request)
+        return Result(requeue_after=found["spec"]["seconds"])
+
+
+def _scenario(*controllers: Controller, objects: list[dict[str, Any]], **bounds: Any) -> Scenario:
+    given = Bounds(**{"faults": 0, "lag": 0, **bounds})
+    return Scenario(controllers, crds=[CRD], objects=objects, bounds=given, guards=UNGUARDED)
+
+
+def _after(model: Model, *steps: Step) -> World:
+    world = model.initial()
+    for step in steps:
+        assert step in model.steps(world)
+        world = model.next(world, step).world
+    return world
+
+
+def _reconciled(request: Key, index: int = 0) -> tuple[Step, Step]:
+    return Step("start", index, request), Step("call", index, request)
+
+
+def test_timers_fire_in_the_order_of_their_seconds() -> None:
+    model = Model(_scenario(Waits(), objects=[widget("slow", seconds=60), widget("fast", seconds=5)]))
+    world = _after(model, *_reconciled(SLOW), *_reconciled(FAST))
+    assert world.instances[0].timers == {(60.0, SLOW), (5.0, FAST)}
+    fast, slow = (model.next(world, Step("timer", 0, request)) for request in (FAST, SLOW))
+    assert (fast.cost, slow.cost) == (0, 1)
+    assert fast.text == "the timer of waits for default/fast fires (after 5 s)"
+    assert slow.text == "the timer of waits for default/slow fires early (after 60 s)"
+    assert fast.world.instances[0].queue == {FAST}
+    assert fast.world.instances[0].timers == {(60.0, SLOW)}
+    # Once the shorter one is gone, the longer one is due; and not while the other request waits in the queue.
+    assert model.next(fast.world, Step("timer", 0, SLOW)).cost == 1
+
+
+def test_timers_of_the_same_length_fire_in_any_order() -> None:
+    model = Model(_scenario(Waits(), objects=[widget("slow", seconds=5), widget("fast", seconds=5)]))
+    world = _after(model, *_reconciled(SLOW), *_reconciled(FAST))
+    assert [model.next(world, Step("timer", 0, request)).cost for request in (FAST, SLOW)] == [0, 0]
+
+
+def test_a_timer_is_early_while_an_instance_has_something_else_to_do() -> None:
+    model = Model(_scenario(Waits(), objects=[widget("slow", seconds=5), widget("fast", seconds=5)]))
+    queued = _after(model, *_reconciled(SLOW))
+    assert model.next(queued, Step("timer", 0, SLOW)).cost == 1
+    running = _after(model, *_reconciled(SLOW), Step("start", 0, FAST))
+    assert model.next(running, Step("timer", 0, SLOW)).cost == 1
+
+
+def test_a_timer_is_early_while_an_event_is_undelivered() -> None:
+    scenario = _scenario(Waits(), objects=[widget("w", seconds=5)], lag=1)
+    model = Model(
+        Scenario(
+            [Waits()],
+            crds=[CRD],
+            objects=scenario.objects,
+            bounds=scenario.bounds,
+            actions=[update(widget("w"), spec={"seconds": 6})],
+            guards=UNGUARDED,
+        )
+    )
+    world = _after(model, *_reconciled(W))
+    assert model.next(world, Step("timer", 0, W)).cost == 0
+    world = model.next(world, Step("act")).world
+    assert model.next(world, Step("timer", 0, W)).cost == 1
+
+
+class Others(Waits):
+    """Another controller that waits."""
+
+
+def test_a_timer_is_early_while_another_instance_has_a_shorter_one_or_something_to_do() -> None:
+    model = Model(_scenario(Waits(), Others(), objects=[widget("w", seconds=5)]))
+    alone = _after(model, *_reconciled(W))
+    assert model.next(alone, Step("timer", 0, W)).cost == 1
+    both = _after(model, *_reconciled(W), *_reconciled(W, 1))
+    assert [model.next(both, Step("timer", index, W)).cost for index in (0, 1)] == [0, 0]
+
+
+class Hurries(Controller):
+    """Asks for a longer and a longer time."""
+
+    kind = KIND
+    memory = ("seconds",)
+    seconds = 0
+
+    async def reconcile(self, request: Request, api: Api) -> Result:
+        """Wait."""
+        del request, api
+        self.seconds += 5
+        return Result(requeue_after=self.seconds)
+
+
+def test_of_two_timers_for_one_request_the_shorter_one_stays() -> None:
+    model = Model(
+        Scenario(
+            [Hurries()],
+            crds=[CRD],
+            objects=[WIDGET],
+            actions=[update(WIDGET, spec={"a": 1})],
+            bounds=Bounds(faults=0, lag=0),
+            guards=UNGUARDED,
+        )
+    )
+    world = _after(model, Step("start", 0, W), Step("act"), Step("start", 0, W))
+    assert world.instances[0].timers == {(5.0, W)}
+
+
+class Beats(Controller):
+    """Writes the time whenever its timer fires: a heartbeat."""
+
+    kind = KIND
+    predicates: ClassVar[Mapping[str, Predicate]] = {KIND: LabelChanged()}
+
+    async def reconcile(self, request: Request, api: Api) -> Result:
+        """Stamp."""
+        found = await api.get(self.kind, request)
+        base = copy.deepcopy(found)
+        found["status"] = {"beat": api.now()}
+        await api.status.patch(found, merge_from(base))
+        return Result(requeue_after=30)
+
+
+def test_a_heartbeat_by_requeue_after_settles() -> None:
+    verdict = check(_scenario(Beats(), objects=[WIDGET]))
+    assert verdict.ok, verdict
+    assert verdict.exhausted
+    assert verdict.final_states
+
+
+class Alternates(Controller):
+    """Toggles a switch whenever its timer fires."""
+
+    kind = KIND
+    predicates: ClassVar[Mapping[str, Predicate]] = {KIND: LabelChanged()}
+
+    async def reconcile(self, request: Request, api: Api) -> Result:
+        """Toggle."""
+        found = await api.get(self.kind, request)
+        base = copy.deepcopy(found)
+        found["status"] = {"on": not (found.get("status") or {}).get("on")}
+        await api.status.patch(found, merge_from(base))
+        return Result(requeue_after=30)
+
+
+def test_what_a_timer_writes_again_and_again_settles_until_it_fires() -> None:
+    verdict = check(_scenario(Alternates(), objects=[WIDGET]))
+    assert verdict.ok, verdict
+    assert sorted(Cluster(state=state).get(KIND, "w")["status"]["on"] for state in verdict.final_states) == [
+        False,
+        True,
+    ]
+
+
+class Stamps(Controller):
+    """Writes the time on every reconcile, and reconciles whenever the widget changes."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Stamp."""
+        found = await api.get(self.kind, request)
+        base = copy.deepcopy(found)
+        found["status"] = {"seen": api.now()}
+        await api.status.patch(found, merge_from(base))
+
+
+def test_a_stamp_of_the_time_on_every_reconcile_never_settles() -> None:
+    verdict = check(_scenario(Stamps(), objects=[WIDGET]))
+    assert [violation.property for violation in verdict.violations] == ["never settles"]
+
+
+class StampsOnce(Stamps):
+    """Writes the time once."""
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Stamp, unless there is one."""
+        found = await api.get(self.kind, request)
+        if not found.get("status"):
+            await super().reconcile(request, api)
+
+
+def test_a_stamp_that_is_written_once_settles() -> None:
+    verdict = check(_scenario(StampsOnce(), objects=[WIDGET], lag=1))
+    assert verdict.ok, verdict
+    assert verdict.exhausted
+
+
+class Blind(Controller):
+    """Follows the widget, and is interested in nothing that the user does."""
+
+    kind = KIND
+    predicates: ClassVar[Mapping[str, Predicate]] = {KIND: LabelChanged()}
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Do nothing."""
+
+
+class Late(Controller):
+    """Copies the size when its timer fires."""
+
+    kind = KIND
+    memory = ("waited",)
+    waited = False
+
+    async def reconcile(self, request: Request, api: Api) -> Result | None:
+        """Wait once, then copy."""
+        if not self.waited:
+            self.waited = True
+            return Result(requeue_after=5)
+        found = await api.get(self.kind, request)
+        base = copy.deepcopy(found)
+        found["status"] = {"size": found["spec"].get("size", 0)}
+        if found != base:
+            await api.status.patch(found, merge_from(base))
+        return None
+
+
+def test_a_timer_is_on_time_although_another_instance_has_seen_events_that_enqueue_nothing() -> None:
+    """With and without reductions the unperturbed runs are the same ones."""
+    ends = []
+    for deliveries in (True, False):
+        scenario = Scenario(
+            [Late(), Blind()],
+            crds=[CRD],
+            objects=[WIDGET],
+            actions=[update(WIDGET, spec={"size": 1})],
+            bounds=Bounds(faults=0, lag=1),
+            guards=UNGUARDED,
+            reductions=Reductions(deliveries=deliveries),
+        )
+        verdict = check(scenario)
+        assert verdict.exhausted
+        ends.append((verdict.baseline_states, len(verdict.final_states), len(verdict.violations)))
+    assert ends[0] == ends[1]
