@@ -10,10 +10,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from kontend.explore.explain.causes import Cause
-from kontend.explore.explain.fields import content_of, field_changes, object_name, short_name
+from kontend.explore.explain.cause import Cause
+from kontend.explore.explain.fields import content_of, field_changes, object_name, short_name, shown
 from kontend.explore.explain.trail import Part, Taken, Trail
-from kontend.explore.explain.values import shown
 from kontend.explore.model.step import UNPERTURBED, Step
 from kontend.explore.search.repetition import form_of_state
 from kontend.report.document import FieldChange

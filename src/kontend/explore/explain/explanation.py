@@ -16,7 +16,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-from kontend.explore.explain.causes import Cause, cause_of_failure, cause_of_write, plain_cause
+from kontend.explore.explain.cause import Cause
+from kontend.explore.explain.causes import cause_of_failure, cause_of_write, plain_cause
 from kontend.explore.explain.cycles import Round, cause_of_cycle, shortest_round
 from kontend.explore.explain.final_states import differences
 from kontend.explore.explain.lines import SourceLines, project_root

@@ -9,12 +9,14 @@ from typing import Any, Final
 import orjson
 
 from kontend.cluster.state import Version
-from kontend.explore.program.identities import FIRST_VERSION, VERSIONS
+from kontend.explore.program.identities import FIRST_VERSION, IDENTITIES, VERSIONS
 from kontend.explore.properties.overwrites import Element, Path, changed, path_text
 from kontend.kube.meta.names import Key, kind_of
 from kontend.report.document import FieldChange
 
 ABSENT: Final = object()
+#: How much of a value a sentence shows.
+_LONGEST: Final = 48
 #: Fields that the server sets, and that say nothing about what a writer wanted.
 _METADATA: Final = ("creationTimestamp", "generation", "managedFields", "name", "namespace", "resourceVersion", "uid")
 _SERVER: Final = frozenset({(), ("apiVersion",), ("kind",), *(("metadata", name) for name in _METADATA)})
@@ -131,3 +133,16 @@ def _leaves(before: Any, after: Any, path: Path) -> Iterator[Path]:
 
 def _shown(value: Any) -> Any:
     return None if value is ABSENT else value
+
+
+def shown(value: Any) -> str:
+    """A value as JSON, cut where it is long; of uids and uuids only the start.
+
+    >>> shown({"a": 1}), shown("x" * 60), shown("0051a5a1-0000-4000-8000-00000051a5a1")
+    ('{"a":1}', '"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…', '"0051a5a1…"')
+    """
+    if value is ABSENT or value is None:
+        return "absent"
+    raw = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    text = IDENTITIES.sub(lambda found: found[0][:8] + "…".encode(), raw).decode()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from kontend.explore.explain.causes import Cause, cause_of_refusal, cause_of_write, changed_text, stale_read
-from kontend.explore.explain.fields import changed_paths, content_of, object_name, short_name, text_of
+from kontend.explore.explain.cause import Cause, changed_text
+from kontend.explore.explain.causes import cause_of_refusal, cause_of_write
+from kontend.explore.explain.fields import changed_paths, content_of, object_name, short_name, shown, text_of
+from kontend.explore.explain.outdated import stale_read
 from kontend.explore.explain.perturbations import perturbation
 from kontend.explore.explain.trail import Part, Taken, Trail
-from kontend.explore.explain.values import shown
 from kontend.explore.model.faults import OPTIONAL, TEXTS
 from kontend.report.document import Difference
 from kontend.report.inspection import overlaps
