@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kontend.explore.explain.fields import shown
 from kontend.explore.explain.final_states import differences
-from kontend.explore.explain.values import shown
 from kontend.explore.verdict import Verdict
 
 #: How many differences a note shows.
