@@ -36,7 +36,8 @@ class Timers:
         self._start = start
         self._ticks = Assumption.SETTLED_STAMPS not in layout.assumptions
         self._timeless = Assumption.TIMELESS in layout.assumptions and not self._ticks
-        self._fired = False
+        #: Some timer has fired in some state.
+        self.has_fired = False
 
     def cost(self, world: World, index: int, seconds: float) -> int:
         """1 for a timer that fires while something else is left to do, else 0."""
@@ -63,7 +64,7 @@ class Timers:
         timer = next(timer for timer in instance.timers if timer[1] == request)
         changed = instance.changed(timers=instance.timers - {timer}, queue=instance.queue | {request})
         world = world.with_instance(index, changed)
-        self._fired = True
+        self.has_fired = True
         seconds = math.ceil(timer[0])
         passed = world.issued.get(self._label(index, request)) or 0
         if passed < _MOST_PERIODS * seconds:
@@ -72,7 +73,7 @@ class Timers:
 
     def now(self, world: World, index: int, request: Key) -> str:
         """The time that a reconcile sees."""
-        if self._timeless and self._fired and self._layout.programs[index].asks_time:
+        if self._timeless and self.has_fired and self._layout.programs[index].asks_time:
             raise Refuted(Assumption.TIMELESS)
         return rfc3339(self._start + (0 if self._timeless else world.issued.get(self._label(index, request)) or 0))
 

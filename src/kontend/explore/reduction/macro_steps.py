@@ -132,8 +132,9 @@ class MacroSteps:
         if not self._is_simple(instance, index):
             return self._each(origin, index)
         macros = list(self._dropping(origin, index))
-        for fault in self.model.faults.of_instance(world, index):
-            macros += self._global(origin, fault)
+        if world.budget.total:
+            for fault in self.model.faults.of_instance(world, index):
+                macros += self._global(origin, fault)
         if instance.running and self._asks_server(world, index):
             macros += self._global(origin, Step("call", index, instance.running[0].request))
         elif self._atomic:

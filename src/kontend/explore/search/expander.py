@@ -196,9 +196,9 @@ class Expander:
                     created,
                     0 if key in self._seen else self._similar(after),
                     model.is_stuck(after),
-                    model.faults.reserve(after),
+                    model.faults.reserve(after) if after.budget.total else NO_RESERVE,
                     macro.is_optional,
-                    any(step.action == "timer" for step in macro.steps),
+                    model.timers.has_fired and any(step.action == "timer" for step in macro.steps),
                     sum(len(after.state.objects(kind)) for kind in after.state.kinds) if created else 0,
                 )
             )
