@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from kontend.zoo.entry import ARCHETYPES, Entry, directory, entries
@@ -18,6 +20,13 @@ def test_the_bug_is_found_and_the_twin_holds(entry: Entry) -> None:
     assert outcome.found, "\n".join(run.text for run in outcome.buggy)
     assert not outcome.false_alarms, "\n".join(run.text for run in outcome.false_alarms)
     assert not outcome.undecided, "\n".join(run.text for run in outcome.undecided)
+
+
+def test_the_zoo_covers_every_archetype() -> None:
+    counts = Counter(entry.archetype for entry in ENTRIES.values())
+    assert sum(counts.values()) - counts["N"] >= 80
+    assert counts["N"] >= 3
+    assert all(counts[f"A{number}"] >= 3 for number in range(1, 13))
 
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)

@@ -71,6 +71,7 @@ def page(entry: Entry, outcome: Outcome, guarded: Outcome) -> str:
         parts.append(_wrapped(f"Fix: {entry.fix}"))
     parts += [f"{run.scenario}:\n{run.text}" for run in outcome.runs]
     parts += [f"{run.scenario}, with all guards on:\n{run.text}" for run in guarded.buggy]
+    parts.append(f"The same as an HTML page: kontend explore {entry.path} --html {entry.name}.html")
     return "\n\n".join(parts) + "\n"
 
 
