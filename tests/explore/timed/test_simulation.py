@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from kontend import Api, Controller, Guards, Request, Result
-from kontend.explore import BadScenario, Scenario, always, eventually, update
+from kontend.explore import BadScenario, Bounds, Scenario, Writer, always, create, eventually, update
 from kontend.explore.timed.simulation import simulate
 from kontend.explore.timed.sweep import parse_sweep, sweep
 from kontend.explore.timed.timing import Duration, Timing, duration, seconds
@@ -129,6 +129,32 @@ def test_no_event_is_delivered_while_caches_are_frozen() -> None:
     run = simulate(scenario, Timing(action=Duration(10), frozen=(5, 100)))
     assert run.end == "settles"
     assert 103 < run.seconds < 104
+
+
+def test_users_wait_for_their_conditions_and_try_again() -> None:
+    other = {**CONFIG, "metadata": {"name": "other"}}
+
+    def labelled(cluster):  # type: ignore[no-untyped-def]
+        return bool(cluster.get("ConfigMap/v1", "c")["metadata"].get("labels"))
+
+    scenario = Scenario(
+        controllers=[Copies()],
+        objects=[CONFIG],
+        actions=[create(other, when=labelled)],
+        writers=[Writer("robot", [update(other, data={"n": "1"}, retry=True)])],
+    )
+    run = simulate(scenario, Timing(action=Duration(0.5)))
+    assert run.end == "settles"
+    assert run.cluster.get("ConfigMap/v1", "other")["metadata"]["labels"] == {"n": "1"}
+
+
+def test_a_controller_can_have_several_instances() -> None:
+    scenario = Scenario(
+        controllers=[Copies()], objects=[CONFIG], bounds=Bounds(instances={"copies": 2}), guards=Guards.off()
+    )
+    run = simulate(scenario, Timing(lag=Duration(1), first_retry=2.0))
+    assert {reconcile.instance for reconcile in run.reconciles} == {"copies 1", "copies 2"}
+    assert run.end == "heals"
 
 
 def test_a_seed_gives_the_same_run_and_another_seed_another() -> None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.state import State
-from kontend.explore.actions import Action
+from kontend.explore.actions import Action, Writer
 from kontend.explore.preflight import checked_cluster, resolved_controllers
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.event_loop import Unsupported
@@ -28,6 +27,8 @@ from kontend.runtime.controller import Controller
 #: ``settles``: at rest, and no reconcile failed. ``heals``: at rest after failures. ``livelocks``: it still writes at
 #: the horizon. ``fails``: reconciles still fail at the horizon, and write nothing.
 End = Literal["settles", "heals", "livelocks", "fails"]
+#: The seconds after which a user looks again whether an action is possible.
+_LOOKS_AGAIN: Final = 1.0
 #: The longest cycle of reconciles that is recognised.
 _LONGEST_CYCLE: Final = 6
 
@@ -90,8 +91,9 @@ class _Simulation:
         check_attributes(controllers, timing)
         self._instances: list[Instance] = []
         for controller in controllers:
-            for number in range(scenario.bounds.concurrent):
-                name = controller.name if scenario.bounds.concurrent == 1 else f"{controller.name} {number + 1}"
+            instances = scenario.bounds.instances.get(controller.name, scenario.bounds.concurrent)
+            for number in range(instances):
+                name = controller.name if instances == 1 else f"{controller.name} {number + 1}"
                 instance = Instance(
                     name,
                     controller,
@@ -108,12 +110,15 @@ class _Simulation:
                     if owner == controller.name:
                         setattr(instance.controller, attribute, value)
                 self._instances.append(instance)
-        self._actions = list(scenario.actions)
+        #: The number of users who have something left to do.
+        self._acting = 0
         self._user = random.Random(f"{seed} user")
 
     def run(self) -> Run:
         self._judge(None, self._cluster.state)
-        self._plan_action()
+        for user in self._scenario.everybody():
+            self._acting += 1
+            self._plan_action(user, list(user.actions), self._timing.action.draw(self._user))
         self.loop.run(self._timing.horizon, finished=self._is_at_rest)
         reconciles = sorted(
             (reconcile for instance in self._instances for reconcile in instance.reconciles),
@@ -138,7 +143,7 @@ class _Simulation:
         return "livelocks" if late else "fails"
 
     def _is_at_rest(self) -> bool:
-        return not self._actions and all(instance.is_idle for instance in self._instances)
+        return not self._acting and all(instance.is_idle for instance in self._instances)
 
     # The server
 
@@ -168,19 +173,29 @@ class _Simulation:
             if each.is_broken_by(each.ask(*(Cluster(state=state) for state in states))):
                 self._violations[each.name] = self.loop.time()
 
-    # The user
+    # Users
 
-    def _plan_action(self) -> None:
-        if self._actions:
-            self.loop.call_later(self._timing.action.draw(self._user), self._act)
+    def _plan_action(self, user: Writer, remaining: list[Action], after: float) -> None:
+        if remaining:
+            self.loop.call_later(after, self._act, user, remaining)
+        else:
+            self._acting -= 1
 
-    def _act(self) -> None:
-        action: Action = self._actions.pop(0)
+    def _act(self, user: Writer, remaining: list[Action]) -> None:
+        """Take the first of the remaining actions, if its condition holds."""
+        action = remaining[0]
         self._tick()
-        with suppress(ApiError):  # refused, as it can be in any order of things
-            action.perform(self._cluster)
+        if action.when is not None and not action.when(Cluster(state=self._cluster.state)):
+            self._plan_action(user, remaining, _LOOKS_AGAIN)
+            return
+        try:
+            action.perform(self._cluster, user.name)
+        except ApiError:
+            if action.retry:
+                self._plan_action(user, remaining, _LOOKS_AGAIN)
+                return
         self._committed()
-        self._plan_action()
+        self._plan_action(user, remaining[1:], self._timing.action.draw(self._user))
 
 
 def check_attributes(controllers: Sequence[Controller], timing: Timing) -> None:

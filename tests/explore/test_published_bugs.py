@@ -1,0 +1,159 @@
+"""Bugs that another tool has published, modelled as published: found with default bounds, and their twins clean."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+from kontend import (
+    AlreadyExists,
+    Api,
+    Cluster,
+    Controller,
+    Guards,
+    NotFound,
+    Request,
+    is_controlled_by,
+    new_object,
+    set_controller_reference,
+)
+from kontend.explore import Scenario, check, create, delete, update
+from kontend.testing import permissive_crd
+
+ZOOKEEPER = "ZookeeperCluster.zookeeper.pravega.io/v1beta1"
+CLAIM = "ConfigMap/v1"  # stands for the PersistentVolumeClaim
+RABBIT = "RabbitmqCluster.rabbitmq.com/v1beta1"
+SET = "Set.rabbitmq.com/v1"  # stands for the StatefulSet
+
+
+class Clusters(Controller):
+    """Deletes the claims of a cluster before it goes: by the name of the cluster."""
+
+    kind = ZOOKEEPER
+    owns = (CLAIM,)
+    compares_uids = False
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        try:
+            cluster = await api.get(ZOOKEEPER, request)
+        except NotFound:
+            return
+        if not cluster["metadata"].get("deletionTimestamp"):
+            return
+        for claim in await api.list(CLAIM, namespace="default", labels={"app": request.name}):
+            if not self.compares_uids or is_controlled_by(claim, cluster):
+                with suppress(NotFound):
+                    await api.delete(claim)
+        cluster["metadata"]["finalizers"] = []
+        with suppress(NotFound):
+            await api.update(cluster)
+
+
+class ClustersFixed(Clusters):
+    name = "clusters"
+    compares_uids = True
+
+
+class Members(Controller):
+    """Creates the claims of the members, as the StatefulSet does."""
+
+    kind = ZOOKEEPER
+    owns = (CLAIM,)
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        try:
+            cluster = await api.live.get(ZOOKEEPER, request)
+        except NotFound:
+            return
+        if cluster["metadata"].get("deletionTimestamp"):
+            return
+        for member in range(cluster["spec"]["size"]):
+            claim = new_object(CLAIM, f"data-z-{member}", namespace="default", labels={"app": request.name})
+            set_controller_reference(cluster, claim)
+            with suppress(AlreadyExists):
+                await api.create(claim)
+
+
+def no_cluster(cluster: Cluster) -> bool:
+    return not cluster.list(ZOOKEEPER)
+
+
+FINALIZERS = ["zookeeper.pravega.io/claims"]
+OLD = new_object(ZOOKEEPER, "z", spec={"size": 0}, finalizers=FINALIZERS)
+NEW = new_object(ZOOKEEPER, "z", spec={"size": 1}, finalizers=FINALIZERS)
+ZK312 = Scenario(
+    controllers=[Clusters(), Members()],
+    crds=[permissive_crd(ZOOKEEPER)],
+    objects=[OLD],
+    actions=[delete(OLD), create(NEW, when=no_cluster)],
+    guards=Guards.off(),
+)
+
+
+def test_zk312_the_claims_of_the_new_cluster_are_deleted_for_the_old_one() -> None:
+    verdict = check(ZK312)
+    (violation,) = verdict.violations
+    assert violation.property == "wrong owner"
+    assert verdict.exhausted
+
+
+def test_zk312_comparing_uids_is_clean_in_the_whole_space() -> None:
+    assert check(replace(ZK312, controllers=[ClustersFixed(), Members()])).ok
+
+
+class Rabbits(Controller):
+    """Scales a set up, and refuses to scale it down."""
+
+    kind = RABBIT
+    owns = (SET,)
+    scales_down = False
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        cluster = await api.get(RABBIT, request)
+        replicas = cluster["spec"]["replicas"]
+        try:
+            stateful_set = await api.live.get(SET, "default/r-server")
+        except NotFound:
+            stateful_set = new_object(SET, "r-server", namespace="default", spec={"replicas": replicas})
+            set_controller_reference(cluster, stateful_set)
+            with suppress(AlreadyExists):
+                await api.create(stateful_set)
+            return
+        present = stateful_set["spec"]["replicas"]
+        if replicas > present or (replicas < present and self.scales_down):
+            stateful_set["spec"]["replicas"] = replicas
+            await api.update(stateful_set)
+
+
+class RabbitsFixed(Rabbits):
+    name = "rabbits"
+    scales_down = True
+
+
+R = new_object(RABBIT, "r", spec={"replicas": 1})
+UNOBSERVED = Scenario(
+    controllers=[Rabbits()],
+    crds=[permissive_crd(RABBIT), permissive_crd(SET)],
+    objects=[R],
+    actions=[update(R, spec={"replicas": 3}), update(R, spec={"replicas": 2})],
+    guards=Guards.off(),
+)
+
+
+def replicas(final: object) -> int:
+    assert isinstance(final, Cluster)
+    size: int = final.get(SET, "r-server")["spec"]["replicas"]
+    return size
+
+
+def test_rabbitmq_ends_differently_when_it_misses_the_size_between() -> None:
+    verdict = check(UNOBSERVED)
+    assert sorted(replicas(Cluster(state=state)) for state in verdict.final_states) == [2, 3]
+    assert any("unperturbed runs" in note for note in verdict.notes), verdict.notes
+
+
+def test_rabbitmq_with_a_scale_down_ends_in_one_state() -> None:
+    verdict = check(replace(UNOBSERVED, controllers=[RabbitsFixed()]))
+    assert verdict.ok
+    assert [replicas(Cluster(state=state)) for state in verdict.final_states] == [2]
+    assert not verdict.notes
