@@ -14,7 +14,19 @@ from typing import Final
 
 from kontend.live.baseline import Baseline
 from kontend.live.gate.call import UNJUDGED, Call, Point
-from kontend.live.gate.perturbation import Act, Crash, Down, Fail, HandOver, Hold, LoseResponse, Plan, Rewind, Skip
+from kontend.live.gate.perturbation import (
+    Act,
+    Crash,
+    Delay,
+    Down,
+    Fail,
+    HandOver,
+    Hold,
+    LoseResponse,
+    Plan,
+    Rewind,
+    Skip,
+)
 from kontend.live.gate.records import Happening, Request
 from kontend.live.run import PRIMARY, Run
 
@@ -64,7 +76,7 @@ def _points(run: Run) -> list[tuple[Point, int]]:
 def derive(baseline: Baseline) -> list[Plan]:
     """Return the plans for a controller, mildest first."""
     observed = _Observed(baseline)
-    sources = (_crashes, _restarts, _lost, _failures, _holds, _acts, _skips, _rewinds, _hand_overs)
+    sources = (_crashes, _restarts, _lost, _failures, _delays, _holds, _acts, _skips, _rewinds, _hand_overs)
     plans: dict[tuple[object, ...], Plan] = {}
     for source in sources:
         for plan in source(observed):
@@ -119,6 +131,11 @@ def _kind(call: Call) -> tuple[str, str, str]:
 
 def _matters(request: Request) -> bool:
     return request.process == PRIMARY and request.call.resource not in UNJUDGED
+
+
+def _delays(observed: _Observed) -> Iterator[Plan]:
+    for point, _ in observed.writes:
+        yield Plan((Delay(point),), "other work of the process overtakes this write")
 
 
 def _holds(observed: _Observed) -> Iterator[Plan]:

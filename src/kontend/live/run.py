@@ -113,6 +113,7 @@ class Runner:
         #: The process has been started and has not been idle yet.
         self._fresh = False
         self._delayed: Callable[[], None] | None = None
+        self._slow: Callable[[], None] | None = None
         self._unseen: set[str] = set()
         #: Writes of the primary instance during each hold.
         self._held: dict[Hold, int] = {}
@@ -217,6 +218,10 @@ class Runner:
                 continue
             self._run.rest = rest
             self._fresh = False
+            if rest is Rest.IDLE and self._slow is not None:
+                release, self._slow = self._slow, None
+                release()
+                continue
             if rest is Rest.IDLE:
                 return
             if rest is Rest.EXITED:
@@ -314,9 +319,12 @@ class Runner:
             self._unseen.add(resource)
         self._act_until(number)
 
-    def delayed(self, release: Callable[[], None]) -> None:
-        """Note that a write of the primary instance waits."""
-        self._delayed = release
+    def delayed(self, release: Callable[[], None], *, hand_over: bool) -> None:
+        """Note that a write of the primary instance waits: for another instance, or until this one is idle."""
+        if hand_over:
+            self._delayed = release
+        else:
+            self._slow = release
 
     # Actions, holds, older lists
 

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from kontend.live.gate.call import Call, Point
-from kontend.live.gate.perturbation import Act, Crash, Fail, HandOver, LoseResponse, Perturbation
+from kontend.live.gate.perturbation import Act, Crash, Delay, Fail, HandOver, LoseResponse, Perturbation
 
-AtArrival = Fail | HandOver
+AtArrival = Fail | Delay | HandOver
 AfterCommit = Crash | LoseResponse | Fail | Act
 
 
@@ -29,7 +29,7 @@ class Decisions:
         self._arrivals: dict[Point, AtArrival] = {}
         self._commits: dict[Point, list[AfterCommit]] = {}
         for each in perturbations:
-            if isinstance(each, HandOver) or (isinstance(each, Fail) and each.error != "timeout"):
+            if isinstance(each, Delay | HandOver) or (isinstance(each, Fail) and each.error != "timeout"):
                 self._arrivals[each.at] = each
             elif isinstance(each, Crash | LoseResponse | Fail | Act):
                 self._commits.setdefault(each.at, []).append(each)

@@ -16,7 +16,7 @@ from kontend.kube.errors import ApiError
 from kontend.kube.meta.names import Key
 from kontend.live.gate.call import LEASES, Call, describe, is_locked
 from kontend.live.gate.decisions import Decisions
-from kontend.live.gate.perturbation import FAILURES, Act, Crash, Fail, HandOver, LoseResponse
+from kontend.live.gate.perturbation import FAILURES, Act, Crash, Delay, Fail, HandOver, LoseResponse
 from kontend.live.gate.records import Delivery, Log, Request, Sent
 from kontend.serve.exchange import Exchange
 from kontend.serve.gate import Events, OpenWatch
@@ -33,8 +33,8 @@ class Conductor(Protocol):
     def act(self, *, unseen: bool) -> None:
         """Take the next action of the user, now."""
 
-    def delayed(self, release: Callable[[], None]) -> None:
-        """Note that a write of the primary instance waits, and how it goes on."""
+    def delayed(self, release: Callable[[], None], *, hand_over: bool) -> None:
+        """Note that a write of the primary instance waits, for another instance or for idleness; and how it goes on."""
 
 
 class Tap:
@@ -194,10 +194,11 @@ class LiveGate:
             request.perturbed = str(decision)
             self._refuse(exchange, request, decision.error)
             return False
-        if isinstance(decision, HandOver):
+        if isinstance(decision, Delay | HandOver):
             request.perturbed = str(decision)
             del self._open[exchange]
-            self._conductor.delayed(lambda: self._resume(exchange, request))
+            hand_over = isinstance(decision, HandOver)
+            self._conductor.delayed(lambda: self._resume(exchange, request), hand_over=hand_over)
             return False
         return True
 

@@ -144,6 +144,17 @@ class Rewind:
 
 
 @dataclass(frozen=True, slots=True)
+class Delay:
+    """A write takes long: it is carried out when the process has nothing else to do."""
+
+    kind: ClassVar[str] = "delay"
+    at: Point
+
+    def __str__(self) -> str:
+        return f"{self.at} takes long"
+
+
+@dataclass(frozen=True, slots=True)
 class HandOver:
     """A write is delayed while another instance takes over; it arrives when that one is idle after an action."""
 
@@ -157,9 +168,9 @@ class HandOver:
         return f"{self.at} delayed until another instance has taken over{then}"
 
 
-Perturbation = Crash | LoseResponse | Fail | Act | Hold | Skip | Down | Rewind | HandOver
+Perturbation = Crash | LoseResponse | Fail | Act | Hold | Skip | Down | Rewind | Delay | HandOver
 _KINDS: Final[dict[str, type[Any]]] = {
-    each.kind: each for each in (Crash, LoseResponse, Fail, Act, Hold, Skip, Down, Rewind, HandOver)
+    each.kind: each for each in (Crash, LoseResponse, Fail, Act, Hold, Skip, Down, Rewind, Delay, HandOver)
 }
 
 

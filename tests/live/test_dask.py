@@ -1,0 +1,36 @@
+"""dask-kubernetes 2025.7.0, unmodified: its issue 968, a DaskCluster that stays Pending.
+
+The handler of the cluster leaves ``phase: Pending`` to kopf, which writes it after the handler has ended; that of the
+scheduler's Service writes ``Running`` at once. Neither write is locked, so the late one stays.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import replace
+from importlib import metadata
+
+import pytest
+
+from kontend.cluster.startup.seed import empty_state
+from kontend.live.workload import Workload, read_actions
+from kontend.serve import manifests
+from live.conftest import HERE, explore, setting
+
+OPERATOR = "dask_kubernetes.operator.controller"
+PLAN = "create daskworkergroups.kubernetes.dask.org default/simple-default takes long"
+
+
+def test_a_late_pending_overwrites_running() -> None:
+    if importlib.util.find_spec("dask_kubernetes") is None or metadata.version("dask-kubernetes") != "2025.7.0":
+        pytest.skip("dask-kubernetes 2025.7.0 is not installed (group operators)")
+    state, _ = manifests.store_all(
+        empty_state(), manifests.read_definitions([HERE / "dask" / "crds.yaml"]), manager="kontend"
+    )
+    command = [sys.executable, "-m", "kopf", "run", "-m", OPERATOR, "--standalone", "--namespace", "default"]
+    workload = Workload(state, read_actions(HERE / "dask" / "actions.yaml"))
+    verdict = explore(replace(setting(command), workload=workload), only=PLAN)
+    # On a fast machine the service wins in the baseline; on a loaded one unperturbed runs already disagree.
+    found = [*verdict.baseline.findings, *(each.finding for each in verdict.violations)]
+    assert any(".status.phase" in str(each.difference) for each in found), "\n".join(verdict.lines())
