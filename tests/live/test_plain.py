@@ -75,3 +75,18 @@ def test_a_time_limit_leaves_the_verdict_open() -> None:
     assert verdict.executed < verdict.plans == 4
     assert not verdict.ok
     assert list(verdict.lines())[-1] == "undecided: not all plans were carried out"
+
+
+def test_properties_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "properties.py"
+    source.write_text(
+        "from kontend.explore import always, eventually\n"
+        "small = always(lambda c: all(m['data'] == {'size': '1'} for m in c.list('ConfigMap/v1')), name='small')\n"
+        "there = eventually(lambda c: bool(c.list('ConfigMap/v1')), name='there')\n"
+    )
+    options = ["--crds", str(HERE / "crds.yaml"), "--actions", str(SUBJECTS / "plain.yaml"), "--patience", "0.5"]
+    chosen = ["--only", "none", "--properties", str(source)]
+    assert main(["live", *options, *chosen, "--", *python("plain.py")]) == 1
+    out = capsys.readouterr().out
+    assert "small is broken by controller update configmaps default/w-config" in out
+    assert "there" not in out

@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
 from kontend.cluster.startup.seed import empty_state
+from kontend.explore.problems import BadScenario
+from kontend.explore.properties.property import Property
 from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
 from kontend.live.baseline import Unusable
 from kontend.live.campaign import Campaign, Options
@@ -32,12 +34,13 @@ from kontend.report.archive import write_archive
 from kontend.report.document import Document
 from kontend.report.page.contents import results_of
 from kontend.report.page.page import page
+from kontend.runtime.user_file import BadFile, load_file
 from kontend.safe_files import write_whole
 from kontend.serve import manifests
 from kontend.serve.manifests import BadManifest
 
 Result = TypeVar("Result")
-_ERRORS = (BadManifest, BadPlan, BadReady, BadWorkload, CannotStart, Unusable)
+_ERRORS = (BadFile, BadManifest, BadPlan, BadScenario, BadReady, BadWorkload, CannotStart, Unusable)
 
 
 def _parser() -> Parser:
@@ -53,6 +56,7 @@ def _parser() -> Parser:
     add("--crds", **paths, help="file or directory with custom resource definitions (repeatable)")
     add("--objects", **paths, help="file or directory with objects to begin with (repeatable)")
     add("--actions", type=Path, metavar="FILE", help="YAML file with the steps of a user, taken one after the other")
+    add("--properties", type=Path, metavar="PY", help="Python file with always, never and eventually properties")
     add("--controllers", action="store_true", help="run what kube-controller-manager runs: Deployments, owners ...")
     add("--pods", action="store_true", help="schedule pods and let them run")
     add("--list-plans", action="store_true", help="run the baseline, print the plans and stop")
@@ -135,7 +139,19 @@ def _save(directory: Path, document: Document) -> None:
 
 def invocation(options: Namespace, command: Sequence[str]) -> dict[str, Any]:
     """Return the command line as a replay needs it."""
-    names = ("crds", "objects", "actions", "env", "directory", "controllers", "pods", "patience", "limit", "ready")
+    names = (
+        "crds",
+        "objects",
+        "actions",
+        "env",
+        "directory",
+        "controllers",
+        "pods",
+        "properties",
+        "patience",
+        "limit",
+        "ready",
+    )
     given = {name: getattr(options, name) for name in names}
     texts = {name: _plain(value) for name, value in given.items() if value}
     return {**texts, "command": list(command)}
@@ -218,8 +234,19 @@ def _setting(options: Namespace, command: Sequence[str]) -> Setting:
         Workload(state, actions),
         Patience(options.patience, options.limit),
         ready=parse_ready(options.ready) if options.ready else None,
+        properties=_properties(options.properties),
         inside=_inside(options),
     )
+
+
+def _properties(path: Path | None) -> tuple[Property, ...]:
+    """Return the properties that a Python file defines."""
+    if path is None:
+        return ()
+    found = tuple(each for each in vars(load_file(path)).values() if isinstance(each, Property))
+    if not found:
+        raise UsageError(f"--properties {path}: it defines none, such as ready = eventually(lambda cluster: ...)")
+    return found
 
 
 def _inside(options: Namespace) -> Callable[[Any], None] | None:

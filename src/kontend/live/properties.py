@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from kontend.explore.properties.built_in import BuiltIn
+from kontend.cluster.cluster import Cluster
+from kontend.explore.properties.built_in import BuiltIn, broken_by, not_eventually
 from kontend.explore.properties.writes import violations_of_writes
 from kontend.kube.meta.names import Key
 from kontend.live.final_state import Difference, Mask, comparable, differences
@@ -60,7 +61,7 @@ def findings(run: Run, expected: Expected) -> list[Finding]:
     """Return the properties that a run violates, the most telling first."""
     if run.blocked:
         return []
-    found = [*_exits(run), *_writes(run)]
+    found = [*_exits(run), *_writes(run), *_user_properties(run)]
     if run.rest is Rest.BUSY:
         found.append(_never_settles(run))
     elif run.rest is Rest.IDLE:
@@ -92,6 +93,20 @@ def _writes(run: Run) -> Iterator[Finding]:
         )
         for name, sentence in judged:
             yield Finding(str(name), sentence, (request.number,), key=(str(request.call),))
+
+
+def _user_properties(run: Run) -> Iterator[Finding]:
+    """The user's properties: invariants after each write, ``eventually`` in the final state."""
+    for each in run.properties:
+        if each.is_invariant:
+            for request in run.log.writes():
+                clusters = [Cluster(state=request.before), Cluster(state=request.after)][-each.arity :]
+                if each.is_broken_by(each.ask(*clusters)):
+                    text = f"{request.process} {request.call}"
+                    yield Finding(each.name, broken_by(each.name, text).sentence, (request.number,))
+                    break
+        elif each.mode == "eventually" and run.rest is Rest.IDLE and not each.ask(Cluster(state=run.final)):
+            yield Finding(each.name, not_eventually(each.name).sentence)
 
 
 class _Written(NamedTuple):

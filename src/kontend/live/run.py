@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from kontend.cluster.state import State
+from kontend.explore.properties.property import Property
 from kontend.live.gate.call import LEASES, Call
 from kontend.live.gate.decisions import Decisions
 from kontend.live.gate.gate import LiveGate
@@ -51,6 +52,8 @@ class Setting:
     watches: frozenset[str] = frozenset()
     #: The most writes of a phase of the baseline.
     most_writes: int = 0
+    #: The user's properties, judged like those of a scenario.
+    properties: tuple[Property, ...] = ()
     #: Starts what runs inside of the server: the built-in controllers.
     inside: Callable[[Server], None] | None = None
 
@@ -74,6 +77,7 @@ class Run:
     rest: Rest
     initial: State
     final: State
+    properties: tuple[Property, ...] = ()
     #: The states at the end of each phase.
     phases: list[State] = field(default_factory=list)
     exits: list[Exit] = field(default_factory=list)
@@ -108,7 +112,8 @@ class Runner:
         self._processes: dict[str, Process] = {}
         #: The instance that the run waits for.
         self._current = PRIMARY
-        self._run = Run(plan, self._gate.log, Rest.IDLE, setting.workload.state, setting.workload.state)
+        initial = setting.workload.state
+        self._run = Run(plan, self._gate.log, Rest.IDLE, initial, initial, setting.properties)
         self._crashed = False
         #: The process has been started and has not been idle yet.
         self._fresh = False
