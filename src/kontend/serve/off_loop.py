@@ -92,7 +92,7 @@ def is_costly(state: State, exchange: Exchange) -> bool:
         return len(rest) == 1 and not request.first("watch") and _is_large(state, resource.key)
     if resource.plural in _DEFINITIONS or _has_nested_loops(resource):
         return True
-    if any(len(state.objects(policies)) for policies in _POLICIES):
+    if len(state.objects(_POLICIES[0])) or len(state.objects(_POLICIES[1])):
         return True
     return len(_stored(state, resource.key, path, rest)) > _BODY if len(rest) > 1 else request.method == "DELETE"
 

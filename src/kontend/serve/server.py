@@ -381,7 +381,10 @@ class Server:
         if state.registry.converts_by_webhook and self._convert_events(state):
             return
         self._publishing = False
-        with Conversions(self._conversions, {}, wait=False).active():
+        if state.registry.converts_by_webhook:
+            with Conversions(self._conversions, {}, wait=False).active():
+                complete = self._hub.publish(state)
+        else:
             complete = self._hub.publish(state)
         if not complete:
             self._something_new()
