@@ -112,7 +112,7 @@ def _retry(workspace: Workspace, file: GoFile, wrapper: Node, literal: Node, cal
     reads = _reads(workspace, file, literal, parts[:1])
     live = any(kind is Provenance.LIVE_GET for kind in reads)
     if not reads and parts:  # an object built in the closure from what the closure reads
-        reads = _built_from_read(workspace, file, literal, target)
+        reads = _built_from_read(workspace, file, literal, target) or _replaced_by_read(workspace, file, literal, parts)
     blind = _blind(file, literal, call, parts, bool(reads))
     fresh = bool(reads) or bool(blind) or not _object_outside(workspace, file, literal, target)
     if _own_wrapper(workspace, file, wrapper):
@@ -137,6 +137,20 @@ def _reads(workspace: Workspace, file: GoFile, literal: Node, parts: list[str]) 
             if function is None or b".Get(" in (function.body.text or b"" if function.body else b""):
                 provenances.append(Provenance.CACHED_GET)
     return provenances
+
+
+def _replaced_by_read(workspace: Workspace, file: GoFile, literal: Node, parts: list[str]) -> list[Provenance]:
+    """Find `obj = latest` or `obj = latest.DeepCopy()` after the write, where the closure reads `latest`."""
+    for statement, position in syntax.assignments_by_name(literal).get(parts[0], ()):
+        right = values(statement)
+        value = syntax.strip(right[position]) if position < len(right) else None
+        if value is not None and value.type == "call_expression" and syntax.callee(value)[1] == "DeepCopy":
+            value = syntax.strip(syntax.callee(value)[0])
+        if value is not None and value.type == "identifier":
+            reads = _reads(workspace, file, literal, [text(value)])
+            if reads:
+                return reads
+    return []
 
 
 def _built_from_read(workspace: Workspace, file: GoFile, literal: Node, target: Node | None) -> list[Provenance]:
