@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 import pytest
 
+from kontend.kube import kinds
 from kontend.kube.kinds import TABLE, ResourceInfo, resources, schema_of, type_schema
 from kontend.kube.schema.tree import MISSING, Schema
 
@@ -131,3 +134,26 @@ def test_names_are_those_that_go_prints() -> None:
     assert name(type_schema("meta/v1.ObjectMeta").properties["labels"]) == "map[string]string"
     assert name(type_schema("meta/v1.ObjectMeta").properties["uid"]) == "types.UID"
     assert name(type_schema("core/v1.Secret").properties["data"]) == "map[string][]uint8"
+
+
+def test_a_schema_whose_making_is_interrupted_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinds, "_BUILT", {})
+    complete = kinds.schema_of("apps", "v1", "Deployment")
+    monkeypatch.setattr(kinds, "_BUILT", {})
+    fill = kinds._fill
+    calls = 0
+
+    def interrupted(*given: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        fill(*given)
+
+    monkeypatch.setattr(kinds, "_fill", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        kinds.schema_of("apps", "v1", "Deployment")
+    assert kinds._BUILT == {}
+    again = kinds.schema_of("apps", "v1", "Deployment")
+    assert again.properties.keys() == complete.properties.keys()
+    assert again.properties["spec"].properties.keys() == complete.properties["spec"].properties.keys()

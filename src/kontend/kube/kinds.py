@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from threading import RLock
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -78,7 +79,11 @@ _OPAQUE: Final = {
 _PROPS: Final = "apiextensions/v1.JSONSchemaProps"
 _STORED_AS_JSON: Final = frozenset({"apiextensions/v1", "apiregistration/v1"})
 
+#: Schemas that are complete, and those that are being made now, which may still lack fields. They become visible
+#: together, at the end: another thread must not see half of one, and one that is interrupted leaves nothing behind.
 _BUILT: dict[str, Schema] = {}
+_UNFINISHED: dict[str, Schema] = {}
+_BUILDING: Final = RLock()
 
 
 @cache
@@ -135,7 +140,21 @@ def schema_of(group: str, version: str, kind: str) -> Schema:
 def type_schema(name: str) -> Schema:
     """The schema of any type of the table by its name there, such as ``meta/v1.ObjectMeta``."""
     built = _BUILT.get(name)
-    return _build(name) if built is None else built
+    if built is not None:
+        return built
+    with _BUILDING:
+        built = _BUILT.get(name) or _UNFINISHED.get(name)
+        if built is not None:
+            return built
+        is_outermost = not _UNFINISHED
+        try:
+            schema = _build(name)
+            if is_outermost:
+                _BUILT.update(_UNFINISHED)
+        finally:
+            if is_outermost:
+                _UNFINISHED.clear()
+        return schema
 
 
 def type_names() -> list[str]:
@@ -154,15 +173,15 @@ def _build(name: str) -> Schema:
     go_name = f"{package.rpartition('/')[2]}.{go_type}"
     if name in _OPAQUE:
         schema = _OPAQUE[name].replace(go_type=go_type, go_name=go_name)
-        _BUILT[name] = schema
+        _UNFINISHED[name] = schema
         if go_type.startswith("JSONSchemaPropsOr"):
             schema.decoder = decode.one_of(go_type, type_schema(_PROPS))
         return schema
     described = _table()["types"][name]
     if isinstance(described, str):
-        schema = _BUILT[name] = _of_type(described, package).replace(go_type=go_type, go_name=go_name)
+        schema = _UNFINISHED[name] = _of_type(described, package).replace(go_type=go_type, go_name=go_name)
         return schema
-    schema = _BUILT[name] = Schema("object", go_type=go_type, go_name=go_name)
+    schema = _UNFINISHED[name] = Schema("object", go_type=go_type, go_name=go_name)
     schema.decoder = decode.StructDecoder(schema, keep_empty=package in _STORED_AS_JSON)
     # Before the fields, because one of them may be of this very type and copies what is known by then.
     _mark(schema, described.get("#", "").split(" "))

@@ -8,7 +8,8 @@ not in the table is skipped, as Go does; a known number with another wire type i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from threading import RLock
+from typing import Any, Final, TypeAlias
 
 from kontend.serve.protobuf.wire import BYTES, VARINT, Malformed, signed, skip, span, unexpected_end, varint
 
@@ -17,6 +18,8 @@ from kontend.serve.protobuf.wire import BYTES, VARINT, Malformed, signed, skip, 
 Reader: TypeAlias = "str | Callable[[dict[str, Any], bytes, int, int], None]"
 #: Makes a value of the bytes between two positions.
 Value: TypeAlias = "Callable[[bytes, int, int], Any]"
+
+_COMPLETING: Final = RLock()
 
 
 class Message:
@@ -37,12 +40,17 @@ class Message:
         for wire, reader in readers.items():
             self._readers[number << 3 | wire] = reader
 
+    def _complete(self) -> None:
+        """Adds all fields. Other threads wait; after an interruption it starts again."""
+        with _COMPLETING:
+            if self._make is not None:
+                self._make(self)
+                self._make = None
+
     def read(self, out: dict[str, Any], data: bytes, pos: int, end: int) -> None:
         """Reads the message between two positions into ``out``; what is there already is merged with."""
         if self._make is not None:
-            # Before the call, because a message may contain itself.
-            make, self._make = self._make, None
-            make(self)
+            self._complete()
         readers = self._readers
         while pos < end:
             start = pos
