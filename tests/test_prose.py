@@ -15,7 +15,7 @@ REVIEWED = [
     "__init__.py",
     "plans.py",
     "predicates.py",
-    "pytest_plugin.py",
+    "pytest_plugin",
     "testing.py",
     "audit",
     "cli",

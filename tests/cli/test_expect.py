@@ -123,7 +123,7 @@ def test_every_search_reports_its_progress(search: str, monkeypatch: pytest.Monk
     for module in ("breadth_first", "depth_first", "walks"):
         monkeypatch.setattr(f"kontend.explore.search.{module}.OFTEN", 5)
     snapshots: list[Snapshot] = []
-    check(scenarios_in(EXAMPLE)["blind"], search=search, walks=10, progress=snapshots.append)  # type: ignore[arg-type]
+    assert not check(scenarios_in(EXAMPLE)["blind"], search=search, walks=10, progress=snapshots.append)  # type: ignore[arg-type]
     assert snapshots[-1].states > 1
     assert snapshots[-1].violations > 0
     assert max(each.depth for each in snapshots) > 1

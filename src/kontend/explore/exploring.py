@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from kontend.check_runner import CHECK_RUNNER
 from kontend.explore.explain.baselines import several_baselines
 from kontend.explore.explain.explanation import explainer
 from kontend.explore.model.model import Model
@@ -76,10 +77,20 @@ def check(
     In a test with ``@reproduce(...)`` it only follows that counterexample.
     """
     recorded = recorded_to_follow()
-    if recorded is not None:
-        return follow(scenario, recorded)
     options = SearchOptions(search, seed, walks, until_first, jobs, progress)
-    return explore(scenario, options)
+
+    def search_it(scenario: Scenario, options: SearchOptions) -> Verdict:
+        return explore(scenario, options) if recorded is None else follow(scenario, recorded)
+
+    verdict: Verdict = (CHECK_RUNNER.get() or _plainly)(scenario, options, search_it)
+    return verdict
+
+
+def _plainly(
+    scenario: Scenario, options: SearchOptions, search: Callable[[Scenario, SearchOptions], Verdict]
+) -> Verdict:
+    """Run a search outside a test framework."""
+    return search(scenario, options)
 
 
 def explore(scenario: Scenario, options: SearchOptions, *, inspect: Callable[[Model], object] | None = None) -> Verdict:
