@@ -114,7 +114,7 @@ def test_the_arguments_and_the_name_of_the_test_are_kept() -> None:
     @reproduce(PLANS)
     def test_something(one: int, *, two: int) -> int:
         """Its docstring."""
-        check(BLIND)
+        assert check(BLIND).violations
         return one + two
 
     assert test_something(1, two=2) == 3
