@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from kontend import (
     AlreadyExists,
@@ -18,6 +21,9 @@ from kontend import (
     set_controller_reference,
 )
 from kontend.explore import Scenario, check, create, delete, update
+from kontend.explore.planned.plan import plan_of
+from kontend.explore.planned.running import explore_plan
+from kontend.explore.scenario_files import scenarios_in
 from kontend.testing import permissive_crd
 
 ZOOKEEPER = "ZookeeperCluster.zookeeper.pravega.io/v1beta1"
@@ -99,6 +105,33 @@ def test_zk312_the_claims_of_the_new_cluster_are_deleted_for_the_old_one() -> No
 
 def test_zk312_comparing_uids_is_clean_in_the_whole_space() -> None:
     assert check(replace(ZK312, controllers=[ClustersFixed(), Members()])).ok
+
+
+ROOT = Path(__file__).parents[2]
+SOURCE = "GitRepository.source.toolkit.fluxcd.io/v1"
+
+
+def test_flux_with_a_frozen_cache_fails_forever_and_writes_nothing() -> None:
+    frozen = {"reconciler": "sources", "kind": SOURCE, "staleAt": 2}
+    scenario = scenarios_in(ROOT / "examples" / "flux" / "source_controller.py")["create"]
+    verdict = explore_plan(scenario, plan_of({"stalenessIntervals": [frozen]}, "plan"))
+    lasso = {violation.property: violation for violation in verdict.violations}["fails forever"]
+    assert "timed out waiting for the condition" in lasso.sentence
+    assert explore_plan(scenario, plan_of({}, "plan")).ok
+
+
+@pytest.mark.parametrize(
+    ("entry", "symptom"), [("flux_f1c", "observed_without_conditions"), ("flux_f1d", "ready_for_the_future")]
+)
+def test_flux_a_torn_status_and_a_future_stamp_are_found(entry: str, symptom: str) -> None:
+    scenarios = scenarios_in(ROOT / "zoo" / f"{entry}.py")
+    verdict = check(scenarios["buggy"])
+    names = {violation.property for violation in verdict.violations}
+    assert symptom in names
+    # The symptom that was published is not reachable: the artifact and the generation leave in one request.
+    assert verdict.exhausted
+    assert "artifact_without_observed_generation" not in names
+    assert check(scenarios["fixed"]).ok
 
 
 class Rabbits(Controller):

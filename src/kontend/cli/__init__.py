@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "replay": Command("kontend.cli.replay", "run", "replay a counterexample"),
     "inspect": Command("kontend.cli.inspect", "run", "answer questions about a counterexample"),
     "report": Command("kontend.cli.report", "run", "turn counterexamples into a report"),
+    "import": Command("kontend.cli.import_kamera", "run", "translate input files of other tools into scenarios"),
     "zoo": Command("kontend.cli.zoo", "run", "explore a collection of real bugs and their fixed twins"),
     "audit": Command("kontend.cli.audit", "run", "find unsafe status and metadata writes in controllers"),
     "rule": Command("kontend.cli.rule", "run", "explain a rule of the auditor"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -23,10 +23,14 @@ from kontend.explore.explain.lines import relative_name
 from kontend.explore.explain.results import explained_documents, scenario_result
 from kontend.explore.exploring import STRATEGIES, SearchOptions, explore
 from kontend.explore.model.model import Model
+from kontend.explore.planned.perturbations import PERTURBATIONS, only, unperturbed
+from kontend.explore.planned.plan import Plan, load_plan, plan_of
+from kontend.explore.planned.running import explore_plan
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.recheck import recheck, recorded_runs
 from kontend.explore.scenario import LEAST, Scenario
+from kontend.explore.scenario_documents import ENDINGS, scenario_documents
 from kontend.explore.scenario_files import GENERATED, scenarios_in
 from kontend.explore.verdict import Verdict
 from kontend.kube.errors import ApiError
@@ -74,6 +78,7 @@ def run(argv: Sequence[str]) -> int:
             return explore_by_hand(source, _scenarios(options), port=options.port)
     with usage_errors(*_ERRORS):
         scenarios = _scenarios(options)
+        plans = _plans(options, scenarios)
         expected = expected_property(options.expect, scenarios) if options.expect else ""
         verdicts: dict[str, Verdict] = {}
         runs: list[dict[str, Any]] = []
@@ -84,13 +89,16 @@ def run(argv: Sequence[str]) -> int:
             def record(model: Model, name: str = name, share: int = share) -> None:
                 runs.extend(recorded_runs(name, model.programs, most=share))
 
+            if name in plans:
+                verdicts[name] = explore_plan(scenario, plans[name], Origin(source, name))
+                continue
             line = ProgressLine(scenario.bounds.seconds)
             try:
                 verdicts[name] = explore(scenario, replace(search, progress=line), inspect=record)
             finally:
                 line.clear()
             verdicts[name].explain = explainer(scenario, Origin(source, name))
-        if not options.one_process:
+        if runs and not options.one_process:
             recheck(options.file, runs)
     documents = {name: explained_documents(verdict) for name, verdict in verdicts.items()}
     files = {name: [_saved(options.failures, document) for document in documents[name]] for name in verdicts}
@@ -142,12 +150,16 @@ def _parser() -> Parser:
         epilog="Exit codes: 0 everything holds, 1 something is violated, 2 usage error, 3 undecided.",
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="a Python file that defines scenarios or controllers")
+    add("file", metavar="FILE", help="a Python file that defines scenarios or controllers, or a YAML file of scenarios")
     add("--scenario", metavar="NAME", help="explore only this scenario (default: all)")
     add("--failures", type=Path, default=_FAILURES, metavar="DIR", help="directory for counterexamples")
     for name, what in _BOUNDS.items():
         add(f"--{name}", type=at_least(LEAST[name]), metavar="N", help=f"{what} (default: as in the scenario)")
     add("--atomic", action="store_true", help="let nothing happen between the calls of a reconcile")
+    add("--no-perturbations", action="store_true", help="explore only the unperturbed runs")
+    names = ", ".join(PERTURBATIONS)
+    add("--only", metavar="NAME,…", help=f"try only these perturbations, of: {names} (default: as in the scenario)")
+    add("--plan", type=Path, metavar="FILE", help="try only the perturbations of a plan file (YAML)")
     add("--one-process", action="store_true", help="do not compare runs with those in other processes")
     add(
         "--search",
@@ -176,11 +188,32 @@ def _scenarios(options: Namespace) -> dict[str, Scenario]:
     given: dict[str, Any] = {name: value for name in _BOUNDS if (value := getattr(options, name)) is not None}
     if options.atomic:
         given["atomic"] = True
+    if options.no_perturbations and options.only:
+        raise UsageError("--only: --no-perturbations leaves nothing to try; say one of them")
     return {
-        name: replace(scenario, bounds=replace(scenario.bounds, **given)) if given else scenario
+        name: _bounded(scenario, given, options)
         for name, scenario in scenarios.items()
         if options.scenario in (None, name)
     }
+
+
+def _plans(options: Namespace, scenarios: Mapping[str, Scenario]) -> dict[str, Plan]:
+    """The plans of scenarios: that of the command line, or those of their file."""
+    if options.plan is not None:
+        return dict.fromkeys(scenarios, load_plan(options.plan))
+    if Path(options.file).suffix not in ENDINGS:
+        return {}
+    documents = scenario_documents(options.file)
+    return {name: plan_of(documents[name][1], f"{name}: plan") for name in scenarios if documents[name][1]}
+
+
+def _bounded(scenario: Scenario, given: dict[str, Any], options: Namespace) -> Scenario:
+    bounds = replace(scenario.bounds, **given) if given else scenario.bounds
+    if options.no_perturbations:
+        bounds = unperturbed(bounds)
+    if options.only:
+        bounds = only(bounds, [name.strip() for name in options.only.split(",")])
+    return scenario if bounds is scenario.bounds else replace(scenario, bounds=bounds)
 
 
 def _text(name: str, verdict: Verdict, files: list[str], *, generated: str, verbose: bool) -> str:

@@ -16,16 +16,18 @@ from kontend.explore.stamps import stamps_matter
 T = TypeVar("T")
 
 
-def restarted(scenario: Scenario, explore: Callable[[Model], T]) -> T:
-    """The result of exploring a scenario, after as many restarts as it takes."""
+def restarted(
+    scenario: Scenario, explore: Callable[[Model], T], make: Callable[[Scenario, Knowledge | None], Model] = Model
+) -> T:
+    """The result of exploring a scenario, after as many restarts as it takes; ``make`` makes its model."""
     knowledge: Knowledge | None = None
     while True:
-        model = Model(scenario, knowledge)
+        model = make(scenario, knowledge)
         knowledge = model.knowledge
         try:
             if not knowledge.stamps_checked and stamps_matter(model):
                 knowledge.refute(Assumption.SETTLED_STAMPS)
-                model = Model(scenario, knowledge)
+                model = make(scenario, knowledge)
             knowledge.stamps_checked = True
             return explore(model)
         except Refuted as error:

@@ -18,6 +18,7 @@ from kontend.explore.actions import patch
 from kontend.explore.preflight import check_written, checked_cluster, initial_cluster
 from kontend.explore.problems import BadScenario
 from kontend.explore.scenario import Bounds, Scenario
+from kontend.explore.scenario_documents import ENDINGS, scenario_documents
 from kontend.kube.crd.permissive import permissive_crd
 from kontend.kube.meta.names import GroupVersionKind, parse_kind
 from kontend.runtime.controller import Controller
@@ -54,6 +55,8 @@ def load(path: str | Path) -> ModuleType:
 
 def scenarios_in(path: str | Path) -> dict[str, Scenario]:
     """The scenarios of a file by name; the generated one is called ``controllers``."""
+    if Path(path).suffix in ENDINGS:
+        return {name: scenario for name, (scenario, _) in scenario_documents(path).items()}
     module = load(path)
     found = {name: value for name, value in vars(module).items() if isinstance(value, Scenario)}
     if found:

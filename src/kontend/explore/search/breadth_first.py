@@ -72,11 +72,14 @@ class BreadthFirst:
         until_first: bool = False,
         progress: Progress | None = None,
         unperturbed: bool = False,
+        reference: frozenset[bytes] | None = None,
     ) -> None:
         """Search a model; ``until_first`` stops at the first violation.
 
-        ``unperturbed`` says that the expander lists only unperturbed steps.
+        ``unperturbed`` says that the expander lists only unperturbed steps. ``reference`` are the final states that all
+        others are compared with, where the unperturbed runs were searched apart.
         """
+        self._reference = reference
         self.model = model
         self.exploration = Exploration(model, partial=unperturbed)
         self._expander = expander or Expander(model)
@@ -97,7 +100,7 @@ class BreadthFirst:
             self.exploration.verdict.runs = self._expander.runs
             self._expander.close()
         verdict = self.exploration.finish(
-            stopped, baseline=None, knows_baseline=self._knows_baseline, explain=self._explain
+            stopped, baseline=self._reference, knows_baseline=self._knows_baseline, explain=self._explain
         )
         verdict.seconds = time.perf_counter() - started
         return verdict

@@ -1,0 +1,171 @@
+"""The model of a scenario under a plan: the same transition function, with fewer steps enabled.
+
+One reconcile runs at a time, from its first call to its last. Events are delivered at once, except to views that the
+plan keeps stale; their events come when the interval ends. The counters that the plan refers to are part of the state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from kontend.cluster.state import Change
+from kontend.explore.model.key import issued_after
+from kontend.explore.model.knowledge import Knowledge
+from kontend.explore.model.model import Model
+from kontend.explore.model.step import Step, Transition
+from kontend.explore.model.world import World
+from kontend.explore.planned.plan import FOREVER, Plan, check_plan
+from kontend.explore.preflight import checked_cluster, resolved_controllers
+from kontend.explore.scenario import Reductions, Scenario
+
+#: Views are kept back by the plan alone, not by the bound.
+_ANY_LAG: Final = 10_000
+_DEPTH: Final = "plan depth"
+_SEQUENCE: Final = "plan sequence"
+_EVENT: Final = "plan event"
+_OPERATIONS: Final = {"ADDED": "CREATE", "MODIFIED": "UPDATE", "DELETED": "DELETE"}
+
+
+def planned_scenario(scenario: Scenario, plan: Plan) -> Scenario:
+    """The scenario with the bounds that a plan needs. Raises ``BadScenario`` for names that it does not have."""
+    controllers = resolved_controllers(scenario, checked_cluster(scenario))
+    kinds = {controller.name: tuple(controller.kinds) for controller in controllers}
+    check_plan(plan, kinds, len(scenario.actions))
+    crashes = len(plan.faultInjection) * 10
+    bounds = replace(
+        scenario.bounds,
+        lag=_ANY_LAG, concurrent=1, instances={}, atomic=False, faults=crashes, crashes=crashes,
+        rewind=0, failed=0, lost=0, handovers=0,
+    )  # fmt: skip
+    off = Reductions(symmetry=False, deliveries=False, reads=False, local=False)
+    return replace(scenario, bounds=bounds, reductions=off)
+
+
+class PlannedModel(Model):
+    """The transition function of a scenario under a plan."""
+
+    def __init__(self, scenario: Scenario, plan: Plan, knowledge: Knowledge | None = None) -> None:
+        super().__init__(scenario, knowledge)
+        self._plan = plan
+        # Beyond the last moment that the plan refers to, counting would only keep states apart.
+        depths = [*plan.userActionReadyDepths.values(), *(fault.triggerAfterDepth for fault in plan.faultInjection)]
+        if plan.permuteDepthRange is not None:
+            depths += [plan.permuteDepthRange.min, plan.permuteDepthRange.max + 1]
+        self._deepest = max(depths, default=0)
+        sequences = [moment for each in plan.stalenessIntervals for moment in (each.staleAt, each.catchUpAt)]
+        self._latest = max(sequences, default=0)
+
+    def steps(self, world: World) -> list[Step]:
+        """The enabled steps that the plan allows."""
+        steps = super().steps(world)
+        depth = self._count(world, _DEPTH)
+        delivered = [step for step in steps if step.action == "deliver" and not self._is_held(world, step)]
+        if delivered:
+            return delivered[:1]
+        calls = [step for step in steps if step.action == "call"]
+        if calls:
+            # A fault need not happen, so the run without it is explored as well.
+            crashes = [step for step in steps if step.action == "crash" and self._crashes(world, step, depth)]
+            return [*crashes[:1], calls[0]]
+        actions = [step for step in steps if step.action == "act"]
+        for step in actions:
+            ready = self._plan.userActionReadyDepths.get(self.users.position(world, step))
+            if ready is not None and depth >= ready:
+                return [step]
+        starts = [step for step in steps if step.action == "start"]
+        if starts:
+            return self._ordered(world, starts, depth)
+        retries = [step for step in steps if step.action == "retry"]
+        # Nothing else is left: the user acts, then requests are retried, then time passes.
+        return actions[:1] or retries[:1] or [step for step in steps if step.action == "timer"][:1]
+
+    def next(self, world: World, step: Step) -> Transition:
+        """Take a step, and count what the plan refers to."""
+        transition = super().next(world, step)
+        after = transition.world
+        if step.action == "start":
+            after = self._counted(after, _DEPTH, 1, self._deepest)
+            after = self._counted(after, self._writes_of(step.instance), -1_000_000, 0)
+        if transition.changes:
+            after = self._counted(after, _SEQUENCE, len(transition.changes), self._latest)
+            if any(self._is_event(change) for change in transition.changes):
+                after = self._counted(after, _EVENT, 1, 1)
+            if step.action == "call":
+                most = max((fault.crashAfterEffect for fault in self._plan.faultInjection), default=0)
+                after = self._counted(after, self._writes_of(step.instance), len(transition.changes), most)
+        if step.action == "crash":
+            after = self._counted(after, self._crashed(step.instance), 1, 1)
+            after = self._counted(after, self._writes_of(step.instance), -1_000_000, 0)
+        transition.world = after
+        return transition
+
+    # The plan
+
+    def _ordered(self, world: World, starts: list[Step], depth: int) -> list[Step]:
+        """The first start; where orders are permuted, also the first of each controller that takes part."""
+        plan = self._plan
+        permuted = bool(plan.permuteControllers)
+        if plan.permuteDepthRange is not None:
+            permuted &= plan.permuteDepthRange.min <= depth <= plan.permuteDepthRange.max
+        if plan.permuteAfterEvent is not None:
+            permuted &= bool(self._count(world, _EVENT))
+        if not permuted:
+            return starts[:1]
+        taking_part = [step for step in starts if self._name(step.instance) in plan.permuteControllers]
+        return list(dict.fromkeys([*taking_part, starts[0]]))
+
+    def _is_held(self, world: World, step: Step) -> bool:
+        """A view is stale, so that this event is not delivered yet."""
+        sequence = self._count(world, _SEQUENCE)
+        for each in self._plan.stalenessIntervals:
+            if each.reconciler != self._name(step.instance) or each.kind != step.subject:
+                continue
+            if each.staleAt <= sequence and (each.catchUpAt == FOREVER or sequence < each.catchUpAt):
+                at = self.kinds[step.instance].index(each.kind)
+                waiting = len(world.undelivered(step.instance, at, self.resources[step.instance][at]))
+                if each.lag < 0 or waiting <= each.lag:
+                    return True
+        return False
+
+    def _crashes(self, world: World, step: Step, depth: int) -> bool:
+        if step.at or not world.instances[step.instance].running:
+            return False
+        writes = self._count(world, self._writes_of(step.instance))
+        crashed = bool(self._count(world, self._crashed(step.instance)))
+        return any(
+            fault.reconciler == self._name(step.instance)
+            and writes == fault.crashAfterEffect
+            and depth >= fault.triggerAfterDepth
+            and not (fault.triggerOnce and crashed)
+            for fault in self._plan.faultInjection
+        )
+
+    def _is_event(self, change: Change) -> bool:
+        wanted = self._plan.permuteAfterEvent
+        if wanted is None or _OPERATIONS[change.type] != wanted.opType:
+            return False
+        return self.layout.server.resource(self._initial, wanted.kind).key == change.resource
+
+    # Counters, as parts of the state
+
+    def _name(self, index: int) -> str:
+        return self.programs[index].controller.name
+
+    def _writes_of(self, index: int) -> str:
+        return f"plan writes {index}"
+
+    def _crashed(self, index: int) -> str:
+        return f"plan crashed {index}"
+
+    def _count(self, world: World, label: str) -> int:
+        return world.issued.get(label) or 0
+
+    def _counted(self, world: World, label: str, more: int, most: int) -> World:
+        before = self._count(world, label)
+        after = max(0, min(before + more, most))
+        if after == before:
+            return world
+        return world.with_issued(
+            world.issued.insert(label, after), issued_after(world.issued_sum, label, before, after)
+        )

@@ -1,0 +1,198 @@
+"""Scenarios in YAML, for controllers that are Python classes named by import path.
+
+A file is one scenario, or ``scenarios:`` with a list of them. Kinds that neither the server nor ``crds`` define get a
+permissive definition. Properties are CEL expressions over ``objects`` (by kind, such as ``objects["Pod/v1"]``), or,
+with a ``kind``, over each ``object`` of that kind. An expression without a value, because a field is missing, is false.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from kontend.cluster.cluster import Cluster
+from kontend.cluster.startup.seed import UnknownKind
+from kontend.explore.actions import Action, create, delete, patch
+from kontend.explore.problems import BadScenario, not_among
+from kontend.explore.properties.property import Property, always, eventually, never, sometimes
+from kontend.explore.scenario import Bounds, Scenario
+from kontend.kube.cel.dynamic import compile_dynamic
+from kontend.kube.cel.issues import CompileError, ProgramError
+from kontend.kube.cel.values import EvalError
+from kontend.kube.crd.permissive import permissive_crd
+from kontend.kube.meta.names import kind_of
+from kontend.runtime.controller import Controller
+from kontend.runtime.guards import Guards
+
+#: The endings of files that are read as YAML.
+ENDINGS: Final = (".yaml", ".yml", ".json")
+_FIELDS: Final = ("name", "controllers", "crds", "objects", "actions", "properties", "bounds", "guards", "plan")
+_MODES: Final = {"always": always, "never": never, "eventually": eventually, "sometimes": sometimes}
+
+
+def scenario_documents(path: str | Path) -> dict[str, tuple[Scenario, Any]]:
+    """The scenarios of a file by name, each with its plan (None where it has none)."""
+    try:
+        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadScenario(f"{path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BadScenario(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    listed = document.get("scenarios") if isinstance(document, Mapping) and "scenarios" in document else [document]
+    if not isinstance(listed, list) or not listed:
+        raise BadScenario(f"{path}: scenarios: expected a list of scenarios, found {listed!r}")
+    found: dict[str, tuple[Scenario, Any]] = {}
+    with _importable(Path(path).resolve().parent):
+        for at, each in enumerate(listed):
+            where = f"{path}: scenarios[{at}]" if len(listed) > 1 else str(path)
+            if not isinstance(each, Mapping):
+                raise BadScenario(f"{where}: expected a scenario, found {each!r}")
+            name = str(each.get("name") or f"scenario{at + 1}")
+            if name in found:
+                raise BadScenario(f"{where}: two scenarios are called {name}")
+            found[name] = (_scenario(each, where), each.get("plan"))
+    return found
+
+
+def _scenario(document: Mapping[str, Any], where: str) -> Scenario:
+    for name in document:
+        if name not in _FIELDS:
+            raise BadScenario(f"{where}: {not_among('field', str(name), _FIELDS)}")
+    for name in ("controllers", "crds", "objects", "actions", "properties"):
+        if not isinstance(document.get(name, []), list):
+            raise BadScenario(f"{where}: {name}: expected a list, found {document[name]!r}")
+    controllers = [_controller(each, where) for each in document.get("controllers", [])]
+    objects = document.get("objects", [])
+    actions = [_action(each, f"{where}: actions[{at}]") for at, each in enumerate(document.get("actions", []))]
+    kinds = [str(kind_of(obj)) for obj in objects if isinstance(obj, Mapping)]
+    kinds += [action.kind for action in actions]
+    kinds += [kind for each in controllers if isinstance(each, Controller) for kind in each.kinds]
+    crds = [*document.get("crds", []), *_missing(kinds, document.get("crds", []))]
+    every = tuple(dict.fromkeys(kinds))
+    return Scenario(
+        controllers=controllers,
+        crds=crds,
+        objects=objects,
+        actions=actions,
+        properties=[
+            _property(each, every, f"{where}: properties[{at}]")
+            for at, each in enumerate(document.get("properties", []))
+        ],
+        bounds=_options(Bounds, Bounds(), document.get("bounds"), f"{where}: bounds"),
+        guards=_options(Guards, Guards(fencing=False), document.get("guards"), f"{where}: guards"),
+        name=str(document.get("name") or ""),
+    )
+
+
+def _controller(path: Any, where: str) -> Controller | str:
+    if not isinstance(path, str):
+        raise BadScenario(f"{where}: controllers: expected module:Class or the name of a built-in one, found {path!r}")
+    module, colon, name = path.partition(":")
+    if not colon:
+        return path
+    try:
+        cls = getattr(import_module(module), name)
+        made = cls()
+    except Exception as error:
+        raise BadScenario(f"{where}: controllers: {path}: {type(error).__name__}: {error}") from error
+    if not isinstance(made, Controller):
+        raise BadScenario(f"{where}: controllers: {path} is not a Controller")
+    return made
+
+
+def _action(document: Any, where: str) -> Action:
+    if not isinstance(document, Mapping) or len(document) != 1:
+        raise BadScenario(f"{where}: expected one of create, update and delete, with an object, found {document!r}")
+    verb, obj = next(iter(document.items()))
+    if verb not in ("create", "update", "delete"):
+        raise BadScenario(f"{where}: {not_among('action', str(verb), ('create', 'update', 'delete'))}")
+    if not isinstance(obj, Mapping):
+        raise BadScenario(f"{where}: {verb}: expected an object, found {obj!r}")
+    if verb == "create":
+        return create(obj)
+    if verb == "delete":
+        return delete(obj)
+    change = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind", "metadata")}
+    metadata = {
+        name: value for name, value in obj["metadata"].items() if name in ("labels", "annotations", "finalizers")
+    }
+    return patch(obj, change | ({"metadata": metadata} if metadata else {}))
+
+
+def _property(document: Any, kinds: tuple[str, ...], where: str) -> Property:
+    modes = [name for name in _MODES if isinstance(document, Mapping) and name in document]
+    if len(modes) != 1 or set(document) - {*_MODES, "name", "kind"}:
+        raise BadScenario(f"{where}: expected always, never, eventually or sometimes, with name and kind")
+    mode, source, kind = modes[0], str(document[modes[0]]), document.get("kind")
+    try:
+        expression = compile_dynamic(source, ("object",) if kind else ("objects",))
+    except (CompileError, ProgramError) as error:
+        raise BadScenario(f"{where}: {source}: {error}") from error
+
+    def holds(values: Mapping[str, Any]) -> bool:
+        try:
+            return expression.evaluate(values) is True
+        except EvalError:
+            return False
+
+    def question(cluster: Cluster) -> bool:
+        if kind is None:
+            return holds({"objects": {each: _listed(cluster, each) for each in kinds}})
+        answers = [holds({"object": obj}) for obj in _listed(cluster, str(kind))]
+        return any(answers) if mode in ("never", "sometimes") else all(answers)
+
+    return _MODES[mode](question, name=str(document.get("name") or source))
+
+
+def _listed(cluster: Cluster, kind: str) -> list[dict[str, Any]]:
+    try:
+        return cluster.list(kind)
+    except UnknownKind:
+        return []
+
+
+def _missing(kinds: list[str], crds: list[Any]) -> Iterator[Mapping[str, Any]]:
+    """Permissive definitions of kinds that neither the server nor the file defines."""
+    cluster = Cluster()
+    defined = {
+        (crd.get("spec", {}).get("group"), crd.get("spec", {}).get("names", {}).get("kind"))
+        for crd in crds
+        if isinstance(crd, Mapping)
+    }
+    for kind in dict.fromkeys(kinds):
+        name, _, rest = kind.partition(".")
+        if (rest.partition("/")[0], name) in defined:
+            continue
+        try:
+            cluster.list(kind)
+        except UnknownKind:
+            yield permissive_crd(kind)
+
+
+def _options(cls: type, default: Any, document: Any, where: str) -> Any:
+    if document is None:
+        return default
+    names = [each.name for each in fields(cls) if each.name != "line"]
+    if not isinstance(document, Mapping):
+        raise BadScenario(f"{where}: expected fields and values, found {document!r}")
+    for name in document:
+        if name not in names:
+            raise BadScenario(f"{where}: {not_among('field', str(name), names)}")
+    return replace(default, **document)
+
+
+@contextmanager
+def _importable(directory: Path) -> Iterator[None]:
+    """Modules beside the file can be imported."""
+    sys.path.insert(0, str(directory))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(directory))
