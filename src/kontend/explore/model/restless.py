@@ -13,11 +13,13 @@ from typing import Final, NamedTuple
 
 import xxhash
 
+from kontend.explore.model.canonical import generated_names
 from kontend.explore.model.model import Model
 from kontend.explore.model.quiescence import is_quiescent
 from kontend.explore.model.step import UNPERTURBED, Step
 from kontend.explore.model.world import World
 from kontend.explore.program.masking import masked
+from kontend.kube.meta.names import Key
 
 #: An unperturbed run that has written so often has had the time to settle.
 MOST_WRITES: Final = 200
@@ -75,15 +77,25 @@ def restless(model: Model) -> Cycle | None:
 
 
 def _shape(world: World) -> bytes:
-    """A state without numbers and made-up names: equal objects count once."""
-    objects = sorted(
-        {
-            _NUMBERS.sub(b"#", masked(f"{resource} {key} ".encode() + version.body))
-            for resource in world.state.kinds
-            for key, version in world.state.objects(resource).items()
-        }
-    )
+    """A state without numbers and made-up names: equal objects, and equal requests, count once."""
+    names = generated_names(world.state)
+    made_up = re.compile(b"|".join(sorted(map(re.escape, names), reverse=True))) if names else None
+
+    def without(text: bytes) -> bytes:
+        text = made_up.sub(b"#", text) if made_up is not None else text
+        return _NUMBERS.sub(b"#", masked(text))
+
+    objects = {
+        without(f"{resource} {Key(*key)} ".encode() + version.body)
+        for resource in world.state.kinds
+        for key, version in world.state.objects(resource).items()
+    }
     instances = [
-        (sorted(instance.queue), sorted(instance.delayed), sorted(instance.timers)) for instance in world.instances
+        (
+            sorted({without(str(request).encode()) for request in instance.queue}),
+            sorted({without(str(request).encode()) for request in instance.delayed}),
+            sorted({(seconds, without(str(request).encode())) for seconds, request in instance.timers}),
+        )
+        for instance in world.instances
     ]
-    return xxhash.xxh3_128_digest(b"\n".join(objects) + repr((world.acted, instances)).encode())
+    return xxhash.xxh3_128_digest(b"\n".join(sorted(objects)) + repr((world.acted, instances)).encode())

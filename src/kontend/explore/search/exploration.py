@@ -110,8 +110,12 @@ class Exploration:
     ) -> None:
         """Record the initial state."""
         state = self.model.initial().state
-        self._size = sum(len(state.objects(kind)) for kind in state.kinds)
+        self._size = _objects(state)
         self._cycle = restless(self.model)
+        if self._cycle is not None:
+            # Every round may create something, so that unperturbed runs have no size of their own: the first round has.
+            rounds = replay(self.model, self._cycle.schedule)
+            self._size = max(self._size, _objects(rounds[-1].world.state))
         self.graph.add(key, -1, (), 0, objects, holds, reserve)
         for finding in findings:
             self._found(finding, 0)
@@ -147,7 +151,7 @@ class Exploration:
                 elif successor.is_stuck:
                     graph.expand(known, [], [])
                     self._stuck.add(known)
-                elif self._baseline is not None and successor.size > self._size + _GROWTH:
+                elif self._limits_growth and successor.size > self._size + _GROWTH:
                     graph.expand(known, [], [])
                     self._grown.add(known)
                 else:
@@ -182,7 +186,7 @@ class Exploration:
             self.graph.failures[number] = successor.failure
         if successor.passed:
             self._passed.update(name for name, at in self._positions.items() if successor.passed[at])
-        if not self.graph.costs[number] and not successor.cost:
+        if not self._limits_growth and not self.graph.costs[number] and not successor.cost:
             self._size = max(self._size, successor.size)
         self._wrote = self._wrote or successor.wrote
         self._created.update(successor.created)
@@ -215,6 +219,11 @@ class Exploration:
         return bool(self._violations) or self._cycle is not None
 
     @property
+    def _limits_growth(self) -> bool:
+        """The number of objects in unperturbed runs is known."""
+        return self._baseline is not None or self._cycle is not None
+
+    @property
     def is_restless(self) -> bool:
         """The unperturbed run does not settle."""
         return self._cycle is not None
@@ -236,7 +245,8 @@ class Exploration:
         if not stopped and self._stuck:
             verdict.stopped = "a reconcile keeps raising the same exception"
         elif not stopped and self._grown:
-            verdict.stopped = f"runs with {_GROWTH} objects more than any unperturbed one were not followed further"
+            than = "any unperturbed one" if self._cycle is None else "the first round of the unperturbed one"
+            verdict.stopped = f"runs with {_GROWTH} objects more than {than} were not followed further"
         if not stopped or knows_baseline:
             self._judge_cycles(perturbed=not stopped)
         if self._cycle is not None and not any(name == BuiltIn.NEVER_SETTLES for name, _ in self._violations):
@@ -399,3 +409,8 @@ class Exploration:
     def _world(self, number: int) -> World:
         transitions = replay(self.model, self.graph.schedule(number))
         return transitions[-1].world if transitions else self.model.initial()
+
+
+def _objects(state: State) -> int:
+    """The number of objects in a cluster."""
+    return sum(len(state.objects(kind)) for kind in state.kinds)
