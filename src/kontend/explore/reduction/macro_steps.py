@@ -107,6 +107,10 @@ class MacroSteps:
         self._atomic = bounds.atomic
         self._reads = self._is_reduced and reductions.reads and not bounds.atomic
         self._lag = bounds.lag
+        #: A restart may leave views further behind than that, until the next write.
+        rewind = bounds.rewind if bounds.faults and bounds.crashes else 0
+        self._is_rewound = rewind > bounds.lag
+        self._relists = max(bounds.lag, rewind) > 1
         self._shared = reductions.local
         #: A reconcile that starts sees the time or real uuids, which depend on what was handed out before.
         self._shows_issued = layout.assumptions & _SHOWN != _SHOWN
@@ -144,21 +148,21 @@ class MacroSteps:
         return macros
 
     def _dropping(self, origin: MacroStep, index: int) -> Iterator[MacroStep]:
-        """Deliveries by themselves, where they may enqueue less than others would: a start need not follow.
+        """Deliveries by themselves, where a start need not follow and others could tell.
 
-        A relist takes several events as one, and a mapping function can tell in which order events came.
+        A relist takes several events as one, and a mapping function can tell in which order events came: they may
+        enqueue less than others would. And a timer is early as long as an event is undelivered that enqueues nothing.
         """
         world = origin.world
         can_relist = self._can_relist(world, index)
-        if not can_relist and not (self._mapped[index] and not world.instances[index].running):
+        tells = self._mapped[index] or any(instance.timers for instance in world.instances)
+        if not can_relist and not (tells and not world.instances[index].running):
             return
         for macro in self._deliveries(origin, index, list(range(len(world.instances[index].views)))):
             if macro is origin:
                 continue
             after = macro.world.instances[index]
-            if macro.steps[-1].action == "relist" or not (
-                after.queue or after.delayed or after.timers or after.running
-            ):
+            if macro.steps[-1].action == "relist" or not (after.queue or after.delayed or after.running):
                 yield macro
 
     def _is_simple(self, instance: Instance, index: int) -> bool:
@@ -186,7 +190,9 @@ class MacroSteps:
             return []
         layout = self.model.layout
         issued = world.issued_sum if self._shows_issued else 0
-        question = (index, layout.keys.of_instance(world, index), world.objects, issued)
+        # Which of two ways is the cheaper one depends on others where a timer fires.
+        early = tuple(self._early(world, index, seconds) for seconds, _ in sorted(instance.timers))
+        question = (index, layout.keys.of_instance(world, index), world.objects, issued, early)
         if question not in self._known:
             self._known[question] = self._computed(world, index)
         known = self._known[question]
@@ -329,7 +335,7 @@ class MacroSteps:
                 if not macro.world.undelivered(index, at, resources[at]):
                     continue
                 actions = ["deliver"]
-                if self._lag > 1 and self.model.delivery.can_relist(macro.world, index, at):
+                if self._relists and self.model.delivery.can_relist(macro.world, index, at):
                     actions.append("relist")
                 for action in actions:
                     step = Step(action, index, self.model.kinds[index][at])
@@ -380,7 +386,7 @@ class MacroSteps:
         deliveries = self._deliveries(origin, index, list(range(len(self.model.kinds[index]))))
         if self._mapped[index]:
             yield from (macro for macro in deliveries if macro is not origin)
-        elif self._lag > 1 and self._can_relist(
+        elif self._relists and self._can_relist(
             world, index
         ):  # a forced delivery takes away what a relist would deliver as one
             yield from (macro for macro in deliveries if any(step.action == "relist" for step in macro.steps))
@@ -399,7 +405,7 @@ class MacroSteps:
         for at in range(len(instance.views)):
             resource = self.model.resources[index][at]
             new = sum(change.resource == resource for change in transition.changes)
-            if new and len(world.undelivered(index, at, resource)) + new > self._lag:
+            if (new or self._is_rewound) and len(world.undelivered(index, at, resource)) + new > self._lag:
                 return True
         return False
 
