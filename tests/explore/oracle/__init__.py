@@ -5,9 +5,9 @@ It shares with :mod:`kontend.explore` the types in which users write scenarios, 
 The engine is compared with it in tests and by ``make fuzz``. This page is the specification that both must meet.
 
 **State.** A state of the system consists of the cluster; for each instance of each controller the version up to
-which its cache of each kind has seen events, its queue, its timers, its memory, the record of its own writes and the
-reconcile under way, if any; and the number of user actions that were taken. A queue is a set, and so are the timers.
-Time stands still.
+which its cache of each kind has seen events, its queue, its retries and timers, its memory, the record of its own
+writes and the reconcile under way, if any; the number of user actions that were taken; and the faults that may still
+happen. A queue is a set, and so are retries and timers. A clock stands still: timers only have an order.
 
 **Start.** The definitions and objects of the scenario are in the cluster. Every instance has listed every kind that
 its controller declares, and has queued the requests that these objects ask for. An instance runs one reconcile at a
@@ -20,13 +20,26 @@ time.
 2. A reconcile under way makes one of the calls that it waits for (there are several only when it uses
    ``asyncio.gather`` or the like), gets the answer, and runs up to its next calls or to its end. A call of the
    server is one atomic request. A cached read is answered from what the instance's cache of that kind has seen. A
-   reconcile that ends with an error, with ``requeue`` or with ``requeue_after`` sets a timer for its request.
+   reconcile that ends with an error or with ``requeue`` is to be *retried*; one that ends with ``requeue_after`` sets
+   a *timer* of so many seconds for its request. Of two timers for one request the shorter one stays.
 3. The cache of an instance for one kind *sees the next event* of that kind. The requests that the event asks for
    are put into the queue. A mapping function is shown the caches of the instance as they are then.
-4. A *timer* fires: its request goes into the queue. An event or a later success does not cancel a timer.
+4. A retry comes, or a timer fires: the request goes into the queue. An event or a later success does not cancel
+   either.
 5. The *user* takes the next action, once. If the server refuses it in this state, the action is over all the same.
 6. If its lag allows two events or more, a cache that has not seen the last ones of a kind *lists it again*: it then
    has the present, and events that compare, for each object, what it had with what is there.
+7. A *fault* happens, as long as the bounds allow another one, in all and of its kind:
+
+   - An instance *crashes*, whatever it does, and starts again: with its first memory, without the reconcile under way,
+     retries, timers, and record of own writes, with lists of the kinds that it declares and with the requests that
+     these ask for. The lists are those of now, or those before any of the last ``rewind`` changes of these kinds, but
+     none from before the start. Until the next write the caches may be further behind than ``lag``.
+   - A call of the server *fails*: with an internal error, with a lost answer, or (an update, patch or apply) with a
+     conflict. The server has not carried it out.
+   - The server carries out a call that changes something, and its answer is *lost*.
+
+   Where reconciles are whole, only crashes happen.
 
 **Caches.** A kind that the controller does not declare, or declares at another version, has a cache from the first
 cached read of it on, which starts with the present. Its events ask for no reconcile. A read of a subresource goes to
@@ -48,14 +61,17 @@ for no call. Concurrent calls are carried out in every order; with ``atomic`` in
 every write, also where other steps follow at once. **Properties of a write** are asked of the clusters before and
 after every request that changes something, by a reconcile or by the user.
 
-**Rest.** States that lead only to each other, and which no step leaves, are where a fair run stays. If no step among
-them writes and no reconcile fails, everything has settled: this is a *final state*. If one writes, the scenario
-*never settles*. If none writes and a reconcile fails, it is *fails forever*. ``eventually`` demands that in each
-such set of states the property holds in at least one of them; where everything has settled the cluster is the same
-in all.
+**Rest.** States that lead only to each other, and which no step but a fault leaves, are where a fair run stays. If no
+step among them writes and no reconcile fails, everything has settled: this is a *final state*. If none fails and
+every cycle with a write has a timer that fires, everything has settled wherever nothing but timers is left: each of
+these states is a final one. Otherwise, if one writes, the scenario *never settles*, and if none does, it *fails
+forever*. ``eventually`` demands that the property holds in each final state, and in at least one state of a set that
+does not settle.
 
-**Divergence.** A step *perturbs* if it is a relist, a cached read of a kind of which the cache has not seen
-everything, a start while another reconcile is under way, or an action of the user while a reconcile is under way. A
+**Divergence.** A step *perturbs* if it is a fault, a relist, a cached read of a kind of which the cache has not seen
+everything, a start while another reconcile is under way, an action of the user while a reconcile is under way, or a
+timer that fires while an instance has something to do (a reconcile under way, a request in its queue, a retry, an
+event of a declared kind that it has not seen) or a shorter timer. A
 final state to which no run leads in which nothing perturbs violates *diverged*, unless no such run settles at all.
 Two final states are the same if they differ only in resourceVersions, managed fields, generations (observed ones
 count as how far they are behind), and in the names of uids, uuids, generated names and versions wherever they

@@ -24,6 +24,8 @@ class Findings:
     unperturbed_ends: list[FinalState] = field(default_factory=list)
     states: int = 0
     steps: int = 0
+    #: How many more objects there are in some state than in any that is reached without a perturbation.
+    growth: int = 0
     #: Whether the whole space was visited.
     closed: bool = True
     #: One way to each violation, as text.
@@ -36,6 +38,7 @@ class _Edge:
     wrote: bool
     failed: bool
     perturbs: bool
+    fires: bool
 
 
 class BruteForce:
@@ -68,7 +71,9 @@ class BruteForce:
                     if target == known:
                         waiting.append(target)
                     self._judge(step, number)
-                    self._edges[number].append(_Edge(target, step.wrote, step.failed, step.perturbs))
+                    if not step.optional:
+                        edge = _Edge(target, step.wrote, step.failed, step.perturbs, step.fires)
+                        self._edges[number].append(edge)
                 if len(self._worlds) > self.limit:
                     raise TooMany
         except TooMany:
@@ -129,31 +134,53 @@ class BruteForce:
             if each.mode == "sometimes" and each.name not in self._held:
                 found.violations.add(each.name)
         unperturbed = self._unperturbed()
+        sizes = [sum(len(objects) for objects in world.state.kinds.values()) for world in self._worlds]
+        found.growth = max(sizes) - max(sizes[number] for number in unperturbed)
         ends: dict[str, tuple[FinalState, int]] = {}
         calm: dict[str, FinalState] = {}
         for component in bottom_components([[edge.target for edge in edges] for edges in self._edges]):
             edges = [edge for number in component for edge in self._edges[number]]
             wrote, failed = (any(getattr(edge, name) for edge in edges) for name in ("wrote", "failed"))
             first = min(component)
-            if wrote:
+            settled: list[set[int]] = []
+            if not wrote and not failed:
+                settled = [component]
+            elif not failed and not self._writes_by_itself(component):
+                settled = [{number} for number in component if all(edge.fires for edge in self._edges[number])]
+            elif wrote:
                 self._violated("never settles", first, "")
-            elif failed:
-                self._violated("fails forever", first, "")
             else:
-                end = FinalState.of(self._worlds[first].state, self._worlds[first].suffixes)
-                ends.setdefault(end.text, (end, first))
-                if unperturbed & component:
+                self._violated("fails forever", first, "")
+            for numbers in settled:
+                one = min(numbers)
+                end = FinalState.of(self._worlds[one].state, self._worlds[one].suffixes)
+                ends.setdefault(end.text, (end, one))
+                if unperturbed & numbers:
                     calm.setdefault(end.text, end)
             for each in self.scenario.properties:
-                if each.mode == "eventually" and not any(
-                    _holds(each, self._worlds[number].state) for number in component
-                ):
-                    self._violated(each.name, first, "")
+                for numbers in settled or [component]:
+                    if each.mode == "eventually" and not any(
+                        _holds(each, self._worlds[number].state) for number in numbers
+                    ):
+                        self._violated(each.name, min(numbers), "")
         found.ends = [end for end, _ in ends.values()]
         found.unperturbed_ends = list(calm.values())
         for text, (_, first) in ends.items():
             if calm and text not in calm:
                 self._violated("diverged", first, "")
+
+    def _writes_by_itself(self, component: set[int]) -> bool:
+        """Whether a cycle among some states has a write and no timer that fires."""
+        order = sorted(component)
+        place = {number: at for at, number in enumerate(order)}
+        targets = [[place[edge.target] for edge in self._edges[number] if not edge.fires] for number in order]
+        circles = components(targets)
+        return any(
+            edge.wrote and not edge.fires and edge.target in {order[at] for at in circle}
+            for circle in circles
+            for number in (order[at] for at in circle)
+            for edge in self._edges[number]
+        )
 
     def _unperturbed(self) -> set[int]:
         """The states that are reached without any disturbance."""
@@ -171,13 +198,18 @@ def _holds(each: Property, *states: State) -> bool:
 
 
 def bottom_components(targets: list[list[int]]) -> list[set[int]]:
-    """The strongly connected components that no edge leaves (Tarjan's algorithm, without recursion)."""
+    """The strongly connected components that no edge leaves."""
+    found = components(targets)
+    return [each for each in found if all(target in each for node in each for target in targets[node])]
+
+
+def components(targets: list[list[int]]) -> list[set[int]]:
+    """The strongly connected components (Tarjan's algorithm, without recursion)."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []
     on_stack: set[int] = set()
-    component_of: dict[int, int] = {}
-    components: list[set[int]] = []
+    found: list[set[int]] = []
     for root in range(len(targets)):
         if root in index:
             continue
@@ -209,14 +241,7 @@ def bottom_components(targets: list[list[int]]) -> list[set[int]]:
                     member = stack.pop()
                     on_stack.discard(member)
                     component.add(member)
-                    component_of[member] = len(components)
                     if member == node:
                         break
-                components.append(component)
-    left = {
-        component_of[node]
-        for node, following in enumerate(targets)
-        for target in following
-        if component_of[target] != component_of[node]
-    }
-    return [component for number, component in enumerate(components) if number not in left]
+                found.append(component)
+    return found

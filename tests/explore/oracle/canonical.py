@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from explore.oracle.identifiers import mark_suffixes, masked, renamed
 from explore.oracle.model import InFlight, Instance, World
 from explore.oracle.transitions import Model
-from kontend.cluster.state import State, Version
+from kontend.cluster.state import Change, State, Version
 from kontend.kube.apply.managed_fields import encode_json
 from kontend.kube.meta.names import Key
 
@@ -32,7 +32,10 @@ class Canonical:
 
     def text(self, world: World) -> str:
         """A state as text."""
-        parts = [f"acted {world.acted}"]
+        parts = [f"acted {world.acted} {world.faults}"]
+        if world.faults.crashes:
+            for index in range(len(self._model.controllers)):
+                parts += [self._change(change) for change in self._model.recent(world.state, index)]
         objects = [
             f"{resource} {key} {self._version(version)}"
             for resource, versions in world.state.kinds.items()
@@ -61,15 +64,19 @@ class Canonical:
             known = self._texts[id(version)] = (version, text)
         return known[1]
 
+    def _change(self, change: Change) -> str:
+        return f"{change.key} {change.resource_version} {self._version(change.old)} {self._version(change.new)}"
+
     def _instance(self, world: World, instance: Instance) -> Iterator[str]:
         yield f"instance {instance.controller}"
         positions = dict(instance.positions)
         for kind, position in instance.positions:
             yield kind if kind not in self._model.controllers[instance.controller].kinds else ""
             for change in self._model.pending(world.state, kind, position):
-                yield f"{change.key} {change.resource_version} {self._version(change.old)} {self._version(change.new)}"
+                yield self._change(change)
         yield from self._sorted([f"queued {key}" for key in instance.queue], world)
-        yield from self._sorted([f"timer {key}" for key in instance.timers], world)
+        yield from self._sorted([f"delayed {key}" for key in instance.delayed], world)
+        yield from self._sorted([f"timer {seconds} {key}" for seconds, key in instance.timers], world)
         yield instance.memory.decode()
         if instance.in_flight is None:
             yield from self._own(world.state, positions, instance.versions, instance.deleted)

@@ -13,17 +13,21 @@ from explore.oracle.model import Step, World
 from explore.oracle.transitions import Model
 from kontend.explore import Scenario
 
+#: A run that has come to rest so often until the next timer has settled.
+_MOST_RESTS = 15
+
 
 def keeps_writing(scenario: Scenario, *, reconciles: int = 45) -> bool:
     """Whether a fair run still writes in the last third of so many reconciles."""
     model = Model(scenario)
     world = model.initial
     turns: deque[str] = deque()
-    run = wrote = 0
+    run = wrote = rests = 0
     try:
         while run < reconciles:
             step = _next(model, world, turns)
-            if step is None:
+            rests += step is not None and step.fires
+            if step is None or rests > _MOST_RESTS:
                 return False
             run += " starts " in step.text
             wrote += step.wrote and run > reconciles * 2 // 3
@@ -34,8 +38,8 @@ def keeps_writing(scenario: Scenario, *, reconciles: int = 45) -> bool:
 
 
 def _next(model: Model, world: World, turns: deque[str]) -> Step | None:
-    """The next step of the run: caches first, then the reconcile under way, the user, timers, and whose turn it is."""
-    steps = {step.text: step for step in model.steps(world)}
+    """The next step: caches first, then the reconcile under way, the user, retries, whose turn it is, and timers."""
+    steps = {step.text: step for step in model.steps(world) if not step.optional}
     for part in (": cache sees ", ": cached ", ": get ", ": list "):
         for text, step in steps.items():
             if part in text:
@@ -44,10 +48,10 @@ def _next(model: Model, world: World, turns: deque[str]) -> Step | None:
         if text.startswith("user "):
             if not any(instance.in_flight for instance in world.instances):
                 return step
-        elif ": timer of " not in text and " starts " not in text:
+        elif ": retry of " not in text and " starts " not in text and not step.fires:
             return step
     for text, step in steps.items():
-        if ": timer of " in text:
+        if ": retry of " in text:
             return step
     starts = [text for text in steps if " starts " in text]
     for text in starts:
@@ -57,4 +61,4 @@ def _next(model: Model, world: World, turns: deque[str]) -> Step | None:
         turns.remove(text)
         if text in starts:
             return steps[text]
-    return None
+    return next((step for step in steps.values() if step.fires and not step.perturbs), None)

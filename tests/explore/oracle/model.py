@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kontend.cluster.state import State
@@ -49,13 +49,30 @@ class Instance:
     #: The resourceVersion up to which the cache of each kind has seen events.
     positions: tuple[tuple[str, int], ...]
     queue: frozenset[Key]
-    #: Requests that wait for a retry or for ``requeue_after``.
-    timers: frozenset[Key]
+    #: Requests that wait for a retry.
+    delayed: frozenset[Key]
     #: Declared memory, as JSON.
     memory: bytes
     versions: tuple[tuple[tuple[str, Key], int], ...] = ()
     deleted: tuple[str, ...] = ()
     in_flight: InFlight | None = None
+    #: Requests that wait for ``requeue_after``, with its seconds; at most one for each request.
+    timers: frozenset[tuple[float, Key]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class FaultsLeft:
+    """The number of faults that may still happen: in all, and of each kind."""
+
+    total: int = 0
+    crashes: int = 0
+    failed: int = 0
+    lost: int = 0
+
+    def spent(self, kind: str) -> FaultsLeft:
+        """The faults left after one more; none of any kind where the total is used up."""
+        left = replace(self, total=self.total - 1, **{kind: getattr(self, kind) - 1})
+        return left if left.total else FaultsLeft()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +87,7 @@ class World:
     issued: int = 0
     #: Suffixes of generated names so far.
     suffixes: tuple[str, ...] = ()
+    faults: FaultsLeft = FaultsLeft()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +100,12 @@ class Step:
     wrote: bool = False
     #: Whether a reconcile ended with an error.
     failed: bool = False
-    #: Whether it perturbs: a stale read, a start beside another reconcile, a user who acts during one.
+    #: Whether it perturbs: a stale read, a start beside another reconcile, a user who acts during one, a fault …
     perturbs: bool = False
+    #: Whether it is a fault, which need not happen in a fair run.
+    optional: bool = False
+    #: Whether a timer fires.
+    fires: bool = False
     #: Names of built-in properties that a write violates.
     wrong: tuple[str, ...] = ()
     #: The clusters before and after each write, in order.

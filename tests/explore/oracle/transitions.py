@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from explore.oracle.identifiers import empty, numbered, suffix, used
-from explore.oracle.model import Answer, InFlight, Instance, Step, World
+from explore.oracle.model import Answer, FaultsLeft, InFlight, Instance, Step, World
 from explore.oracle.reconcile_run import Outside, Ran, remembered, run
 from explore.oracle.writes import wrong_writes
 from kontend.cluster.cluster import Cluster
@@ -21,10 +21,11 @@ from kontend.cluster.state import Change, State
 from kontend.cluster.storage import read_back
 from kontend.explore import Scenario
 from kontend.explore.preflight import resolved_controllers
-from kontend.kube.errors import ApiError, BadRequest, from_status
+from kontend.kube.errors import ApiError, BadRequest, Conflict, InternalError, from_status
 from kontend.kube.meta.names import Key, key_of, parse_kind
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.call import METHODS, Call, path_of
+from kontend.runtime.client.http_backend import AnswerLost
 from kontend.runtime.controller import requests_for
 from kontend.runtime.predicates import Event
 
@@ -49,17 +50,20 @@ class Model:
             for index in range(len(self.controllers))
             for _ in range(scenario.bounds.concurrent)
         )
-        self.initial = World(state, instances, issued=issued)
+        bounds = scenario.bounds
+        left = FaultsLeft(bounds.faults, bounds.crashes, bounds.failed, bounds.lost) if bounds.faults else FaultsLeft()
+        self.initial = World(state, instances, issued=issued, faults=left)
 
-    def _first(self, state: State, index: int) -> Instance:
-        """An instance that has just listed everything."""
+    def _first(self, state: State, index: int, position: int | None = None) -> Instance:
+        """An instance that has just listed everything, as it is or as it was at a version."""
         controller = self.controllers[index]
-        positions = tuple((kind, state.resource_version) for kind in controller.kinds)
+        position = state.resource_version if position is None else position
+        positions = tuple((kind, position) for kind in controller.kinds)
         instance = Instance(index, positions, frozenset(), frozenset(), remembered(controller))
         queue = {
             request
             for kind in controller.kinds
-            for obj in self._objects(state, kind, state.resource_version)
+            for obj in self._objects(state, kind, position)
             for request in self._requests(state, instance, Event(kind, None, obj))
         }
         return replace(instance, queue=frozenset(queue))
@@ -152,9 +156,13 @@ class Model:
                 for number, call in instance.in_flight.calls:
                     if not self._waits(world.state, instance, call):
                         yield self._call(world, index, number, f"{name}: {call}")
-            for request in sorted(instance.timers):
-                ready = replace(instance, timers=instance.timers - {request}, queue=instance.queue | {request})
-                yield Step(f"{name}: timer of {request}", _with(world, index, ready))
+            for request in sorted(instance.delayed):
+                ready = replace(instance, delayed=instance.delayed - {request}, queue=instance.queue | {request})
+                yield Step(f"{name}: retry of {request}", _with(world, index, ready))
+            for timer in sorted(instance.timers):
+                ready = replace(instance, timers=instance.timers - {timer}, queue=instance.queue | {timer[1]})
+                text = f"{name}: timer of {timer[1]} after {timer[0]} s"
+                yield Step(text, _with(world, index, ready), perturbs=not self._is_due(world, timer[0]), fires=True)
             for kind, position in instance.positions:
                 for change in self.pending(world.state, kind, position)[:1]:
                     told = self._delivered(world.state, instance, kind, change)
@@ -163,8 +171,63 @@ class Model:
                 if len(self.pending(world.state, kind, position)) > 1:
                     told = self._relisted(world.state, instance, kind, position)
                     yield Step(f"{name}: cache lists {kind} again", _with(world, index, told), perturbs=True)
+            if world.faults.total:
+                yield from self._faults(world, index, name)
         if world.acted < len(self.scenario.actions):
             yield self._act(world, busy)
+
+    def _is_due(self, world: World, seconds: float) -> bool:
+        """Whether nobody has anything to do before a timer of so many seconds fires."""
+        for instance in world.instances:
+            if instance.in_flight is not None or instance.queue or instance.delayed:
+                return False
+            if any(other < seconds for other, _ in instance.timers):
+                return False
+            declared = self.controllers[instance.controller].kinds
+            if any(self.pending(world.state, kind, at) for kind, at in instance.positions if kind in declared):
+                return False
+        return True
+
+    # Faults
+
+    def recent(self, state: State, index: int) -> list[Change]:
+        """The changes of the kinds of a controller that a restart may not have seen yet, newest first."""
+        kinds = self.controllers[index].kinds
+        resources = {self._resource(state, kind).key for kind in kinds}
+        since = state.changes_since(self.initial.state.resource_version)
+        return [change for change in reversed(since) if change.resource in resources][: self.scenario.bounds.rewind]
+
+    def _faults(self, world: World, index: int, name: str) -> Iterator[Step]:
+        """A crash of an instance with a restart, and failures of its calls."""
+        instance = world.instances[index]
+        if world.faults.crashes:
+            after = replace(world, faults=world.faults.spent("crashes"))
+            fresh = self._first(world.state, instance.controller)
+            yield Step(f"{name} crashes", _with(after, index, fresh), perturbs=True, optional=True)
+            for age, change in enumerate(self.recent(world.state, instance.controller), 1):
+                old = self._first(world.state, instance.controller, change.resource_version - 1)
+                text = f"{name} crashes and lists what was there {age} changes ago"
+                yield Step(text, _with(after, index, old), perturbs=True, optional=True)
+        if instance.in_flight is None or self.atomic:
+            return
+        for number, call in instance.in_flight.calls:
+            if call.cached and not call.subresource:
+                continue
+            text = f"{name}: {call}"
+            if world.faults.failed:
+                after = replace(world, faults=world.faults.spent("failed"))
+                errors: list[tuple[str, ApiError]] = [("fails", InternalError("no")), ("times out", AnswerLost("late"))]
+                if call.verb in ("update", "patch", "apply"):
+                    errors.append(("gets a conflict", Conflict("no")))
+                for what, error in errors:
+                    step = Step(f"{text} {what}", after, perturbs=True, optional=True)
+                    yield self._answered(step, index, number, call, Answer(0, b"", error))
+            if world.faults.lost:
+                done, _ = self._ask_server(world, index, call, text)
+                if done.wrote:
+                    after = replace(done.world, faults=world.faults.spent("lost"))
+                    step = replace(done, text=f"{text}, no answer", world=after, perturbs=True, optional=True)
+                    yield self._answered(step, index, number, call, Answer(0, b"", AnswerLost("late")))
 
     def _act(self, world: World, busy: bool) -> Step:
         action = self.scenario.actions[world.acted]
@@ -272,16 +335,17 @@ class Model:
                 for obj in self._objects(state, kind, position)
             }
             deleted = tuple(uid for uid in ran.writes.deleted if uid in shown)
-        queue, timers = instance.queue, instance.timers
+        queue, delayed, timers = instance.queue, instance.delayed, instance.timers
         if ran.error is not None:
-            timers |= {request}
+            delayed |= {request}
         elif ran.result is not None and ran.result.requeue_after is not None:
             if ran.result.requeue_after > 0:
-                timers |= {request}
+                both = [timer for timer in timers if timer[1] == request] + [(ran.result.requeue_after, request)]
+                timers = timers - set(both) | {min(both)}
             else:
                 queue |= {request}
         elif ran.result is not None and ran.result.requeue:
-            timers |= {request}
+            delayed |= {request}
         return replace(
             instance,
             in_flight=None,
@@ -289,6 +353,7 @@ class Model:
             versions=versions,
             deleted=deleted,
             queue=queue,
+            delayed=delayed,
             timers=timers,
         )
 
@@ -302,6 +367,10 @@ class Model:
             step, answer = self._read_cache(world, index, call, text)
         else:
             step, answer = self._ask_server(world, index, call, text)
+        return self._answered(step, index, number, call, answer)
+
+    def _answered(self, step: Step, index: int, number: int, call: Call, answer: Answer) -> Step:
+        """Run the code of a reconcile from an answer up to its next call."""
         instance = step.world.instances[index]
         in_flight = instance.in_flight
         assert in_flight is not None

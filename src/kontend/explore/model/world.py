@@ -268,6 +268,11 @@ class World:
         )
 
     @property
+    def size(self) -> int:
+        """The number of objects in the cluster."""
+        return sum(len(self.state.objects(resource)) for resource in self.state.kinds)
+
+    @property
     def is_resting(self) -> bool:
         """No reconcile is in flight."""
         for instance in self.instances:  # noqa: SIM110 - a generator costs twice as much, and this runs for every step

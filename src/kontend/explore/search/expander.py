@@ -199,7 +199,7 @@ class Expander:
                     model.faults.reserve(after) if after.budget.total else NO_RESERVE,
                     macro.is_optional,
                     model.timers.has_fired and any(step.action == "timer" for step in macro.steps),
-                    sum(len(after.state.objects(kind)) for kind in after.state.kinds) if created else 0,
+                    after.size if created else 0,
                 )
             )
             self._seen.add(key)

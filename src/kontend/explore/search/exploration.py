@@ -109,13 +109,10 @@ class Exploration:
         self, key: bytes, reserve: Reserve, objects: int, holds: tuple[bool, ...], findings: Sequence[Finding]
     ) -> None:
         """Record the initial state."""
-        state = self.model.initial().state
-        self._size = _objects(state)
+        self._size = self.model.initial().size
         self._cycle = restless(self.model)
-        if self._cycle is not None:
-            # Every round may create something, so that unperturbed runs have no size of their own: the first round has.
-            rounds = replay(self.model, self._cycle.schedule)
-            self._size = max(self._size, _objects(rounds[-1].world.state))
+        if self._cycle is not None:  # every round may create something, so the first one has to do
+            self._size = max(self._size, replay(self.model, self._cycle.schedule)[-1].world.size)
         self.graph.add(key, -1, (), 0, objects, holds, reserve)
         for finding in findings:
             self._found(finding, 0)
@@ -409,8 +406,3 @@ class Exploration:
     def _world(self, number: int) -> World:
         transitions = replay(self.model, self.graph.schedule(number))
         return transitions[-1].world if transitions else self.model.initial()
-
-
-def _objects(state: State) -> int:
-    """The number of objects in a cluster."""
-    return sum(len(state.objects(kind)) for kind in state.kinds)

@@ -130,6 +130,7 @@ class CodeMaker:
             "no status": ["generation"] * 2,
             "index": ["list"] * 3,
             "definitions": ["definition"] * 4,
+            "timers": ["timer"] * 5,
         }
         pool = [*common, *(each for theme in sorted(self.themes) for each in special.get(theme, ()))]
         made: list[Json] = getattr(self, "part_" + self.pick(*pool).replace(" ", "_"))(kind)
@@ -358,6 +359,18 @@ class CodeMaker:
             [["unless", done, ["const", self.pick(1, "1", "x")], [self.pick(["requeue"], ["requeue_after", 1])]]],
             [["create", self.out()], ["requeue"]],
             [["patch", "o", self.place(kind), ["const", "1"], True], ["requeue_after", 0]],
+        )
+
+    def part_timer(self, kind: str) -> Json:
+        later = ["requeue_after", self.pick(1, 5, 5, 60)]
+        done = self.pick(["kept"], ["field", "o", *self.place(kind)])
+        first = ["unless", done, ["const", self.pick(1, "1", "x")], [["keep", ["const", 1]], later]]
+        return self.pick(
+            [first],
+            [first, *self.part_patch(kind)],
+            [*self.part_patch(kind), later],
+            [*self.part_create(kind), first],
+            [["get", "o", SELF, True], first, *self.part_status(kind)],
         )
 
     def part_generation(self, kind: str) -> Json:

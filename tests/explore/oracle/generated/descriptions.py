@@ -15,6 +15,8 @@ from kontend.runtime.controller import Controller
 from kontend.runtime.guards import Guards
 from kontend.runtime.predicates import AnnotationChanged, GenerationChanged, LabelChanged, Predicate
 
+#: The bounds on faults.
+FAULTS: Final = ("faults", "crashes", "rewind", "failed", "lost")
 PREDICATES: Final[Mapping[str, Predicate]] = {
     "generation": GenerationChanged(),
     "label": LabelChanged(),
@@ -87,7 +89,7 @@ def scenario_of(described: Mapping[str, Any]) -> Scenario:
         actions=actions,
         properties=[modes[mode](PROPERTIES[name], name=f"{mode} {name}") for mode, name in described["properties"]],
         bounds=Bounds(
-            faults=0,
+            **{name: described.get("faults", {}).get(name, 0) for name in FAULTS},
             lag=described["lag"],
             concurrent=described["concurrent"],
             atomic=described["atomic"],
@@ -102,6 +104,8 @@ def weight(described: Mapping[str, Any]) -> float:
     for each in described["controllers"]:
         calls = 1 if described["atomic"] else 1 + _calls(each["code"])
         found *= (calls * (1 + described["lag"]) ** 0.7) ** described["concurrent"]
+    faults = described.get("faults") or {"faults": 0}
+    found *= float((1 + sum(faults.values()) / 2) ** faults["faults"])
     return found * (3 if described["collector"] else 1)
 
 

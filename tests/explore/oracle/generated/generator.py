@@ -14,7 +14,7 @@ from explore.oracle.generated.questions import OF_WRITES, PROPERTIES
 THEMES: Final = (
     "undeclared", "versions", "namespaces", "generated names", "version in text", "uid in text", "memory", "no status",
     "scale", "put", "owners", "eviction", "asyncio", "recreate", "delete all", "apply", "finalizers", "mapping",
-    "predicates", "errors", "uuids", "generations", "two controllers", "conditions", "index", "definitions",
+    "predicates", "errors", "uuids", "generations", "two controllers", "conditions", "index", "definitions", "timers",
 )  # fmt: skip
 #: The weight from which on a scenario is made lighter.
 HEAVIEST: Final = 45.0
@@ -45,6 +45,7 @@ class _ScenarioMaker(CodeMaker):
             "concurrent": 1 if many else self.pick(1, 1, 2),
             "atomic": self.chance(0.2),
             "guards": self.pick("on", "off", "off", "reads", "deletes", "status"),
+            "faults": self.faults(),
         }
         while weight(made) > HEAVIEST and self.lighten(made):
             pass
@@ -65,6 +66,14 @@ class _ScenarioMaker(CodeMaker):
         else:
             made[way] -= 1
         return True
+
+    def faults(self) -> dict[str, int]:
+        """The bounds on faults: none in half of the scenarios, one kind in most of the others."""
+        if self.chance(0.5):
+            return {}
+        crashes, failed, lost = self.pick((1, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 1), (1, 1, 1))
+        rewind = self.pick(0, 1, 1, 2) if crashes else 0
+        return {"faults": self.pick(1, 1, 1, 2), "crashes": crashes, "rewind": rewind, "failed": failed, "lost": lost}
 
     def collector(self) -> str:
         if "owners" in self.themes:

@@ -40,6 +40,10 @@ def _smaller(described: Description) -> Iterator[Description]:
     for name, plain in (("lag", 0), ("concurrent", 1), ("guards", "off"), ("crd", []), ("atomic", False)):
         if described[name] != plain:
             yield {**described, name: plain}
+    faults = described.get("faults") or {}
+    if faults:
+        yield {**described, "faults": {}}
+        yield from ({**described, "faults": {**faults, name: much - 1}} for name, much in faults.items() if much)
     if described["lag"] > 1:
         yield {**described, "lag": 1}
 
