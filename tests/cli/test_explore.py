@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import zipfile
 from pathlib import Path
 
@@ -129,13 +130,40 @@ def test_a_file_that_cannot_be_imported_is_named(
     assert "mine.py:1: it cannot be imported: " in capsys.readouterr().err
 
 
-def test_generated_objects_are_mentioned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_objects_are_generated_from_the_schema_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The definition lies beside the operator; the required field has a value."""
     operator = str(Path(EXAMPLE).parent / "website_operator.py")
-    assert main(["explore", operator, "--failures", str(tmp_path), "--one-process"]) == 1
+    options = ["--failures", str(tmp_path), "--one-process", "--states", "200"]
+    assert main(["explore", operator, *options]) == 3
     printed = capsys.readouterr().out
-    assert "exception: violated" in printed
-    assert "KeyError: 'image'" in printed
-    assert f"The objects were generated, with empty specs; define a Scenario in {operator}" in printed
+    assert f"{operator} defines no Scenario; these objects were generated" in printed
+    assert '"kind":"Website","metadata":{"name":"example"},"spec":{"image":"example"}' in printed
+    assert "exception" not in printed
+
+
+@pytest.mark.parametrize("imported", ["from .names import KIND", "from shop.names import KIND", "import shop.names"])
+def test_a_file_of_a_package_is_explored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, imported: str
+) -> None:
+    """With relative imports and with absolute ones, from any directory and also in other processes."""
+    package = tmp_path / "src" / "shop"
+    package.mkdir(parents=True)
+    (tmp_path / "pyproject.toml").touch()
+    (package / "__init__.py").touch()
+    (package / "names.py").write_text("KIND = 'ConfigMap/v1'\n")
+    (package / "mine.py").write_text(
+        f"{imported}\n"
+        "from kontend import Controller\n"
+        "class Mine(Controller):\n"
+        f"    kind = {'shop.names.KIND' if imported.startswith('import') else 'KIND'}\n"
+        "    async def reconcile(self, request, api):\n"
+        "        await api.get(self.kind, request)\n"
+    )
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert main(["explore", str(package / "mine.py"), "--failures", str(tmp_path / "failures")]) == 0
+    assert "holds in all" in capsys.readouterr().out
+    for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:
+        del sys.modules[name]
 
 
 def test_several_processes_print_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

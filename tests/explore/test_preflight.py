@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+import yaml
 
 from explore.widgets import CRD, KIND, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.cli import main
@@ -154,8 +155,8 @@ def test_an_object_that_the_server_refuses_is_refused_with_its_message() -> None
 
 
 def test_a_value_that_is_no_object_is_refused() -> None:
-    with _refused(f"{SCENARIO}: crds[1]: expected an object (a dict), found 'widgets.yaml'"):
-        check(_scenario(crds=[CRD, "widgets.yaml"]))
+    with _refused(f"{SCENARIO}: crds[1]: expected an object (a dict), found 5"):
+        check(_scenario(crds=[CRD, 5]))
 
 
 # Controllers
@@ -541,3 +542,17 @@ def test_a_bad_bound_of_the_command_line_is_named_by_its_option(
     assert main(["explore", "mine.py", f"--{option}", value]) == 2
     message = f"argument --{option}: expected a whole number, at least {least}, found {value}"
     assert capsys.readouterr().err.startswith(f"kontend explore: {message}\n")
+
+
+# Definitions from files
+
+
+def test_definitions_are_read_from_files(tmp_path: Path) -> None:
+    """The path is relative to the file of the scenario; a wrong one is reported with the scenario's line."""
+    file = tmp_path / "crd.yaml"
+    file.write_text(yaml.safe_dump(CRD))
+    assert list(_scenario(crds=[str(file)]).crds) == [CRD]
+    file.write_text("kind: ConfigMap\n")
+    for name, reason in ((file, "it has no CustomResourceDefinition"), (tmp_path / "x.yaml", "No such file")):
+        with pytest.raises(BadScenario, match=reason):
+            _scenario(crds=[name])

@@ -115,8 +115,9 @@ def run(argv: Sequence[str]) -> int:
             write(answer(name, verdict, expected, verbose=options.verbose))
     else:
         for name, verdict in verdicts.items():
-            generated = options.file if scenarios[name].name == GENERATED else ""
-            write(_text(name, verdict, files[name], generated=generated, verbose=options.verbose))
+            if scenarios[name].name == GENERATED:
+                write(_generated(options.file, scenarios[name]))
+            write(_text(name, verdict, files[name], verbose=options.verbose))
     if expected:
         return exit_code(verdicts, expected)
     if any(verdict.violations for verdict in verdicts.values()):
@@ -216,10 +217,16 @@ def _bounded(scenario: Scenario, given: dict[str, Any], options: Namespace) -> S
     return scenario if bounds is scenario.bounds else replace(scenario, bounds=bounds)
 
 
-def _text(name: str, verdict: Verdict, files: list[str], *, generated: str, verbose: bool) -> str:
+def _generated(file: str, scenario: Scenario) -> str:
+    """Show the objects that were generated."""
+    objects = [f"  {orjson.dumps(obj).decode()}\n" for obj in scenario.objects]
+    return (
+        f"{file} defines no Scenario; these objects were generated, and a user changes the first:\n{''.join(objects)}"
+    )
+
+
+def _text(name: str, verdict: Verdict, files: list[str], *, verbose: bool) -> str:
     lines = [f"{name}:", verdict.text(verbose=verbose)]
-    if verdict.violations and generated:
-        lines.append(f"The objects were generated, with empty specs; define a Scenario in {generated}")
     shown = {slug(document) for document in grouped(verdict.documents)}
     for path, document in zip(files, verdict.documents, strict=True):
         if slug(document) not in shown:

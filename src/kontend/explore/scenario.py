@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from kontend.explore.actions import Action, Writer
+from kontend.explore.definitions import definitions_in
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.property import Property
@@ -158,7 +160,8 @@ class Scenario:
     #: Controllers, or the names of built-in ones, such as "deployment".
     controllers: Sequence[Controller | str]
     objects: Sequence[Mapping[str, Any]] = ()
-    crds: Sequence[Mapping[str, Any]] = ()
+    #: Definitions, or paths of YAML files with some, relative to the file that makes the scenario.
+    crds: Sequence[Any] = ()
     #: The actions of the user, in their order.
     actions: Sequence[Action] = ()
     properties: Sequence[Property] = ()
@@ -169,6 +172,18 @@ class Scenario:
     #: Further users, who act independently.
     writers: Sequence[Writer] = ()
     line: SourceLocation | None = field(default_factory=caller, kw_only=True, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.crds, (list, tuple)) or not any(isinstance(crd, (str, Path)) for crd in self.crds):
+            return
+        base = Path(self.line.file).parent if self.line is not None else Path()
+        crds: list[Mapping[str, Any]] = []
+        for crd in self.crds:
+            try:
+                crds += definitions_in(base / crd) if isinstance(crd, (str, Path)) else [crd]
+            except BadScenario as error:
+                raise BadScenario(f"Scenario(crds=...): {error.message}", self.line) from error
+        object.__setattr__(self, "crds", crds)
 
     def everybody(self) -> list[Writer]:
         """All users, each with actions that are taken in their order."""

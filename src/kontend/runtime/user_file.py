@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 from kontend.runtime.controller import Controller
 from kontend.runtime.source_location import defined_at, raised_at
+
+#: Files that mark the root of a project.
+_ROOT_MARKS: Final = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
 class BadFile(ValueError):
@@ -17,20 +22,30 @@ class BadFile(ValueError):
 
 
 def load_file(path: str | Path) -> ModuleType:
-    """Import a Python file, which runs it. It may import modules that lie beside it."""
+    """Import a Python file, which runs it.
+
+    It may import modules that lie beside it and, from the project's root, by their full names. A file of a package is
+    imported as a part of it, so that relative imports work.
+    """
     file = Path(path).resolve()
     if not file.is_file():
         raise BadFile(f"{path}: no such file")
+    package, root = _package(file)
     # Not just the stem: a file called operator.py must not take the place of the standard module.
-    name = f"kontend_user_{file.stem}"
+    name = f"{package}.{file.stem}" if package else f"kontend_user_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise BadFile(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    if str(file.parent) not in sys.path:
-        sys.path.insert(0, str(file.parent))
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    for directory in _project(file):  # last, so that it hides nothing that is installed
+        if str(directory) not in sys.path:
+            sys.path.append(str(directory))
     try:
+        if package:
+            importlib.import_module(package)
+        sys.modules[name] = module
         spec.loader.exec_module(module)
     except Exception as error:
         location = f"{path}{_line(str(file), error)}"
@@ -57,6 +72,34 @@ def controllers_in(module: ModuleType, *, otherwise: str = "construct it yoursel
             reason = f"{value.__name__}() raised {type(error).__name__}: {error}; {otherwise}"
             raise BadFile(f"{location}: {reason}" if location is not None else reason) from error
     return controllers
+
+
+def _package(file: Path) -> tuple[str, Path]:
+    """Return the package that a file belongs to, and the directory from which that is imported.
+
+    A package whose name is taken by another one cannot be imported; its files are then imported alone.
+    """
+    parts: list[str] = []
+    directory = file.parent
+    while (directory / "__init__.py").is_file() and directory.name.isidentifier():
+        parts.insert(0, directory.name)
+        directory = directory.parent
+    if not parts or file.stem == "__init__" or not file.stem.isidentifier():
+        return "", file.parent
+    taken = sys.modules.get(parts[0])
+    if parts[0] in sys.stdlib_module_names or (
+        taken is not None and str(directory / parts[0]) not in list(getattr(taken, "__path__", []))
+    ):
+        return "", file.parent
+    return ".".join(parts), directory
+
+
+def _project(file: Path) -> list[Path]:
+    """Return the root of the project of a file, and its directory ``src``."""
+    for directory in file.parents:
+        if any((directory / mark).exists() for mark in _ROOT_MARKS):
+            return [each for each in (directory, directory / "src") if each.is_dir()]
+    return []
 
 
 def _line(file: str, error: Exception) -> str:
