@@ -1,6 +1,7 @@
 """Runs in virtual time: durations, retries and rest."""
 
 import asyncio
+from typing import Any, ClassVar
 
 import pytest
 
@@ -9,6 +10,7 @@ from kontend.explore import BadScenario, Bounds, Scenario, Writer, always, creat
 from kontend.explore.timed.simulation import simulate
 from kontend.explore.timed.sweep import parse_sweep, sweep
 from kontend.explore.timed.timing import Duration, Timing, duration, seconds
+from kontend.predicates import Predicate, Where
 
 CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"n": "0"}}
 EXACT = Timing(call=Duration(0.2), start=Duration(0.0))
@@ -146,6 +148,35 @@ def test_users_wait_for_their_conditions_and_try_again() -> None:
     run = simulate(scenario, Timing(action=Duration(0.5)))
     assert run.end == "settles"
     assert run.cluster.get("ConfigMap/v1", "other")["metadata"]["labels"] == {"n": "1"}
+
+
+def broken(*_: object) -> bool:
+    raise KeyError("status")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"actions": [update(CONFIG, data={"n": "1"}, when=broken)]}, "the condition of .* raised KeyError"),
+        (
+            {"properties": [always(lambda before, after: broken(before, after), name="asked")]},
+            "asked.* raised KeyError",
+        ),
+    ],
+)
+def test_a_mistake_in_a_scenario_is_reported_and_not_taken_for_a_failed_call(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadScenario, match=message):
+        simulate(Scenario(controllers=[Copies()], objects=[CONFIG], **options), Timing(horizon=60))
+
+
+def test_an_error_in_a_predicate_is_reported() -> None:
+    class Picky(Copies):
+        predicates: ClassVar[dict[str, Predicate]] = {"ConfigMap/v1": Where(lambda event: event.old["metadata"])}  # type: ignore[index]
+
+    with pytest.raises(BadScenario, match="a predicate or a mapping function raised TypeError"):
+        simulate(Scenario(controllers=[Picky()], objects=[CONFIG]), EXACT)
 
 
 def test_a_controller_can_have_several_instances() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from asyncio import events
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from kontend.explore.program.event_loop import ReconcileLoop, Unsupported
 
@@ -15,6 +15,17 @@ _MOST_AT_ONCE: Final = 100_000
 
 class VirtualLoop(ReconcileLoop):
     """The event loop of a whole run: reconciles, deliveries and timers share one clock."""
+
+    #: The time of the last callback.
+    _at = 0.0
+    #: The first mistake in a scenario that showed; nothing in user code may catch it.
+    problem: BaseException | None = None
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Keep the error of a callback, to raise it from :meth:`run`."""
+        error = context.get("exception")
+        if isinstance(error, BaseException):
+            self.problem = self.problem or error
 
     def run(self, until: float, *, finished: Callable[[], bool]) -> None:
         """Run until a time, or until ``finished`` says so when nothing is ready."""
@@ -32,6 +43,8 @@ class VirtualLoop(ReconcileLoop):
                     handle._run()
                 if self.unsupported is not None:
                     raise self.unsupported
+                if self.problem is not None:
+                    raise self.problem
                 at_once = at_once + 1 if self._time == self._at else 0
                 self._at = self._time
                 if at_once > _MOST_AT_ONCE:
@@ -40,9 +53,6 @@ class VirtualLoop(ReconcileLoop):
                     )
         finally:
             events._set_running_loop(before)
-
-    #: The time of the last callback.
-    _at = 0.0
 
     def _advance(self, until: float) -> bool:
         """Advance to the next timer, unless it is later than ``until``."""

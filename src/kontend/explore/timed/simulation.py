@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.state import State
-from kontend.explore.actions import Action, Writer
+from kontend.explore.actions import Action, Condition, Writer
 from kontend.explore.preflight import checked_cluster, resolved_controllers
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.event_loop import Unsupported
@@ -160,7 +160,11 @@ class _Simulation:
         self._announced = after
         self._last_change = self.loop.time()
         self._writes += len(changes)
-        self._judge(before, after)
+        try:
+            self._judge(before, after)
+        except BadScenario as error:  # in the middle of a reconcile, which would take it for a failed call
+            self.loop.problem = error
+            raise
         for instance in self._instances:
             instance.announce(changes)
 
@@ -185,7 +189,7 @@ class _Simulation:
         """Take the first of the remaining actions, if its condition holds."""
         action = remaining[0]
         self._tick()
-        if action.when is not None and not action.when(Cluster(state=self._cluster.state)):
+        if action.when is not None and not self._holds(action, action.when):
             self._plan_action(user, remaining, _LOOKS_AGAIN)
             return
         try:
@@ -196,6 +200,13 @@ class _Simulation:
                 return
         self._committed()
         self._plan_action(user, remaining[1:], self._timing.action.draw(self._user))
+
+    def _holds(self, action: Action, when: Condition) -> bool:
+        try:
+            return bool(when(Cluster(state=self._cluster.state)))
+        except Exception as error:
+            message = f"the condition of {action.text!r} raised {type(error).__name__}: {error}"
+            raise BadScenario(f"{message}; it must handle every cluster", action.line) from error
 
 
 def check_attributes(controllers: Sequence[Controller], timing: Timing) -> None:
