@@ -205,6 +205,8 @@ def test_no_more_faults_happen_than_the_total_and_than_each_kind_allows() -> Non
     assert crashed.budget == Budget()
     failed = model.next(world, Step("conflict", 0, W)).world
     assert failed.budget == Budget()
+    lost = Model(scenario(lag=0, faults=2, crashes=1, failed=0, lost=1))
+    assert taken(lost, START, CALL, Step("lose", 0, W)).budget == Budget(total=1, crashes=1, failed=0, lost=0)
     one = taken(Model(scenario(lag=0, faults=3, crashes=1)), START, Step("crash", 0), START)
     assert "crash" not in actions(model, one)
 

@@ -68,6 +68,9 @@ these states is a final one. Otherwise, if one writes, the scenario *never settl
 forever*. ``eventually`` demands that the property holds in each final state, and in at least one state of a set that
 does not settle.
 
+**Leaks.** A final state with an object that is being deleted and has a finalizer which is neither the garbage
+collector's nor that of an object at the start violates *leak*.
+
 **Divergence.** A step *perturbs* if it is a fault, a relist, a cached read of a kind of which the cache has not seen
 everything, a start while another reconcile is under way, an action of the user while a reconcile is under way, or a
 timer that fires while an instance has something to do (a reconcile under way, a request in its queue, a retry, an

@@ -155,6 +155,8 @@ class BruteForce:
                 one = min(numbers)
                 end = FinalState.of(self._worlds[one].state, self._worlds[one].suffixes)
                 ends.setdefault(end.text, (end, one))
+                if self._leaks(self._worlds[one].state):
+                    self._violated("leak", one, "")
                 if unperturbed & numbers:
                     calm.setdefault(end.text, end)
             for each in self.scenario.properties:
@@ -168,6 +170,14 @@ class BruteForce:
         for text, (_, first) in ends.items():
             if calm and text not in calm:
                 self._violated("diverged", first, "")
+
+    def _leaks(self, state: State) -> bool:
+        """Whether an object waits for the end of its deletion, because of a finalizer that a controller has added."""
+        outside = {"foregroundDeletion", "orphan"}
+        for version in (each for objects in self.model.initial.state.kinds.values() for each in objects.values()):
+            outside |= set(version.content()["metadata"].get("finalizers") or ())
+        metadata = [each.content()["metadata"] for objects in state.kinds.values() for each in objects.values()]
+        return any(each.get("deletionTimestamp") and set(each.get("finalizers") or ()) - outside for each in metadata)
 
     def _writes_by_itself(self, component: set[int]) -> bool:
         """Whether a cycle among some states has a write and no timer that fires."""
