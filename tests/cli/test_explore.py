@@ -166,6 +166,26 @@ def test_a_file_of_a_package_is_explored(
         del sys.modules[name]
 
 
+def test_a_module_and_a_scenario_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``pkg.mod:name`` from the project's root."""
+    package = tmp_path / "depot"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "scenarios.py").write_text(Path(EXAMPLE).read_text())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert main(["explore", "depot.scenarios:locked", "--one-process"]) == 0
+    assert "locked:" in capsys.readouterr().out
+    assert main(["explore", "depot.scenarios:lockd", "--one-process"]) == 2
+    assert "lockd" in capsys.readouterr().err
+    assert main(["explore", "depot.nothing:locked"]) == 2
+    assert "depot.nothing: no such module here" in capsys.readouterr().err
+    for name in [name for name in sys.modules if name.partition(".")[0] == "depot"]:
+        del sys.modules[name]
+
+
 def test_several_processes_print_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--concurrent", "3", "--failures", str(tmp_path), "--one-process", "--output-format", "json"]
     printed = []

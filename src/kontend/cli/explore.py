@@ -41,6 +41,7 @@ from kontend.report.grouping import grouped
 from kontend.report.page.page import page
 from kontend.report.saving import page_beside, save
 from kontend.runtime.controller import BadController
+from kontend.runtime.user_file import BadFile, file_of_module
 from kontend.safe_files import write_whole
 
 _FAILURES: Final = Path("failures")
@@ -66,6 +67,7 @@ _ERRORS: Final = (BadScenario, BadController, Nondeterminism, ApiError)
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend explore``."""
     options = _parser().parse_args(list(argv))
+    _find_module(options)
     if options.jobs > 1 and options.search != "breadth":
         raise UsageError(f"--jobs: only --search breadth runs in several processes, found --search {options.search}")
     check_timed_options(options)
@@ -125,6 +127,18 @@ def run(argv: Sequence[str]) -> int:
     return ExitCode.OK if all(verdict.ok for verdict in verdicts.values()) else ExitCode.UNDECIDED
 
 
+def _find_module(options: Namespace) -> None:
+    """Replace ``pkg.mod:name`` by the file of the module and the name of the scenario."""
+    module, colon, scenario = options.file.partition(":")
+    if not colon or Path(options.file).exists() or not all(part.isidentifier() for part in module.split(".")):
+        return
+    if options.scenario not in (None, scenario):
+        raise UsageError(f"--scenario {options.scenario}: {options.file} names the scenario already")
+    with usage_errors(BadFile):
+        options.file = str(file_of_module(module))
+    options.scenario = scenario or options.scenario
+
+
 def _saved(directory: Path, document: Document) -> str:
     """Write a counterexample and its page; returns the path, or nothing if it cannot be written.
 
@@ -151,7 +165,11 @@ def _parser() -> Parser:
         epilog="Exit codes: 0 everything holds, 1 something is violated, 2 usage error, 3 undecided.",
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="a Python file that defines scenarios or controllers, or a YAML file of scenarios")
+    add(
+        "file",
+        metavar="FILE",
+        help="a Python file that defines scenarios or controllers, or a YAML file of scenarios; or pkg.mod:name",
+    )
     add("--scenario", metavar="NAME", help="explore only this scenario (default: all)")
     add("--failures", type=Path, default=_FAILURES, metavar="DIR", help="directory for counterexamples")
     for name, what in _BOUNDS.items():

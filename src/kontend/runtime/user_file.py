@@ -53,6 +53,24 @@ def load_file(path: str | Path) -> ModuleType:
     return module
 
 
+def file_of_module(name: str) -> Path:
+    """Return the file of a module that is imported from the current directory or its ``src``. Raises :class:`BadFile`.
+
+    This imports the packages that it is in.
+    """
+    for directory in (Path.cwd() / "src", Path.cwd()):
+        if directory.is_dir() and str(directory) not in sys.path:
+            sys.path.insert(0, str(directory))
+    importlib.invalidate_caches()
+    try:
+        spec = importlib.util.find_spec(name)
+    except Exception as error:
+        raise BadFile(f"{name}: it cannot be imported: {type(error).__name__}: {error}") from error
+    if spec is None or not spec.origin or not Path(spec.origin).is_file():
+        raise BadFile(f"{name}: no such module here; start from the project's root, or give the file")
+    return Path(spec.origin)
+
+
 def controllers_in(module: ModuleType, *, otherwise: str = "construct it yourself") -> list[Controller]:
     """Construct one controller of each class that a module defines, but not of those that it imports.
 
