@@ -52,15 +52,20 @@ def restless(model: Model) -> Cycle | None:
         steps = model.steps(world)
         if is_quiescent(model, world, steps):
             return None
-        taken = [(step, transition) for step in steps if not (transition := model.next(world, step)).cost]
-        if not taken:
+        order = sorted(
+            (step for step in steps if step.action in UNPERTURBED),
+            key=lambda step: (UNPERTURBED.index(step.action), times[step]),
+        )
+        taken = ((step, transition) for step in order if not (transition := model.next(world, step)).cost)
+        chosen = next(taken, None)
+        if chosen is None:
             return None
-        if all(step.action == "timer" for step, _ in taken):
+        step, transition = chosen
+        if step.action == "timer":
             # It has settled until a timer fires; what a timer does again and again is not a cycle of its own making.
             fired += 1
             if fired > _MOST_TIMERS:
                 return None
-        step, transition = min(taken, key=lambda each: (UNPERTURBED.index(each[0].action), times[each[0]]))
         times[step] += 1
         schedule.append(step)
         world = transition.world
