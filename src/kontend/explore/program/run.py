@@ -161,6 +161,11 @@ class Run:
         """End the run; the controller is as it was before."""
         with collect_unawaited():  # coroutines that the run would have awaited later
             self.loop.abandon()
+            if self._task.done() and not self._task.cancelled():
+                error = self._task.exception()
+                if error is not None:
+                    # Coroutines in its frames that were never awaited end here, not in a later garbage collection.
+                    traceback.clear_frames(error.__traceback__)
         restore_memory(self._controller, self._initial_memory)
 
     def next_uuid(self) -> str:
