@@ -27,7 +27,9 @@ def run(argv: Sequence[str]) -> int:
     """Run ``kontend zoo``."""
     options = _parser().parse_args(list(argv))
     folder: Path | None = options.directory or directory()
-    if folder is None or not folder.is_dir():
+    if folder is not None and not folder.is_dir():
+        raise UsageError(f"--directory: {folder}: no such directory")
+    if folder is None:
         raise UsageError("there is no zoo: run it in a checkout of kontend, or name a folder with --directory")
     with usage_errors(BadEntry, BadScenario, BadController, Nondeterminism, ApiError):
         known = entries(folder)

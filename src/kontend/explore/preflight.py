@@ -226,6 +226,9 @@ def _check_actions(scenario: Scenario, cluster: Cluster) -> None:
     for index, user in enumerate(scenario.writers):
         if not isinstance(user, Writer):
             raise BadScenario(f"writers[{index}]: expected Writer(name, actions), found {user!r}", scenario.line)
+        if not isinstance(user.actions, Sequence) or isinstance(user.actions, str):
+            message = f"writers[{index}].actions: expected a list of actions, found {user.actions!r}"
+            raise BadScenario(message, user.line)
         for at, action in enumerate(user.actions):
             _check_action(scenario, f"writers[{index}].actions[{at}]", action)
     for user in scenario.everybody():

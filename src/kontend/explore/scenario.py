@@ -91,6 +91,9 @@ class Bounds:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise BadScenario(f"Bounds({name}={value!r}): expected a whole number, at least {least}", self.line)
+        if not isinstance(self.instances, Mapping):
+            expected = 'expected numbers by the names of controllers, such as {"widgets": 2}'
+            raise BadScenario(f"Bounds(instances={self.instances!r}): {expected}", self.line)
         for name, count in self.instances.items():
             if isinstance(count, bool) or not isinstance(count, int) or count < 1:
                 raise BadScenario(

@@ -112,6 +112,27 @@ def test_values_that_are_no_users_are_refused(fields: dict[str, Any], message: s
         check(_scenario(**fields))
 
 
+def test_the_actions_of_a_writer_are_a_list() -> None:
+    with pytest.raises(BadScenario, match=r"writers\[0\]\.actions: expected a list of actions"):
+        check(_scenario(writers=[Writer("a", delete(WIDGET))]))  # type: ignore[arg-type]
+
+
+def test_bounds_that_are_no_numbers_by_name_are_refused() -> None:
+    with pytest.raises(BadScenario, match=r"Bounds\(instances=2\): expected numbers by the names of controllers"):
+        Bounds(instances=2)  # type: ignore[arg-type]
+
+
+def test_many_actions_and_many_faults_are_counted() -> None:
+    actions = [update(WIDGET, spec={"size": number}) for number in range(300)]
+    model = Model(Scenario([Copies()], crds=[CRD], objects=[WIDGET], actions=actions, bounds=Bounds(faults=1_000)))
+    world = model.initial()
+    keys = set()
+    for _ in actions:
+        keys.add(model.key(world))
+        world = model.next(world, Step("act")).world
+    assert len(keys) == len(actions)
+
+
 def test_controllers_can_have_different_numbers_of_instances() -> None:
     scenario = Scenario(
         [Copies()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0, faults=0, instances={"copies": 2})

@@ -93,7 +93,7 @@ class Keys:
         parts = [
             world.objects.to_bytes(16, "big"),
             world.issued_sum.to_bytes(16, "big"),
-            bytes(world.acted),
+            b"".join([count.to_bytes(4, "big") for count in world.acted]),
         ]
         if self._exact:
             parts.append(world.state.resource_version.to_bytes(8, "big"))

@@ -93,7 +93,8 @@ class Model:
     def key(self, world: World) -> bytes:
         """The key of a state."""
         reserve = self.faults.reserve(world)
-        return self.layout.keys.of(world) + bytes(reserve.budget) + reserve.recent
+        budget = b"".join([count.to_bytes(4, "big") for count in reserve.budget])
+        return self.layout.keys.of(world) + budget + reserve.recent
 
     def steps(self, world: World) -> list[Step]:
         """The enabled steps of a state, in a fixed order."""
