@@ -161,7 +161,7 @@ def _write_page(path: Path, html: str) -> None:
 def _parser() -> Parser:
     parser = Parser(
         prog="kontend explore",
-        description="Check controllers against every order of their calls and every lag of their caches.",
+        description="Check controllers against every order of calls, every cache lag, crashes and failures.",
         epilog="Exit codes: 0 everything holds, 1 something is violated, 2 usage error, 3 undecided.",
     )
     add = parser.add_argument
