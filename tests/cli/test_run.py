@@ -97,6 +97,31 @@ def test_only_the_controllers_that_a_file_defines_are_run(tmp_path: Path) -> Non
     assert [controller.name for controller in controllers_in(module)] == ["marks"]
 
 
+def test_a_directory_is_a_package_whose_controllers_are_those_that_it_imports_from_its_modules(tmp_path: Path) -> None:
+    package = tmp_path / "some_operator"
+    (package / "parts").mkdir(parents=True)
+    written(package / "__init__.py", "from kontend import Controller\nfrom .parts.marking import Marks\n")
+    written(package / "parts" / "__init__.py", "")
+    written(package / "parts" / "marking.py")
+    written(package / "unused.py", OPERATOR)
+    for path in (package, package / "__init__.py"):
+        assert [type(controller).__name__ for controller in controllers_in(load_file(path))] == ["Marks"]
+
+
+@pytest.mark.parametrize("name", ["json", "not-a-name"])
+def test_a_package_that_cannot_have_its_own_name_is_imported_under_another(tmp_path: Path, name: str) -> None:
+    package = tmp_path / name
+    package.mkdir()
+    written(package / "__init__.py", "from .marking import Marks\n")
+    written(package / "marking.py")
+    assert [controller.name for controller in controllers_in(load_file(package))] == ["marks"]
+
+
+def test_a_directory_that_is_no_package_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(tmp_path)]) == 2
+    assert "a directory without __init__.py; name a Python file or a package" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [

@@ -1,7 +1,8 @@
-"""``kontend run FILE``: run the controllers of a Python file against a cluster.
+"""``kontend run FILE``: run the controllers of a Python file or package against a cluster.
 
 The file either makes a :class:`~kontend.runtime.manager.process.Manager` and calls it ``manager``, or just defines
-controllers: every subclass of ``Controller`` that it defines (not those it imports) is run.
+controllers: every subclass of ``Controller`` that it defines (not those it imports) is run. A directory is a package:
+its ``__init__.py`` imports the controllers from its modules.
 """
 
 from __future__ import annotations
@@ -26,11 +27,16 @@ from kontend.runtime.user_file import BadFile, controllers_in, load_file
 def _parser() -> Parser:
     parser = Parser(
         prog="kontend run",
-        description="Run the controllers of a Python file against a cluster, until Ctrl-C.",
+        description="Run the controllers of a Python file or package against a cluster, until Ctrl-C.",
         epilog="Without --server and --kubeconfig: $KUBECONFIG, the service account of the pod, or ~/.kube/config.",
     )
     add = parser.add_argument
-    add("file", metavar="FILE", type=Path, help="a Python file with controllers, or with a Manager called manager")
+    add(
+        "file",
+        metavar="FILE",
+        type=Path,
+        help="a Python file with controllers, or with a Manager called manager; or a directory that is such a package",
+    )
     add("--kubeconfig", metavar="PATH", type=Path, help="kubeconfig of the cluster")
     add("--context", metavar="NAME", help="context of the kubeconfig (default: the current one)")
     add("--server", metavar="URL", help="URL of a server that needs no credentials, such as http://127.0.0.1:6443")

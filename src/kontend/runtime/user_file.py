@@ -1,4 +1,4 @@
-"""Imports a user's Python file and finds the controllers that it defines."""
+"""Imports a user's Python file or package and finds the controllers that it defines."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from kontend.runtime.source_location import defined_at, raised_at
 
 #: Files that mark the root of a project.
 _ROOT_MARKS: Final = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+#: The file that makes a directory a package.
+_PACKAGE: Final = "__init__.py"
 
 
 class BadFile(ValueError):
@@ -22,18 +24,28 @@ class BadFile(ValueError):
 
 
 def load_file(path: str | Path) -> ModuleType:
-    """Import a Python file, which runs it.
+    """Import a Python file, or a directory that is a package, which runs it.
 
     It may import modules that lie beside it and, from the project's root, by their full names. A file of a package is
     imported as a part of it, so that relative imports work.
     """
     file = Path(path).resolve()
+    if file.is_dir():
+        file = file / _PACKAGE
+        if not file.is_file():
+            raise BadFile(f"{path}: a directory without {_PACKAGE}; name a Python file or a package")
     if not file.is_file():
         raise BadFile(f"{path}: no such file")
     package, root = _package(file)
     # Not just the stem: a file called operator.py must not take the place of the standard module.
-    name = f"{package}.{file.stem}" if package else f"kontend_user_{file.stem}"
-    spec = importlib.util.spec_from_file_location(name, file)
+    locations: list[str] | None = None
+    if file.name == _PACKAGE:
+        name = package or f"kontend_user_{file.parent.name}"
+        package = package.rpartition(".")[0]
+        locations = [str(file.parent)]
+    else:
+        name = f"{package}.{file.stem}" if package else f"kontend_user_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=locations)
     if spec is None or spec.loader is None:
         raise BadFile(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
@@ -74,12 +86,13 @@ def file_of_module(name: str) -> Path:
 def controllers_in(module: ModuleType, *, otherwise: str = "construct it yourself") -> list[Controller]:
     """Construct one controller of each class that a module defines, but not of those that it imports.
 
-    A class without a ``kind`` is taken for a base class and left out. Raises :class:`BadFile` for a class that cannot
-    be constructed without arguments; ``otherwise`` ends the message and says what to write instead.
+    A package defines what its ``__init__.py`` imports from its own modules. A class without a ``kind`` is taken for a
+    base class and left out. Raises :class:`BadFile` for a class that cannot be constructed without arguments;
+    ``otherwise`` ends the message and says what to write instead.
     """
     controllers: list[Controller] = []
     for value in vars(module).values():
-        if not isinstance(value, type) or not issubclass(value, Controller) or value.__module__ != module.__name__:
+        if not isinstance(value, type) or not issubclass(value, Controller) or not _defines(module, value):
             continue
         if not value.kind:
             continue
@@ -92,6 +105,12 @@ def controllers_in(module: ModuleType, *, otherwise: str = "construct it yoursel
     return controllers
 
 
+def _defines(module: ModuleType, value: type) -> bool:
+    if value.__module__ == module.__name__:
+        return True
+    return hasattr(module, "__path__") and value.__module__.startswith(f"{module.__name__}.")
+
+
 def _package(file: Path) -> tuple[str, Path]:
     """Return the package that a file belongs to, and the directory from which that is imported.
 
@@ -99,10 +118,10 @@ def _package(file: Path) -> tuple[str, Path]:
     """
     parts: list[str] = []
     directory = file.parent
-    while (directory / "__init__.py").is_file() and directory.name.isidentifier():
+    while (directory / _PACKAGE).is_file() and directory.name.isidentifier():
         parts.insert(0, directory.name)
         directory = directory.parent
-    if not parts or file.stem == "__init__" or not file.stem.isidentifier():
+    if not parts or not file.stem.isidentifier():
         return "", file.parent
     taken = sys.modules.get(parts[0])
     if parts[0] in sys.stdlib_module_names or (
