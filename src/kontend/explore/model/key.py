@@ -89,6 +89,14 @@ class Keys:
 
     def of(self, world: World) -> bytes:
         """The key of a state."""
+        return self.joined(self.shared_part(world), self.of_instances(world))
+
+    def of_instances(self, world: World) -> list[bytes]:
+        """The keys of all instances within a state."""
+        return [self.of_instance(world, index) for index in range(len(world.instances))]
+
+    def shared_part(self, world: World) -> bytes:
+        """The part of a state's key that does not depend on the instances."""
         # All parts have a fixed length, so that no two states can be written the same way.
         parts = [
             world.objects.to_bytes(16, "big"),
@@ -97,13 +105,18 @@ class Keys:
         ]
         if self._exact:
             parts.append(world.state.resource_version.to_bytes(8, "big"))
-        for group in self._groups:
-            if group.end - group.first == 1:
-                parts.append(self.of_instance(world, group.first))
-            else:
-                parts += sorted([self.of_instance(world, index) for index in range(group.first, group.end)])
         if world.late:
             parts.append(xxhash.xxh3_128_digest(repr([self._late(world, late) for late in world.late]).encode()))
+        return b"".join(parts)
+
+    def joined(self, shared: bytes, instances: list[bytes]) -> bytes:
+        """The key of a state from its parts. Instances that are interchangeable may change places."""
+        parts = [shared]
+        for group in self._groups:
+            if group.end - group.first == 1:
+                parts.append(instances[group.first])
+            else:
+                parts += sorted(instances[group.first : group.end])
         return xxhash.xxh3_128_digest(b"".join(parts))
 
     def _late(self, world: World, late: LateWrite) -> tuple[object, ...]:

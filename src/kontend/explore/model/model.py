@@ -22,6 +22,7 @@ from kontend.explore.model.knowledge import Knowledge
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.outcome import Outcome
 from kontend.explore.model.reads import Reads
+from kontend.explore.model.similarity import Similarity
 from kontend.explore.model.step import Step, Transition
 from kontend.explore.model.timers import Timers, with_timer
 from kontend.explore.model.users import Users
@@ -53,6 +54,7 @@ class Model:
         self.layout = layout = Layout(scenario, cluster, self.knowledge)
         self.names, self.programs = layout.names, layout.programs
         self.kinds, self.resources = layout.kinds, layout.resources
+        self.similarity = Similarity(layout)
         self.delivery = Delivery(layout)
         self._reads = Reads(layout, self.delivery)
         self._uuids = Uuids(layout)

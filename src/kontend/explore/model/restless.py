@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from typing import Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 import xxhash
 
@@ -39,8 +40,18 @@ class Cycle(NamedTuple):
     begin: int
 
 
+#: The results for models that are still in use.
+_KNOWN: Final[WeakKeyDictionary[Model, Cycle | None]] = WeakKeyDictionary()
+
+
 def restless(model: Model) -> Cycle | None:
-    """The start of the unperturbed run with its first cycle, if it does not settle."""
+    """The start of the unperturbed run with its first cycle, if it does not settle. It is made once for a model."""
+    if model not in _KNOWN:
+        _KNOWN[model] = _cycle_of(model)
+    return _KNOWN[model]
+
+
+def _cycle_of(model: Model) -> Cycle | None:
     world = model.initial()
     times: Counter[Step] = Counter()
     schedule: list[Step] = []

@@ -68,6 +68,7 @@ class Instance:
     __slots__ = (
         "_changes",
         "_key",
+        "_similarity",
         "_state",
         "bugs",
         "delayed",
@@ -107,6 +108,7 @@ class Instance:
         self._state: State | None = None
         self._changes: dict[int, list[Change]] = {}
         self._key = b""
+        self._similarity = b""
 
     def changed(
         self,
@@ -152,11 +154,12 @@ class Instance:
             changes = self._changes[at] = state.changes_since(position, resource)
         return changes
 
-    def attach(self, state: State, key: bytes = b"") -> None:
-        """Start to cache what is derived from a cluster state; ``key`` is this instance's key in it, if known."""
+    def attach(self, state: State, key: bytes = b"", similarity: bytes = b"") -> None:
+        """Start to cache what is derived from a cluster state, among it two keys of this instance in it, if known."""
         self._state = state
         self._changes = {}
         self._key = key
+        self._similarity = similarity
 
     def cached_key(self, state: State) -> bytes:
         """The key of this instance in a cluster state, if it was computed before; else empty."""
@@ -167,6 +170,16 @@ class Instance:
     def keep_key(self, key: bytes) -> None:
         """Cache the key of this instance in the attached cluster state."""
         self._key = key
+
+    def cached_similarity(self, state: State) -> bytes:
+        """The key of this instance without counters, likewise."""
+        if self._state is not state:
+            self.attach(state)
+        return self._similarity
+
+    def keep_similarity(self, key: bytes) -> None:
+        """Cache the key of this instance without counters."""
+        self._similarity = key
 
 
 class LateWrite(NamedTuple):

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from kontend.explore.model.delivery import Delivery
 from kontend.explore.model.key import Keys
+from kontend.explore.model.similarity import Similarity
 from kontend.explore.model.step import Step
 from kontend.explore.model.world import InFlight, Instance, World
 from kontend.explore.program.progress import Failure
+from kontend.kube.meta.names import Key
 
 
 class LocalSteps:
@@ -19,10 +21,11 @@ class LocalSteps:
     __slots__ = (
         "_delivered",
         "_instance",
-        "_key",
         "_versions",
         "failure",
         "is_half_way",
+        "key",
+        "similarity",
         "stale",
         "starts",
         "steps",
@@ -35,6 +38,7 @@ class LocalSteps:
         after: World,
         index: int,
         keys: Keys,
+        similarity: Similarity,
         resources: list[str],
         *,
         steps: tuple[Step, ...],
@@ -55,7 +59,9 @@ class LocalSteps:
         state, old, new = before.state, before.instances[index], after.instances[index]
         self.starts = not old.running
         self._instance = new
-        self._key = keys.of_instance(after, index)
+        #: The key of the instance after these steps, as it is and without counters.
+        self.key = keys.of_instance(after, index)
+        self.similarity = similarity.of_instance(after, index)
         #: For each view, how many events were delivered.
         self._delivered = tuple(
             len(old.undelivered(state, at, resources[at])) - len(new.undelivered(state, at, resources[at]))
@@ -67,6 +73,11 @@ class LocalSteps:
         self._versions = tuple(
             (version[0], version[1], keys.which_version(state, index, old, version)) for version in met
         )
+
+    @property
+    def bugs(self) -> frozenset[tuple[Key, str, int]]:
+        """The programming errors that the instance has raised after these steps."""
+        return self._instance.bugs
 
     def applied(self, world: World, index: int, keys: Keys, resources: list[str], delivery: Delivery) -> Instance:
         """The instance after the same steps, in a state in which its situation is the same."""
@@ -89,5 +100,5 @@ class LocalSteps:
         after = delivery.without_seen(
             index, Instance(views, like.queue, like.delayed, running, like.memory, instance.own, like.bugs, like.timers)
         )
-        after.attach(state, self._key)
+        after.attach(state, self.key, self.similarity)
         return after

@@ -19,78 +19,19 @@ import heapq
 from collections.abc import Iterator
 from typing import Final
 
-from kontend.explore.model.faults import OPTIONAL
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step, Transition
 from kontend.explore.model.triggers import has_mappers
 from kontend.explore.model.world import Instance, World
 from kontend.explore.problems import BadScenario
-from kontend.explore.program.progress import Failure
 from kontend.explore.program.symbols import Assumption
 from kontend.explore.reduction.local_steps import LocalSteps
+from kontend.explore.reduction.macro_step import LocalMacroStep, MacroStep, after_local_steps
 
 #: A reconcile that has read its views in so many ways without a request to the server never makes one.
 _MOST_READS: Final = 10_000
 #: As long as these hold, no reconcile sees a value that depends on what was handed out before.
 _SHOWN: Final = frozenset({Assumption.TIMELESS, Assumption.SETTLED_STAMPS, Assumption.WHOLE_UUIDS})
-
-#: A write: the number of steps up to and with it, the state before it, and the transition.
-Write = tuple[int, World, Transition]
-
-
-class MacroStep:
-    """Some steps that are taken as one."""
-
-    __slots__ = ("cost", "failure", "refused", "steps", "timer", "world", "writes", "wrote")
-
-    def __init__(
-        self,
-        world: World,
-        steps: tuple[Step, ...] = (),
-        cost: int = 0,
-        writes: tuple[Write, ...] = (),
-        failure: Failure | None = None,
-        refused: str = "",
-        *,
-        wrote: bool = False,
-        timer: float = 0.0,
-    ) -> None:
-        self.world = world
-        self.steps = steps
-        #: The number of perturbations.
-        self.cost = cost
-        #: The writes that are to be judged; something may also have been written that was judged elsewhere.
-        self.writes = writes
-        self.wrote = wrote or bool(writes)
-        #: The exception with which a reconcile ended.
-        self.failure = failure
-        #: The server's reason to refuse a user's action.
-        self.refused = refused
-        #: The seconds of a timer that fired when its own instance had nothing else to do; 0 for none.
-        self.timer = timer
-
-    @property
-    def is_optional(self) -> bool:
-        """It need not be taken, however long a run goes on: it ends with a fault."""
-        return self.steps[-1].action in OPTIONAL
-
-    def then(self, step: Step, transition: Transition) -> MacroStep:
-        """This macro-step with one more step."""
-        steps = (*self.steps, step)
-        writes = self.writes
-        if transition.calls:
-            writes = (*writes, *((len(steps), before, part) for before, part in transition.calls if part.changes))
-        elif transition.changes:
-            writes = (*writes, (len(steps), self.world, transition))
-        return MacroStep(
-            transition.world,
-            steps,
-            self.cost + transition.cost,
-            writes,
-            transition.failure or self.failure,
-            transition.refused or self.refused,
-            timer=self.timer,
-        )
 
 
 class MacroSteps:
@@ -219,6 +160,7 @@ class MacroSteps:
                     after,
                     index,
                     layout.keys,
+                    self.model.similarity,
                     layout.resources[index],
                     steps=macro.steps,
                     failure=macro.failure,
@@ -234,9 +176,11 @@ class MacroSteps:
         layout, world = self.model.layout, origin.world
         cost = origin.cost + local.stale + int(local.starts and not world.is_resting)
         cost += self._early(world, index, local.timer)
-        instance = local.applied(world, index, layout.keys, layout.resources[index], self.model.delivery)
+        delivery = self.model.delivery
+        if not origin.steps:
+            return LocalMacroStep(world, index, local, cost, layout, delivery)
         return MacroStep(
-            world.with_instance(index, instance),
+            after_local_steps(world, index, local, layout, delivery),
             origin.steps + local.steps,
             cost,
             origin.writes,
@@ -386,9 +330,7 @@ class MacroSteps:
         deliveries = self._deliveries(origin, index, list(range(len(self.model.kinds[index]))))
         if self._mapped[index]:
             yield from (macro for macro in deliveries if macro is not origin)
-        elif self._relists and self._can_relist(
-            world, index
-        ):  # a forced delivery takes away what a relist would deliver as one
+        elif self._can_relist(world, index):  # a forced delivery takes away what a relist would deliver as one
             yield from (macro for macro in deliveries if any(step.action == "relist" for step in macro.steps))
         # A late write is one of an instance that is gone.
         is_own = index == step.instance and step.action != "land"
@@ -397,7 +339,13 @@ class MacroSteps:
         yield from self._local(origin, index, half_way=True)
 
     def _can_relist(self, world: World, index: int) -> bool:
-        return any(self.model.delivery.can_relist(world, index, at) for at in range(len(world.instances[index].views)))
+        if not self._relists:
+            return False
+        newest, can_relist = world.state.resource_version, self.model.delivery.can_relist
+        for at, position in enumerate(world.instances[index].views):  # a loop, because this runs for every state
+            if newest - position > 1 and can_relist(world, index, at):
+                return True
+        return False
 
     def _is_pushed(self, world: World, transition: Transition, index: int) -> bool:
         """The writes make a view fall further behind than it may, so that it gets events."""

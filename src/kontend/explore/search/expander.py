@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-import xxhash
-
 from kontend.explore.model.budget import NO_RESERVE, Reserve
-from kontend.explore.model.canonical import masked_digest
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step
 from kontend.explore.model.world import World
-from kontend.explore.program.masking import masked
 from kontend.explore.properties.built_in import Finding
 from kontend.explore.properties.judge import Judge
-from kontend.explore.reduction.macro_steps import MacroStep, MacroSteps
+from kontend.explore.reduction.macro_step import LocalMacroStep, MacroStep
+from kontend.explore.reduction.macro_steps import MacroSteps
 from kontend.kube.meta.names import Key
 
 
@@ -32,18 +29,18 @@ class Successor(NamedTuple):
     #: The failure of a reconcile, unless it is a programming error.
     failure: str
     #: The server's reason to refuse a user's action.
-    refused: str
+    refused: str = ""
     #: The index of the user's action that it ends with; -1 for none.
-    action: int
-    wrote: bool
+    action: int = -1
+    wrote: bool = False
     #: Properties of clusters that held after a write in the middle of an atomic reconcile.
-    passed: tuple[bool, ...]
+    passed: tuple[bool, ...] = ()
     #: The keys of the objects that were created.
-    created: tuple[Key, ...]
+    created: tuple[Key, ...] = ()
     #: For a new state: equal for states that differ only in counters and made-up names.
-    similar: int
+    similar: int = 0
     #: The search does not go beyond the state.
-    is_stuck: bool
+    is_stuck: bool = False
     #: The faults that are left.
     reserve: Reserve = NO_RESERVE
     #: It need not happen, however long a run goes on.
@@ -84,8 +81,8 @@ class Expander:
         #: States that were found and not expanded yet.
         self._frontier: dict[int, World] = {}
         #: The successors of the state that was expanded last, and of all states of the last layer.
-        self._last: list[World] = []
-        self._held: dict[int, list[World]] = {}
+        self._last: list[MacroStep] = []
+        self._held: dict[int, list[MacroStep]] = {}
         #: The keys of all states that this expander has seen.
         self._seen: set[bytes] = set()
 
@@ -110,11 +107,11 @@ class Expander:
     def keep(self, number: int, parent: int, at: int) -> None:
         """Give the successor ``at`` of ``parent``, which was expanded last, a number."""
         del parent
-        self._frontier[number] = self._last[at]
+        self._frontier[number] = self._last[at].world
 
     def successor(self, at: int) -> World | None:
         """A successor of the state that was expanded last."""
-        return self._last[at]
+        return self._last[at].world
 
     def end_layer(self) -> None:
         """Nothing to exchange."""
@@ -139,7 +136,7 @@ class Expander:
     def keep_all(self, keep: list[tuple[int, int, int]], drop: list[int]) -> None:
         """Number some of the successors that are held, and drop states that were numbered before."""
         for number, parent, at in keep:
-            self._frontier[number] = self._held[parent][at]
+            self._frontier[number] = self._held[parent][at].world
         self.drop(set(drop))
         self._held = {}
 
@@ -156,71 +153,101 @@ class Expander:
         """The ids of the nodes of all program trees."""
         return set().union(*(program.ids for program in self.model.programs))
 
-    def _expanded(self, world: World) -> tuple[list[Successor], list[World]]:
-        model, judge = self.model, self._judge
-        keys = model.layout.keys
-        successors, worlds = [], []
-        for macro in self._source.of(world):
-            findings: tuple[tuple[int, Finding], ...] = ()
-            passed: tuple[bool, ...] = ()
-            for at, before, transition in macro.writes:
-                instance = macro.steps[at - 1].instance
-                findings += tuple((at, finding) for finding in judge.of_write(before, transition, instance))
-                if len(macro.writes) > 1:
-                    held = judge.holds(transition.world)
-                    passed = tuple(map(max, passed, held)) if passed else held
+    def _expanded(self, world: World) -> tuple[list[Successor], list[MacroStep]]:
+        keys, seen = self.model.layout.keys, self._seen
+        holds, reserve = self._judge.holds(world), self._reserve(world)
+        shared, instances = keys.shared_part(world), keys.of_instances(world)
+        similarity, shared_similarity = self.model.similarity, b""
+        similarities: list[bytes] = []
+        macros = self._source.of(world)
+        successors = []
+        for macro in macros:
+            if not isinstance(macro, LocalMacroStep):
+                successors.append(self._successor(world, macro))
+                continue
+            # Only one instance differs; most of these states are known, and are never made.
+            changed = instances.copy()
+            changed[macro.index] = macro.local.key
+            key = keys.joined(shared, changed)
+            similar = 0
+            if key not in seen:
+                seen.add(key)
+                if not shared_similarity:
+                    shared_similarity, similarities = similarity.shared_part(world), similarity.of_instances(world)
+                changed = similarities.copy()
+                changed[macro.index] = macro.local.similarity
+                similar = similarity.joined(shared_similarity, changed)
             failure = macro.failure
-            if failure is not None:
-                last = macro.steps[-1]
-                request = last.subject if isinstance(last.subject, Key) else Key("", "")
-                findings += tuple(
-                    (len(macro.steps), each) for each in judge.of_failure(failure, last.instance, request)
-                )
-            after = macro.world
-            created = _created(macro) if macro.writes else ()
-            key = keys.of(after)
-            worlds.append(after)
             successors.append(
                 Successor(
                     macro.steps,
                     macro.cost,
                     key,
-                    after.objects,
-                    judge.holds(after),
-                    findings,
+                    world.objects,
+                    holds,
+                    self._of_failure(macro) if failure is not None else (),
                     failure.text if failure is not None and not failure.is_bug else "",
-                    macro.refused,
-                    model.users.position(world, macro.steps[-1]) if macro.steps[-1].action == "act" else -1,
-                    macro.wrote,
-                    passed,
-                    created,
-                    0 if key in self._seen else self._similar(after),
-                    model.is_stuck(after),
-                    model.faults.reserve(after) if after.budget.total else NO_RESERVE,
-                    macro.is_optional,
-                    model.timers.has_fired and any(step.action == "timer" for step in macro.steps),
-                    after.size if created else 0,
+                    similar=similar,
+                    is_stuck=bool(macro.local.bugs) and self.model.is_stuck(macro.world),
+                    reserve=reserve,
+                    fires=self._fires(macro),
                 )
             )
-            self._seen.add(key)
-        return successors, worlds
+        return successors, macros
 
-    def _similar(self, world: World) -> int:
-        keys = self.model.layout.keys
-        parts: list[object] = [world.masked, world.acted, world.budget]
-        parts += [(late.instance, late.in_flight.node.masked, late.at) for late in world.late]
-        for index, instance in enumerate(world.instances):
-            parts += [sorted(instance.queue), sorted(instance.delayed), sorted(instance.timers)]
-            parts.append(masked(instance.memory))
-            for at, resource in enumerate(self.model.resources[index][: len(instance.views)]):
-                parts += [
-                    (at, change.old and masked_digest(change.old), change.new and masked_digest(change.new))
-                    for change in world.undelivered(index, at, resource)
-                ]
-            for in_flight in instance.running:
-                versions = [keys.which_version(world.state, index, instance, met) for met in in_flight.versions]
-                parts.append((in_flight.request, in_flight.node.masked, versions))
-        return xxhash.xxh3_64_intdigest(repr(parts).encode())
+    def _successor(self, world: World, macro: MacroStep) -> Successor:
+        model, judge = self.model, self._judge
+        findings: tuple[tuple[int, Finding], ...] = ()
+        passed: tuple[bool, ...] = ()
+        for at, before, transition in macro.writes:
+            instance = macro.steps[at - 1].instance
+            findings += tuple((at, finding) for finding in judge.of_write(before, transition, instance))
+            if len(macro.writes) > 1:
+                held = judge.holds(transition.world)
+                passed = tuple(map(max, passed, held)) if passed else held
+        failure = macro.failure
+        if failure is not None:
+            findings += self._of_failure(macro)
+        after = macro.world
+        created = _created(macro) if macro.writes else ()
+        key = model.layout.keys.of(after)
+        similar = 0
+        if key not in self._seen:
+            self._seen.add(key)
+            similar = model.similarity.of(after)
+        return Successor(
+            macro.steps,
+            macro.cost,
+            key,
+            after.objects,
+            judge.holds(after),
+            findings,
+            failure.text if failure is not None and not failure.is_bug else "",
+            macro.refused,
+            model.users.position(world, macro.steps[-1]) if macro.steps[-1].action == "act" else -1,
+            macro.wrote,
+            passed,
+            created,
+            similar,
+            model.is_stuck(after),
+            self._reserve(after),
+            macro.is_optional,
+            self._fires(macro),
+            after.size if created else 0,
+        )
+
+    def _of_failure(self, macro: MacroStep) -> tuple[tuple[int, Finding], ...]:
+        assert macro.failure is not None
+        last = macro.steps[-1]
+        request = last.subject if isinstance(last.subject, Key) else Key("", "")
+        findings = self._judge.of_failure(macro.failure, last.instance, request)
+        return tuple((len(macro.steps), finding) for finding in findings)
+
+    def _reserve(self, world: World) -> Reserve:
+        return self.model.faults.reserve(world) if world.budget.total else NO_RESERVE
+
+    def _fires(self, macro: MacroStep) -> bool:
+        return self.model.timers.has_fired and any(step.action == "timer" for step in macro.steps)
 
 
 def _created(macro: MacroStep) -> tuple[Key, ...]:

@@ -1,0 +1,105 @@
+"""A macro-step: several steps that are taken as one."""
+
+from __future__ import annotations
+
+from kontend.explore.model.delivery import Delivery
+from kontend.explore.model.faults import OPTIONAL
+from kontend.explore.model.layout import Layout
+from kontend.explore.model.step import Step, Transition
+from kontend.explore.model.world import World
+from kontend.explore.program.progress import Failure
+from kontend.explore.reduction.local_steps import LocalSteps
+
+#: A write: the number of steps up to and with it, the state before it, and the transition.
+Write = tuple[int, World, Transition]
+
+
+class MacroStep:
+    """Some steps that are taken as one."""
+
+    __slots__ = ("_world", "cost", "failure", "refused", "steps", "timer", "writes", "wrote")
+
+    def __init__(
+        self,
+        world: World | None,
+        steps: tuple[Step, ...] = (),
+        cost: int = 0,
+        writes: tuple[Write, ...] = (),
+        failure: Failure | None = None,
+        refused: str = "",
+        *,
+        wrote: bool = False,
+        timer: float = 0.0,
+    ) -> None:
+        self._world = world
+        self.steps = steps
+        #: The number of perturbations.
+        self.cost = cost
+        #: The writes that are to be judged; something may also have been written that was judged elsewhere.
+        self.writes = writes
+        self.wrote = wrote or bool(writes)
+        #: The exception with which a reconcile ended.
+        self.failure = failure
+        #: The server's reason to refuse a user's action.
+        self.refused = refused
+        #: The seconds of a timer that fired when its own instance had nothing else to do; 0 for none.
+        self.timer = timer
+
+    @property
+    def world(self) -> World:
+        """The state after it."""
+        assert self._world is not None
+        return self._world
+
+    @property
+    def is_optional(self) -> bool:
+        """It need not be taken, however long a run goes on: it ends with a fault."""
+        return self.steps[-1].action in OPTIONAL
+
+    def then(self, step: Step, transition: Transition) -> MacroStep:
+        """This macro-step with one more step."""
+        steps = (*self.steps, step)
+        writes = self.writes
+        if transition.calls:
+            writes = (*writes, *((len(steps), before, part) for before, part in transition.calls if part.changes))
+        elif transition.changes:
+            writes = (*writes, (len(steps), self.world, transition))
+        return MacroStep(
+            transition.world,
+            steps,
+            self.cost + transition.cost,
+            writes,
+            transition.failure or self.failure,
+            transition.refused or self.refused,
+            timer=self.timer,
+        )
+
+
+class LocalMacroStep(MacroStep):
+    """Local steps of one instance and nothing else. The state after them is made only where it is asked for."""
+
+    __slots__ = ("_delivery", "_layout", "_origin", "index", "local")
+
+    def __init__(
+        self, origin: World, index: int, local: LocalSteps, cost: int, layout: Layout, delivery: Delivery
+    ) -> None:
+        """``origin`` is the state before it, ``cost`` the number of perturbations in it."""
+        super().__init__(None, local.steps, cost, (), local.failure)
+        self.index = index
+        self.local = local
+        self._origin = origin
+        self._layout = layout
+        self._delivery = delivery
+
+    @property
+    def world(self) -> World:
+        """The state after it."""
+        if self._world is None:
+            self._world = after_local_steps(self._origin, self.index, self.local, self._layout, self._delivery)
+        return self._world
+
+
+def after_local_steps(world: World, index: int, local: LocalSteps, layout: Layout, delivery: Delivery) -> World:
+    """The state after local steps of an instance."""
+    instance = local.applied(world, index, layout.keys, layout.resources[index], delivery)
+    return world.with_instance(index, instance)
