@@ -29,7 +29,7 @@ _KAMERA: Final = {
     (5, 3): (44_470, 35, 14.2),
 }
 _BRUTE_FORCE: Final = Reductions(
-    symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, local=False
+    symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, local=False, parts=False
 )
 _STORED: Final = 300_000
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
 from kontend.check_runner import CHECK_RUNNER
 from kontend.explore.explain.baselines import several_baselines
 from kontend.explore.explain.explanation import explainer
 from kontend.explore.model.model import Model
+from kontend.explore.parts.exploring import explored_in_parts
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.replay.reproduce import follow, recorded_to_follow
 from kontend.explore.restarts import restarted
@@ -97,7 +98,9 @@ def explore(scenario: Scenario, options: SearchOptions, *, inspect: Callable[[Mo
     """Explore a scenario; ``inspect`` is called with the model afterwards."""
 
     def searched(model: Model) -> Verdict:
-        verdict = _search(model, options).run()
+        verdict = _parts(model, options)
+        if verdict is None:
+            verdict = _search(model, options).run()
         if inspect is not None:
             inspect(model)
         return verdict
@@ -108,19 +111,31 @@ def explore(scenario: Scenario, options: SearchOptions, *, inspect: Callable[[Mo
     return verdict
 
 
+def _parts(model: Model, options: SearchOptions) -> Verdict | None:
+    """The verdict from independent parts, each searched in one process; None where there are none."""
+    if options.search not in ("breadth", "depth") or options.until_first:
+        return None
+    alone = replace(options, jobs=1)
+    return explored_in_parts(model, lambda part: _exhaustive(part, alone))
+
+
 def _search(model: Model, options: SearchOptions) -> BreadthFirst | DepthFirst | Walks:
-    until_first, progress = options.until_first, options.progress
-    if options.search == "breadth":
-        expander = Expander(model)
-        shared = Workers(expander, options.jobs) if options.jobs > 1 else expander
-        return BreadthFirst(model, expander=shared, until_first=until_first, progress=progress)
-    if options.search == "depth":
-        return DepthFirst(model, until_first=until_first, progress=progress)
+    if options.search in ("breadth", "depth"):
+        return _exhaustive(model, options)
     return Walks(
         model,
         strategy=options.search,
         seed=options.seed,
         walks=options.walks,
-        until_first=until_first,
-        progress=progress,
+        until_first=options.until_first,
+        progress=options.progress,
     )
+
+
+def _exhaustive(model: Model, options: SearchOptions) -> BreadthFirst | DepthFirst:
+    until_first, progress = options.until_first, options.progress
+    if options.search == "depth":
+        return DepthFirst(model, until_first=until_first, progress=progress)
+    expander = Expander(model)
+    shared = Workers(expander, options.jobs) if options.jobs > 1 else expander
+    return BreadthFirst(model, expander=shared, until_first=until_first, progress=progress)

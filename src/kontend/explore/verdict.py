@@ -11,6 +11,7 @@ from kontend.explore.model.step import Step
 from kontend.report.document import Document
 from kontend.report.grouping import grouped
 from kontend.report.text import render
+from kontend.runtime.source_location import SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Violation:
     token: str = ""
     #: How many times the search has found it, in different states.
     count: int = field(default=1, compare=False)
+    #: The line of code that is at fault, where the violation is a single write.
+    line: SourceLocation | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         lines = "".join(f"\n  {number} {text}" for number, text in enumerate(self.trace, 1))

@@ -10,7 +10,9 @@ from explore.oracle.brute_force import BruteForce, Findings
 from explore.oracle.fair_run import keeps_writing
 from kontend.explore import Reductions, Scenario, Verdict, check
 
-OFF: Final = Reductions(symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, local=False)
+OFF: Final = Reductions(
+    symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, local=False, parts=False
+)
 #: Where states grow without end, each takes longer than the one before: the explorer then stops undecided.
 SECONDS: Final = 20
 #: The ways in which the explorer can be asked, by name.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from kontend.cluster.state import Change, Version
 from kontend.explore.model.cached_reads import viewed
 from kontend.explore.model.layout import Layout
+from kontend.explore.model.part import Coupled
 from kontend.explore.model.triggers import Triggers
 from kontend.explore.model.world import NOT_STARTED, Instance, World
 from kontend.kube.meta.names import Key
@@ -15,8 +16,10 @@ from kontend.kube.meta.names import Key
 class Delivery:
     """Brings the views of instances forward."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, foreign: Sequence[frozenset[Key]] = ()) -> None:
+        """``foreign`` are, for each instance, requests that take no part: see :mod:`kontend.explore.model.part`."""
         self._layout = layout
+        self._foreign = foreign
         self._lag = layout.scenario.bounds.lag
         self._triggers = [
             Triggers(program.controller, layout.server.resource, exact=layout.is_exact) for program in layout.programs
@@ -36,12 +39,15 @@ class Delivery:
 
     def listed(self, world: World, index: int) -> frozenset[Key]:
         """The requests that the first lists of an instance enqueue: all that its views show."""
-        requests: frozenset[Key] = frozenset()
+        requests = frozenset[Key]().union(*(enqueued for _, _, enqueued in self.listed_objects(world, index)))
+        return requests - self._foreign[index] if self._foreign else requests
+
+    def listed_objects(self, world: World, index: int) -> Iterator[tuple[str, Key, frozenset[Key]]]:
+        """The objects that the first lists of an instance show: resource, key, and the requests that each enqueues."""
         for at, kind in enumerate(self._layout.programs[index].controller.kinds):
             resource = self._layout.server.resource(world.state, kind).key
             for key, version in viewed(world, index, at, resource).items():
-                requests |= self._requests(world, index, kind, Key(*key), None, version)
-        return requests
+                yield resource, Key(*key), self._requests(world, index, kind, Key(*key), None, version)
 
     def delivered(self, world: World, index: int, at: int) -> tuple[World, Callable[[], str]]:
         """The state after the oldest undelivered event of a view, and a function that describes it."""
@@ -136,6 +142,8 @@ class Delivery:
         requests: frozenset[Key] = frozenset()
         for key, old, new in events:
             requests |= self._requests(after, index, kind, key, old, new)
+        if self._foreign and requests & self._foreign[index]:
+            raise Coupled(self._layout.programs[index].number, min(requests & self._foreign[index]))
         if not requests <= moved.queue:
             after = world.with_instance(index, moved.changed(queue=moved.queue | requests))
 

@@ -9,6 +9,8 @@ oldest event in the same step.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Final
 
 from rpds import HashTrieMap
@@ -21,6 +23,7 @@ from kontend.explore.model.key import issued_after, sum_after, sum_of
 from kontend.explore.model.knowledge import Knowledge
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.outcome import Outcome
+from kontend.explore.model.part import Part
 from kontend.explore.model.reads import Reads
 from kontend.explore.model.similarity import Similarity
 from kontend.explore.model.step import Step, Transition
@@ -61,11 +64,25 @@ class Model:
         self.users = Users(layout)
         self.timers = Timers(layout, cluster.state.now)
         self.faults = Faults(layout, self.delivery, self._uuids, cluster.state)
+        self._part: Part | None = None
+
+    def restricted(self, part: Part) -> Model:
+        """The model of a part: nothing happens but the requests and actions that belong to it."""
+        model = copy(self)
+        model.scenario = replace(self.scenario, properties=())
+        model.delivery = Delivery(self.layout, part.foreign)
+        model._reads = Reads(self.layout, model.delivery)
+        model.users = Users(self.layout, part.ends)
+        model.faults = Faults(self.layout, model.delivery, self._uuids, part.start.state)
+        model._part = part
+        return model
 
     # The interface that searches use
 
     def initial(self) -> World:
         """The initial state: every view has listed its kind, and every object is enqueued."""
+        if self._part is not None:
+            return self._part.start
         state = self._initial
         world = World(
             state,
@@ -213,6 +230,8 @@ class Model:
 
     def _started(self, world: World, index: int, request: Key) -> Transition:
         instance = world.instances[index]
+        if self._part is not None:
+            self._part.requests.add((self.programs[index].number, request))
         # An unperturbed run never starts a reconcile while another one is in flight.
         cost = int(not world.is_resting)
         program = self.programs[index]
@@ -384,6 +403,8 @@ class Model:
             self.knowledge.learn(outcome.registry)
         if outcome.writes:
             changes = after.changes_since(before.resource_version)
+            if self._part is not None:
+                self._part.record(changes)
             issued, issued_sum = world.issued, world.issued_sum
             if outcome.issued:
                 count = issued.get(label) or 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kontend.cluster.cluster import Cluster
 from kontend.explore.actions import Action, Condition, Writer
 from kontend.explore.model.layout import Layout
@@ -13,7 +15,9 @@ from kontend.explore.problems import BadScenario
 class Users:
     """The users of a model."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, ends: Sequence[int] | None = None) -> None:
+        """``ends`` says for each user how many actions take part; None for all."""
+        self._ends = [len(user.actions) for user in layout.users] if ends is None else ends
         self._server = layout.server
         self._users = layout.users
         self._answers: dict[tuple[int, int], bool] = {}
@@ -36,7 +40,7 @@ class Users:
 
     def _can_act(self, world: World, at: int) -> bool:
         user = self._users[at]
-        if world.acted[at] >= len(user.actions):
+        if world.acted[at] >= self._ends[at]:
             return False
         action = user.actions[world.acted[at]]
         if action.when is not None and not self._holds(world, action, action.when):

@@ -196,6 +196,16 @@ class Program:
             for start, node in sample
         ]
 
+    def calls_of(self, request: Key) -> Iterator[Call]:
+        """All calls of the reconciles of a request so far."""
+        for start, root in self._roots.items():
+            if start.request == request:
+                stack = [root]
+                while stack:
+                    node = stack.pop()
+                    yield from node.calls
+                    stack.extend(node.children.values())
+
     def responses(self, node: Node) -> bytes:
         """The responses on the way to a node, without generations."""
         exchanges = _exchanges_to(node.parent, node.at, node.response)

@@ -299,6 +299,10 @@ class Exploration:
         """The canonical forms of the final states that unperturbed runs reach."""
         return frozenset(form for form, (number, _) in self._final.items() if self.graph.costs[number] == 0)
 
+    def schedules_of_final_states(self) -> list[tuple[Step, ...]]:
+        """The cheapest way to each final state, in the order of the verdict."""
+        return [tuple(self.graph.schedule(number)) for number, _ in self._final.values()]
+
     def losses(self, explain: Explain) -> dict[SourceLocation, Violation]:
         """The shortest trace for each line of code that can lose an update."""
         return {line: self._explained(found, explain) for line, found in self._losses.items()}
@@ -316,7 +320,8 @@ class Exploration:
     def _explained(self, found: Found, explain: Explain) -> Violation:
         schedule = (*self.graph.schedule(found.number), *found.last)
         violation = explain(found.finding.property, found.finding.sentence, schedule)
-        return replace(violation, count=self._counts[found.finding.property, found.finding.line])
+        line = found.finding.line
+        return replace(violation, count=self._counts[found.finding.property, line], line=line)
 
     def _settled(self, number: int) -> None:
         """Record a quiescent state."""

@@ -1,0 +1,293 @@
+"""Explores a scenario part by part, where its parts are independent.
+
+The number of states is then the sum over the parts instead of their product. What each part can do, it can do within
+the whole; and the final states of the whole are the combinations of theirs. Where that would not be exact, nothing is
+put together, and the whole is explored at once:
+
+- a property of every state, memory, time or mapping functions may concern several objects;
+- violations that show at the end (``diverged`` and the like) in several parts may be one in the whole;
+- a final state that only a fault leads to, in several parts, may need several faults, or one for all of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Final, Protocol
+
+from kontend.cluster.cluster import Cluster
+from kontend.explore.model.canonical import final_form
+from kontend.explore.model.faults import OPTIONAL
+from kontend.explore.model.model import Model
+from kontend.explore.model.part import Coupled, Part
+from kontend.explore.model.quiescence import is_quiescent
+from kontend.explore.model.restless import restless
+from kontend.explore.model.step import UNPERTURBED, Step
+from kontend.explore.model.world import World
+from kontend.explore.parts.footprint import footprint
+from kontend.explore.parts.partition import Candidate, can_be_divided, candidates, neighbours, started
+from kontend.explore.problems import BadScenario
+from kontend.explore.properties import built_in
+from kontend.explore.properties.built_in import BuiltIn
+from kontend.explore.search.exploration import Exploration
+from kontend.explore.trace.counterexample import counterexample
+from kontend.explore.verdict import Reached, Verdict, Violation
+
+#: Violations that show when a run has ended, or never ends.
+_AT_THE_END: Final = (BuiltIn.NEVER_SETTLES, BuiltIn.FAILS_FOREVER, BuiltIn.DIVERGED, BuiltIn.LEAK)
+#: More combinations of final states than these are not put together.
+_MOST_COMBINATIONS: Final = 1_000
+#: A run that only has to settle takes no more steps than these.
+_SETTLING: Final = 500
+
+
+class Search(Protocol):
+    """A search of all states."""
+
+    exploration: Exploration
+
+    def run(self) -> Verdict:
+        """Search."""
+
+
+#: Makes a search of a model.
+Searching = Callable[[Model], Search]
+
+
+@dataclass(frozen=True, slots=True)
+class FinalState:
+    """A final state of a part."""
+
+    schedule: tuple[Step, ...]
+    reached: Reached
+
+    @property
+    def needs_fault(self) -> bool:
+        """Only a fault leads to it."""
+        return any(step.action in OPTIONAL for step in self.schedule)
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """A part that was explored."""
+
+    part: Part
+    #: The steps of the whole scenario that lead to its start.
+    prefix: tuple[Step, ...]
+    verdict: Verdict
+    finals: list[FinalState]
+
+    @property
+    def shows_at_the_end(self) -> bool:
+        """Something is violated that shows at the end, or there is no end."""
+        at_the_end = any(violation.property in _AT_THE_END for violation in self.verdict.violations)
+        return at_the_end or not self.finals
+
+
+class NotIndependent(Exception):
+    """The parts cannot be put together exactly."""
+
+
+def explored_in_parts(model: Model, search: Searching) -> Verdict | None:
+    """The verdict on a scenario from those on its parts; None where it is not made up of independent parts."""
+    if not can_be_divided(model):
+        return None
+    begin = time.perf_counter()
+    parts = _independent(model, candidates(model))
+    if len(parts) < 2:
+        return None
+    explored: list[Explored] = []
+    try:
+        for candidate in parts:
+            part, prefix = started(model, candidate, [other for other in parts if other is not candidate])
+            searched = search(model.restricted(part))
+            verdict = searched.run()
+            schedules = searched.exploration.schedules_of_final_states()
+            finals = [FinalState(*final) for final in zip(schedules, verdict.reached, strict=True)]
+            explored.append(Explored(part, prefix, verdict, finals))
+        if not _are_independent(model, [each.part for each in explored]):
+            return None
+        verdict = _Whole(model, explored).verdict()
+    except (Coupled, NotIndependent, BadScenario):
+        return None  # a scenario that is refused is refused as a whole
+    verdict.seconds = time.perf_counter() - begin
+    return verdict
+
+
+def _independent(model: Model, parts: list[Candidate]) -> list[Candidate]:
+    """Join parts until none of them meets another one in its unperturbed run."""
+    while len(parts) > 1:
+        joined: set[int] = set()
+        footprints = []
+        for at, candidate in enumerate(parts):
+            part, _ = started(model, candidate, [other for other in parts if other is not candidate])
+            try:
+                restless(model.restricted(part))
+            except Coupled as error:
+                other = next(
+                    number for number, each in enumerate(parts) if (error.controller, error.request) in each.requests
+                )
+                joined = {at, other}
+                break
+            footprints.append(footprint(model, part))
+            if footprints[-1].is_shared:
+                return []
+        else:
+            pairs = (
+                {one, other}
+                for one in range(len(parts))
+                for other in range(one + 1, len(parts))
+                if footprints[one].meets(footprints[other])
+            )
+            joined = next(pairs, set())
+            if not joined:
+                return parts
+        rest = [each for at, each in enumerate(parts) if at not in joined]
+        parts = neighbours([reduce(Candidate.joined, (parts[at] for at in sorted(joined))), *rest])
+    return parts
+
+
+def _are_independent(model: Model, parts: Sequence[Part]) -> bool:
+    layout = model.layout
+    if any(len(kinds) > layout.declared(index) for index, kinds in enumerate(layout.kinds)):
+        return False  # a kind that is not declared has one view for all
+    if any(program.asks_time for program in layout.programs) or model.timers.has_fired:
+        return False
+    footprints = [footprint(model, part) for part in parts]
+    return not any(each.is_shared for each in footprints) and not any(
+        one.meets(other) for at, one in enumerate(footprints) for other in footprints[at + 1 :]
+    )
+
+
+class _Whole:
+    """The whole scenario, put together from its parts."""
+
+    def __init__(self, model: Model, parts: list[Explored]) -> None:
+        self._model = model
+        self._parts = parts
+        if sum(part.shows_at_the_end for part in parts) > 1:
+            raise NotIndependent
+        if sum(any(final.needs_fault for final in part.finals) for part in parts) > 1:
+            raise NotIndependent
+
+    def verdict(self) -> Verdict:
+        """The verdict on the whole."""
+        parts = [part.verdict for part in self._parts]
+        whole = replace(parts[0])
+        whole.violations, whole.final_states, whole.reached, whole.notes = [], [], [], []
+        whole.states, whole.steps = sum(each.states for each in parts), sum(each.steps for each in parts)
+        whole.cut, whole.stuck = sum(each.cut for each in parts), sum(each.stuck for each in parts)
+        whole.repeated = sum(each.repeated for each in parts)
+        whole.exhausted = all(each.exhausted for each in parts)
+        whole.stopped = next((each.stopped for each in parts if each.stopped), "")
+        whole.runs = max(each.runs for each in parts)
+        longest = max(len(each.depths) for each in parts)
+        depths = [sum(each.depths[at] for each in parts if at < len(each.depths)) for at in range(longest)]
+        whole.depths = tuple(depths)
+        whole.notes = list(dict.fromkeys(note for each in parts for note in each.notes))
+        whole.notes.append(f"explored as {len(parts)} parts that have nothing to do with each other")
+        found = [self._of_whole(part, violation) for part in self._parts for violation in part.verdict.violations]
+        forms: dict[bytes, int] = {}
+        if all(part.finals for part in self._parts):
+            found += self._combine(whole, forms)
+        whole.baseline_states = sum(reached.unperturbed for reached in whole.reached)
+        whole.violations = list(_cheapest(found))
+        return whole
+
+    def _combine(self, whole: Verdict, forms: dict[bytes, int]) -> Iterator[Violation]:
+        """Add the final states of the whole; returns what they violate."""
+        count = 1
+        for part in self._parts:
+            count *= len(part.finals)
+        if count > _MOST_COMBINATIONS:
+            raise NotIndependent
+        for chosen in _combinations([part.finals for part in self._parts]):
+            schedule, world = self._one_after_the_other(final.schedule for final in chosen)
+            form = final_form(world)
+            times, unperturbed = 1, True
+            for final in chosen:
+                times *= final.reached.times
+                unperturbed = unperturbed and final.reached.unperturbed
+            if form in forms:
+                raise NotIndependent  # two combinations are one final state: made-up names are not the parts' own
+            forms[form] = len(forms)
+            whole.final_states.append(world.state)
+            whole.reached.append(Reached(times, unperturbed))
+            for prop in self._model.scenario.properties:
+                if not prop.ask(Cluster(state=world.state)):
+                    finding = built_in.not_eventually(prop.name)
+                    yield counterexample(self._model, finding.property, finding.sentence, schedule)
+
+    def _of_whole(self, part: Explored, violation: Violation) -> Violation:
+        """A violation of a part as one of the whole."""
+        if violation.property not in _AT_THE_END:
+            schedule: Sequence[Step] = (*part.prefix, *violation.schedule)
+        elif part.prefix and violation.property == BuiltIn.NEVER_SETTLES:
+            raise NotIndependent  # its sentence counts the steps of the part
+        else:
+            order = sorted(self._parts, key=lambda each: each is part)  # the part that does not end comes last
+            is_end = violation.property in (BuiltIn.DIVERGED, BuiltIn.LEAK)
+            schedule = self._one_after_the_other(
+                [
+                    violation.schedule if each is part else min(each.finals, key=_mildest).schedule
+                    for each in (self._parts if is_end else order)
+                ],
+                settle=is_end,
+            )[0]
+        made = counterexample(self._model, violation.property, violation.sentence, schedule, how=violation.how)
+        return replace(made, count=violation.count, line=violation.line)
+
+    def _one_after_the_other(
+        self, schedules: Iterable[tuple[Step, ...]], *, settle: bool = True
+    ) -> tuple[list[Step], World]:
+        """The schedules of all parts one after the other, and the state after them, once everything has settled."""
+        model, world = self._model, self._model.initial()
+        schedule: list[Step] = []
+        for step in (step for steps in schedules for step in steps):
+            if step not in model.steps(world):
+                raise NotIndependent
+            schedule.append(step)
+            world = model.next(world, step).world
+        if not settle:
+            return schedule, world
+        for _ in range(_SETTLING):
+            steps = model.steps(world)
+            if is_quiescent(model, world, steps):
+                return schedule, world
+            left = [step for step in steps if step.action in UNPERTURBED]
+            if not left:
+                break
+            schedule.append(min(left, key=lambda step: UNPERTURBED.index(step.action)))
+            world = model.next(world, schedule[-1]).world
+        raise NotIndependent
+
+
+def _combinations(finals: list[list[FinalState]]) -> Iterator[tuple[FinalState, ...]]:
+    if not finals:
+        yield ()
+        return
+    for first in finals[0]:
+        for rest in _combinations(finals[1:]):
+            yield (first, *rest)
+
+
+def _mildest(final: FinalState) -> tuple[bool, int]:
+    return not final.reached.unperturbed, len(final.schedule)
+
+
+def _cheapest(violations: Iterable[Violation]) -> Iterator[Violation]:
+    """The cheapest violation of each property and line, with the number of all; programming errors first."""
+    causes: dict[tuple[object, ...], Violation] = {}
+    counts: Counter[tuple[object, ...]] = Counter()
+    for violation in violations:
+        cause = (violation.property, violation.line)
+        counts[cause] += violation.count
+        known = causes.get(cause)
+        cost = (violation.perturbations, len(violation.schedule))
+        if known is None or cost < (known.perturbations, len(known.schedule)):
+            causes[cause] = violation
+    ordered = sorted(causes.items(), key=lambda item: item[0][0] != BuiltIn.EXCEPTION)
+    return (replace(violation, count=counts[cause]) for cause, violation in ordered)
