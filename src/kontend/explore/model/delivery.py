@@ -56,6 +56,29 @@ class Delivery:
         position = change.resource_version if len(pending) > 1 else world.state.resource_version
         return self._seen(world, index, at, position, [(change.key, change.old, change.new)])
 
+    def depends_on_order(self, world: World, index: int, further: Sequence[Change] = ()) -> bool:
+        """The requests of an undelivered event, or of a further one, depend on what else was delivered.
+
+        A mapping function then looks at other objects than the one that changed.
+        """
+        triggers = self._triggers[index]
+        if not triggers.is_mapped:
+            return False
+        kinds, resources = self._layout.kinds[index], self._layout.resources[index]
+        return any(
+            triggers.without_looking(world, kinds[at], change.key, change.old, change.new) is None
+            for at in range(self._layout.declared(index))
+            for change in (
+                *world.undelivered(index, at, resources[at]),
+                *(change for change in further if change.resource == resources[at]),
+            )
+        )
+
+    @property
+    def has_looked(self) -> bool:
+        """Some mapping function has looked at other objects than the one that changed."""
+        return any(triggers.has_looked for triggers in self._triggers)
+
     def can_relist(self, world: World, index: int, at: int) -> bool:
         """A relist enqueues something else than deliveries: several undelivered events are about one object.
 
@@ -159,8 +182,7 @@ class Delivery:
         triggers = self._triggers[index]
         if kind not in triggers.controller.kinds:
             return frozenset()  # read, not declared: its events enqueue nothing
-        context = self._layout.keys.of_instance(world, index) if triggers.is_mapped else b""
-        return triggers.requests(world, index, kind, key, old, new, context)
+        return triggers.requests(world, index, kind, key, old, new, lambda: self._layout.keys.of_instance(world, index))
 
 
 def _came_and_went(pending: list[Change], key: Key) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import State, Version
@@ -15,6 +16,31 @@ from kontend.runtime.cache.views import Cache
 from kontend.runtime.controller import Controller, requests_for
 from kontend.runtime.predicates import Event
 from kontend.runtime.source_location import raised_at
+
+
+class _Looked(BaseException):
+    """A mapping function has looked at the cache."""
+
+
+class _ClosedCache(Cache):
+    """Stands for a cache, to find out whether a mapping function looks at it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        object.__setattr__(self, "closed", True)
+
+    def __getattribute__(self, name: str) -> Any:
+        try:
+            closed = object.__getattribute__(self, "closed")
+        except AttributeError:
+            closed = False
+        if closed and not name.startswith("__"):
+            object.__setattr__(self, "looked", True)
+            raise _Looked
+        return object.__getattribute__(self, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
 
 
 def has_mappers(controller: Controller) -> bool:
@@ -31,31 +57,65 @@ class Triggers:
         self._exact = exact
         #: Only a mapping function can look at other objects than the one that changed.
         self.is_mapped = has_mappers(controller)
-        self._known: dict[tuple[object, ...], frozenset[Key]] = {}
+        self._known: dict[tuple[object, ...], frozenset[Key] | None] = {}
+        #: Some mapping function has looked at the cache.
+        self.has_looked = False
 
     def requests(
-        self, world: World, index: int, kind: str, key: Key, old: Version | None, new: Version | None, context: bytes
+        self,
+        world: World,
+        index: int,
+        kind: str,
+        key: Key,
+        old: Version | None,
+        new: Version | None,
+        context: Callable[[], bytes],
     ) -> frozenset[Key]:
         """The requests that a change enqueues once a view of an instance has it.
 
         ``context`` stands for all that a mapping function could see.
         """
-        versions = (old and old.resource_version, new and new.resource_version) if self._exact else ()
-        others = (world.objects, context) if self.is_mapped else ()
-        question = (kind, key, old.digest if old else b"", new.digest if new else b"", *versions, *others)
+        requests = self.without_looking(world, kind, key, old, new)
+        if requests is not None:
+            return requests
+        question = (*self._question(kind, key, old, new), world.objects, context())
         requests = self._known.get(question)
         if requests is None:
-            resource = self._resource(world.state, kind)
-            event = Event(
-                kind,
-                read_back(resource, old) if old is not None else None,
-                read_back(resource, new) if new is not None else None,
-            )
-            requests = self._known[question] = self._called(world, index, event)
+            event = self._event(world, kind, old, new)
+            requests = self._known[question] = self._called(world, event, self._cache(world, index))
         return requests
 
-    def _called(self, world: World, index: int, event: Event) -> frozenset[Key]:
-        cache = self._cache(world, index) if self.is_mapped else Cache()
+    def without_looking(
+        self, world: World, kind: str, key: Key, old: Version | None, new: Version | None
+    ) -> frozenset[Key] | None:
+        """The requests that a change enqueues whatever else there is; None where a mapping function looks further."""
+        question = self._question(kind, key, old, new)
+        if question in self._known:
+            return self._known[question]
+        cache = _ClosedCache() if self.is_mapped else Cache()
+        try:
+            requests: frozenset[Key] | None = self._called(world, self._event(world, kind, old, new), cache)
+        except _Looked:
+            requests = None
+        if object.__getattribute__(cache, "__dict__").get("looked"):
+            requests = None
+        self.has_looked = self.has_looked or requests is None
+        self._known[question] = requests
+        return requests
+
+    def _question(self, kind: str, key: Key, old: Version | None, new: Version | None) -> tuple[object, ...]:
+        versions = (old and old.resource_version, new and new.resource_version) if self._exact else ()
+        return (kind, key, old.digest if old else b"", new.digest if new else b"", *versions)
+
+    def _event(self, world: World, kind: str, old: Version | None, new: Version | None) -> Event:
+        resource = self._resource(world.state, kind)
+        return Event(
+            kind,
+            read_back(resource, old) if old is not None else None,
+            read_back(resource, new) if new is not None else None,
+        )
+
+    def _called(self, world: World, event: Event, cache: Cache) -> frozenset[Key]:
         namespaced = self._resource(world.state, self.controller.kind).namespaced
         try:
             requests = requests_for(self.controller, event, cache, namespaced=namespaced)

@@ -16,9 +16,10 @@ An instance with several calls or several reconciles in flight is not reduced: e
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kontend.cluster.state import Change
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step, Transition
 from kontend.explore.model.triggers import has_mappers
@@ -41,7 +42,7 @@ class MacroSteps:
         self.model = model
         layout = model.layout
         reductions, bounds = layout.scenario.reductions, layout.scenario.bounds
-        #: For each instance, whether its events must be delivered in every order: mapping functions can tell.
+        #: For each instance, whether it has mapping functions, which may tell in which order events were delivered.
         self._mapped = [has_mappers(program.controller) for program in layout.programs]
         # An atomic reconcile pushes views in its middle, where mapping functions can tell what was delivered before.
         self._is_reduced = reductions.deliveries and not (bounds.atomic and any(self._mapped))
@@ -96,7 +97,7 @@ class MacroSteps:
         """
         world = origin.world
         can_relist = self._can_relist(world, index)
-        tells = self._mapped[index] or any(instance.timers for instance in world.instances)
+        tells = self._depends_on_order(world, index) or any(instance.timers for instance in world.instances)
         if not can_relist and not (tells and not world.instances[index].running):
             return
         for macro in self._deliveries(origin, index, list(range(len(world.instances[index].views)))):
@@ -236,7 +237,8 @@ class MacroSteps:
         running = origin.world.instances[index].running
         if running:
             call = running[0].node.calls[0]
-            kinds = [at for at, kind in enumerate(model.kinds[index]) if self._mapped[index] or kind == call.kind]
+            every = self._depends_on_order(origin.world, index)
+            kinds = [at for at, kind in enumerate(model.kinds[index]) if every or kind == call.kind]
             step = Step("call", index, running[0].request)
             for macro in self._deliveries(origin, index, kinds):
                 if not model.must_wait(macro.world, index, call):
@@ -287,6 +289,10 @@ class MacroSteps:
                     count += 1
                     heapq.heappush(heap, (further.cost, len(further.steps), count, further))
 
+    def _depends_on_order(self, world: World, index: int, further: Sequence[Change] = ()) -> bool:
+        """A mapping function can tell in which order events are delivered, ``further`` ones among them."""
+        return self._mapped[index] and self.model.delivery.depends_on_order(world, index, further)
+
     def _is_behind(self, world: World, index: int) -> bool:
         resources = self.model.resources[index]
         declared = range(self.model.layout.declared(index))
@@ -302,7 +308,7 @@ class MacroSteps:
             before = [origin]
             for index in range(len(origin.world.instances)):
                 if self._is_pushed(origin.world, transition, index):
-                    before += [half for macro in before for half in self._unseen(macro, index, step)]
+                    before += [half for macro in before for half in self._unseen(macro, index, step, transition)]
             macros += [self._after_half_way(origin, macro, step, transition) for macro in before[1:]]
         return macros
 
@@ -321,14 +327,14 @@ class MacroSteps:
             after, (*macro.steps, step), cost, (), transition.failure or macro.failure, transition.refused, wrote=True
         )
 
-    def _unseen(self, origin: MacroStep, index: int, step: Step) -> Iterator[MacroStep]:
+    def _unseen(self, origin: MacroStep, index: int, step: Step, transition: Transition) -> Iterator[MacroStep]:
         """The local steps of an instance after which a push makes a difference."""
         world = origin.world
         instance = world.instances[index]
         if not self._is_simple(instance, index):
             return  # each of its steps is a macro-step
         deliveries = self._deliveries(origin, index, list(range(len(self.model.kinds[index]))))
-        if self._mapped[index]:
+        if self._depends_on_order(world, index, transition.changes):
             yield from (macro for macro in deliveries if macro is not origin)
         elif self._can_relist(world, index):  # a forced delivery takes away what a relist would deliver as one
             yield from (macro for macro in deliveries if any(step.action == "relist" for step in macro.steps))
