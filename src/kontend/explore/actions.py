@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from kontend.cluster.cluster import Cluster
@@ -71,10 +72,7 @@ def create(obj: Mapping[str, Any], *, when: Condition | None = None, retry: bool
     """
     kind, name, namespace = _address("create", obj)
 
-    def perform(cluster: Cluster, manager: str = "user") -> object:
-        return cluster.create(obj, manager=manager)
-
-    return Action(f"creates {_named(obj)}", perform, kind, Key(namespace, name), when, retry)
+    return Action(f"creates {_named(obj)}", partial(_create, obj), kind, Key(namespace, name), when, retry)
 
 
 def update(
@@ -113,9 +111,7 @@ def patch(
         raise BadScenario(f"patch: expected a merge patch, such as {{'spec': {{...}}}}, found {change!r}", caller())
     target = f"{_named(obj)}/{subresource}" if subresource else _named(obj)
 
-    def perform(cluster: Cluster, manager: str = "user") -> object:
-        return cluster.patch(kind, name, change, namespace=namespace, subresource=subresource, manager=manager)
-
+    perform = partial(_patch, kind, name, change, namespace, subresource)
     return Action(f"changes {target}: {', '.join(change)}", perform, kind, Key(namespace, name), when, retry)
 
 
@@ -127,11 +123,32 @@ def delete(obj: Mapping[str, Any], *, when: Condition | None = None, retry: bool
     """
     kind, name, namespace = _address("delete", obj)
 
-    def perform(cluster: Cluster, manager: str = "user") -> object:
-        del manager  # a delete owns no fields
-        return cluster.delete(kind, name, namespace=namespace)
-
+    perform = partial(_delete, kind, name, namespace)
     return Action(f"deletes {_named(obj)}", perform, kind, Key(namespace, name), when, retry)
+
+
+# Functions of the module, so that an action can be sent to another process.
+
+
+def _create(obj: Mapping[str, Any], cluster: Cluster, manager: str = "user") -> object:
+    return cluster.create(obj, manager=manager)
+
+
+def _patch(
+    kind: str,
+    name: str,
+    change: Mapping[str, Any],
+    namespace: str,
+    subresource: str,
+    cluster: Cluster,
+    manager: str = "user",
+) -> object:
+    return cluster.patch(kind, name, change, namespace=namespace, subresource=subresource, manager=manager)
+
+
+def _delete(kind: str, name: str, namespace: str, cluster: Cluster, manager: str = "user") -> object:
+    del manager  # a delete owns no fields
+    return cluster.delete(kind, name, namespace=namespace)
 
 
 def never_possible(action: Action, message: str) -> BadScenario:

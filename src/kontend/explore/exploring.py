@@ -15,12 +15,14 @@ from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.replay.reproduce import follow, recorded_to_follow
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario import Scenario
-from kontend.explore.search.breadth_first import BreadthFirst
+from kontend.explore.search.breadth_first import BreadthFirst, StateExpander
 from kontend.explore.search.depth_first import DepthFirst
 from kontend.explore.search.expander import Expander
 from kontend.explore.search.snapshot import Progress
 from kontend.explore.search.walks import Walks
-from kontend.explore.search.workers import Workers
+from kontend.explore.shards.processes import Processes
+from kontend.explore.shards.sharded import Sharded
+from kontend.explore.shards.spec import ShardSpec
 from kontend.explore.verdict import Verdict
 from kontend.runtime.source_location import caller
 
@@ -137,5 +139,7 @@ def _exhaustive(model: Model, options: SearchOptions) -> BreadthFirst | DepthFir
     if options.search == "depth":
         return DepthFirst(model, until_first=until_first, progress=progress)
     expander = Expander(model)
-    shared = Workers(expander, options.jobs) if options.jobs > 1 else expander
+    shared: StateExpander = expander
+    if options.jobs > 1:
+        shared = Sharded(expander, Processes(), options.jobs, ShardSpec.of(expander))
     return BreadthFirst(model, expander=shared, until_first=until_first, progress=progress)

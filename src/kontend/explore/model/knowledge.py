@@ -6,6 +6,8 @@ wrong, it starts again with what it has learnt.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
+
 from kontend.cluster.resources import Registry
 from kontend.cluster.startup.seed import UnknownKind, resource_of
 from kontend.explore.program.symbols import Assumption
@@ -24,35 +26,46 @@ class Knowledge:
         #: It was found out whether stamps of the time matter.
         self.stamps_checked = False
         self._initial = registry
-        self._namespaced: dict[str, bool] = {}
-        self._unknown: set[str] = set()
+        #: The kinds that are known, and whether their objects live in namespaces.
+        self.namespaced: dict[str, bool] = {}
+        #: The kinds that code has asked for in vain.
+        self.unknown: set[str] = set()
 
     def is_namespaced(self, kind: str) -> bool:
         """The objects of a kind live in namespaces. Raises ``UnknownKind`` for one that is never served."""
-        namespaced = self._namespaced.get(kind)
+        namespaced = self.namespaced.get(kind)
         if namespaced is not None:
             return namespaced
         try:
             namespaced = resource_of(self._initial, parse_kind(kind)).namespaced
         except UnknownKind:
-            self._unknown.add(kind)
+            self.unknown.add(kind)
             raise
-        self._namespaced[kind] = namespaced
+        self.namespaced[kind] = namespaced
         return namespaced
 
     def learn(self, registry: Registry) -> None:
         """Take in the kinds that a registry serves. Raises :class:`NewKind` if code has asked for one in vain."""
         for resource in registry.resources():
             kind = str(GroupVersionKind(resource.group, resource.version, resource.kind))
-            self._namespaced.setdefault(kind, resource.namespaced)
-        if self._unknown & self._namespaced.keys():
-            self._unknown -= self._namespaced.keys()
-            raise NewKind(dict(self._namespaced))
+            self.namespaced.setdefault(kind, resource.namespaced)
+        self._check_unknown()
+
+    def merge(self, namespaced: Mapping[str, bool], unknown: Set[str]) -> None:
+        """Take in what a search in another process has learnt so far. Raises :class:`NewKind` as :meth:`learn` does."""
+        self.namespaced.update(namespaced)
+        self.unknown |= unknown
+        self._check_unknown()
+
+    def _check_unknown(self) -> None:
+        if self.unknown & self.namespaced.keys():
+            self.unknown -= self.namespaced.keys()
+            raise NewKind(dict(self.namespaced))
 
     def take_over(self, error: NewKind) -> None:
         """Take in the kinds that another process has learnt."""
-        self._namespaced.update(error.args[0])
-        self._unknown -= self._namespaced.keys()
+        self.namespaced.update(error.args[0])
+        self.unknown -= self.namespaced.keys()
 
     def refute(self, assumption: Assumption) -> None:
         """Drop an assumption."""

@@ -7,7 +7,7 @@ the model applies it in every other state that has these objects.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -50,6 +50,11 @@ class Outcome:
                 new = change.new
                 state, _ = state.write(change.resource, change.key, new.body, new.managed, settled=new.settled)
         return state if self.registry is None else state.replace(registry=self.registry)
+
+    def portable(self) -> Outcome:
+        """This outcome without the history of the state in which it was computed."""
+        writes = tuple(Change(change.resource, change.key, None, change.new, 0, None) for change in self.writes)
+        return replace(self, writes=writes)
 
     def versions_after(self, versions: tuple[MetVersion, ...], after: State) -> tuple[MetVersion, ...]:
         """The versions that the run has met, as they are numbered in this state."""

@@ -7,6 +7,7 @@ other state in which these agree.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -36,10 +37,13 @@ class Server:
         """``remember`` keeps outcomes; ``exact`` shows user code the real resourceVersions."""
         self._remember = remember
         self._exact = exact
+        self._is_shared = False
         self._resources: dict[tuple[int, str], Resource] = {}
         #: The registries whose resources are cached, so that none of them is freed and its id reused.
         self._registries: dict[int, Registry] = {}
         self._outcomes: dict[tuple[object, ...], Outcome] = {}
+        #: The outcomes of calls that were computed and not yet exchanged with other processes.
+        self.fresh: list[tuple[tuple[object, ...], Outcome]] = []
         self._labels: dict[tuple[object, ...], str] = {}
 
     def resource(self, state: State, kind: str) -> Resource:
@@ -73,7 +77,19 @@ class Server:
         outcome = self._outcomes.get(question)
         if outcome is None or not self._remember:
             outcome = self._outcomes[question] = self._computed(state, program, in_flight, call, serial)
+            if self._is_shared and outcome.registry is None:
+                self.fresh.append((question, outcome))
         return outcome, label
+
+    def share(self) -> None:
+        """Collect fresh outcomes from now on, for other processes."""
+        self._is_shared = self._remember
+
+    def take(self, outcomes: Iterable[tuple[tuple[object, ...], Outcome]]) -> None:
+        """Take over outcomes that other processes have computed."""
+        if self._remember:
+            for question, outcome in outcomes:
+                self._outcomes.setdefault(question, outcome)
 
     def _computed(self, state: State, program: Program, in_flight: InFlight, call: Call, serial: int) -> Outcome:
         try:

@@ -51,6 +51,19 @@ class RecordedRun(NamedTuple):
     progress: Progress
 
 
+class Behaviour(NamedTuple):
+    """The progress of a run after one more response, as one process tells it to another."""
+
+    start: Start
+    #: The id of the node before; empty at the start of a run.
+    parent: bytes
+    #: Which of its calls got a response, the key of the edge, and the response.
+    at: int
+    key: Any
+    response: bytes
+    progress: Progress
+
+
 class Node:
     """A point in a reconcile: the calls it waits for, or its end."""
 
@@ -116,8 +129,10 @@ class Program:
         self._namespaced = namespaced
         self._assumptions = assumptions
         self._roots: dict[Start, Node] = {}
-        #: The ids of all nodes.
-        self.ids: set[bytes] = set()
+        #: All nodes by id.
+        self.ids: dict[bytes, Node] = {}
+        #: Behaviours that were found and not yet exchanged with other processes; None where nobody asks for them.
+        self.fresh: list[Behaviour] | None = None
         self.initial_memory = read_memory(controller)
         #: How many paths user code was run for. Runs that only compare do not count.
         self.runs = 0
@@ -129,17 +144,17 @@ class Program:
         """The node at which a reconcile starts."""
         node = self._roots.get(start)
         if node is None:
-            node = self._roots[start] = self._grow(None, 0, b"", start)
+            node = self._roots[start] = self._grow(None, 0, None, b"", start)
         return node
 
     def next(self, node: Node, at: int, key: Any, response: Callable[[], bytes], start: Start) -> Node:
         """The node after a response. ``key`` stands for the response, which is made only when the edge is new."""
         child = node.children.get((at, key))
         if child is None:
-            child = node.children[at, key] = self._grow(node, at, response(), start)
+            child = node.children[at, key] = self._grow(node, at, key, response(), start)
         return child
 
-    def _grow(self, parent: Node | None, at: int, response: bytes, start: Start) -> Node:
+    def _grow(self, parent: Node | None, at: int, key: Any, response: bytes, start: Start) -> Node:
         self.runs += 1
         exchanges = _exchanges_to(parent, at, response)
         progress = self._determinism.checked(
@@ -147,11 +162,27 @@ class Program:
         )
         if Assumption.OPAQUE_VERSIONS in self._assumptions and leaked_versions(progress):
             raise Refuted(Assumption.OPAQUE_VERSIONS)
+        if self.fresh is not None:
+            self.fresh.append(Behaviour(start, parent.id if parent is not None else b"", at, key, response, progress))
+        return self._add(parent, at, response, start, progress)
+
+    def take(self, behaviour: Behaviour) -> None:
+        """Take over a behaviour that another process has found. User code does not run."""
+        start, parent_id, at, key, response, progress = behaviour
+        if not parent_id:
+            if start not in self._roots:
+                self._roots[start] = self._add(None, at, response, start, progress)
+            return
+        parent = self.ids.get(parent_id)
+        if parent is not None and (at, key) not in parent.children:
+            parent.children[at, key] = self._add(parent, at, response, start, progress)
+
+    def _add(self, parent: Node | None, at: int, response: bytes, start: Start, progress: Progress) -> Node:
         self.asks_time = self.asks_time or progress.asks_time
         before = parent.id + at.to_bytes(4, "big") if parent is not None else repr(start).encode()
         uuids = uuids_in(progress.calls, progress.done) if start.uuids_from < 0 else 0
         node = Node(xxhash.xxh3_128_digest(before + response), parent, at, response, progress, uuids)
-        self.ids.add(node.id)
+        self.ids.setdefault(node.id, node)
         return node
 
     def _run(self, exchanges: list[Exchange], start: Start) -> Progress:

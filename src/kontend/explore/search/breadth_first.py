@@ -19,6 +19,7 @@ from kontend.explore.model.world import World
 from kontend.explore.properties.built_in import Finding
 from kontend.explore.search.expander import Expander, Successor
 from kontend.explore.search.exploration import Exploration
+from kontend.explore.search.graph import Graph
 from kontend.explore.search.limits import Limits
 from kontend.explore.search.snapshot import Progress
 from kontend.explore.trace.counterexample import counterexample
@@ -38,6 +39,9 @@ FIRST_FOUND: Final = "it stops at the first violation"
 class StateExpander(Protocol):
     """Expands states, in this process or in others."""
 
+    def follow(self, graph: Graph) -> None:
+        """Use the graph of the search to find the steps that lead to a state."""
+
     def initial(self) -> tuple[bytes, Reserve, int, tuple[bool, ...], tuple[Finding, ...]]:
         """The initial state: its key, the faults left, its objects, the answers of the properties, and violations."""
 
@@ -55,6 +59,12 @@ class StateExpander(Protocol):
 
     def close(self) -> None:
         """Release processes."""
+
+    def adopt(self, numbers: list[int]) -> None:
+        """Make states again that were found before."""
+
+    def run_ids(self) -> set[bytes]:
+        """The ids of the different reconcile runs."""
 
     @property
     def runs(self) -> int:
@@ -116,6 +126,7 @@ class BreadthFirst:
     def _explored(self) -> str:
         """Expand all states; returns why it stopped before the end, if it did."""
         exploration, graph = self.exploration, self.exploration.graph
+        self._expander.follow(graph)
         exploration.start(*self._expander.initial())
         layers: dict[tuple[int, int], list[int]] = {(0, 0): [0]}
         order = [(0, 0)]

@@ -13,6 +13,8 @@ from kontend.explore.properties.built_in import Finding
 from kontend.explore.properties.judge import Judge
 from kontend.explore.reduction.macro_step import LocalMacroStep, MacroStep
 from kontend.explore.reduction.macro_steps import MacroSteps
+from kontend.explore.search.graph import Graph
+from kontend.explore.search.ways import Walker, ways_to
 from kontend.kube.meta.names import Key
 
 
@@ -85,6 +87,17 @@ class Expander:
         self._held: dict[int, list[MacroStep]] = {}
         #: The keys of all states that this expander has seen.
         self._seen: set[bytes] = set()
+        self._graph: Graph | None = None
+        self._walker = Walker(model)
+
+    def follow(self, graph: Graph) -> None:
+        """Use the graph of the search to find the steps that lead to a state."""
+        self._graph = graph
+
+    def adopt(self, numbers: list[int]) -> None:
+        """Make states again that were found before."""
+        assert self._graph is not None
+        self._frontier.update(self._walker.followed(ways_to(self._graph, numbers)))
 
     def initial(self) -> tuple[bytes, Reserve, int, tuple[bool, ...], tuple[Finding, ...]]:
         """The initial state: its key, the faults left, its objects, the answers of the properties, and violations."""
@@ -128,7 +141,6 @@ class Expander:
 
     def expand_and_hold(self, numbers: list[int]) -> Iterator[tuple[int, list[Successor]]]:
         """Like :meth:`expand`; the successors stay available until :meth:`keep_all`."""
-        self._held = {}
         for number, successors in self.expand(numbers):
             self._held[number] = self._last
             yield number, successors
@@ -139,6 +151,10 @@ class Expander:
             self._frontier[number] = self._held[parent][at].world
         self.drop(set(drop))
         self._held = {}
+
+    def own(self, number: int, world: World) -> None:
+        """Take over a state that was found elsewhere."""
+        self._frontier[number] = world
 
     def frontier(self) -> list[int]:
         """The states that were found and not expanded yet."""

@@ -138,10 +138,12 @@ class Exploration:
             depth = graph.depths[number] + len(successor.steps)
             known = graph.find(successor.key, successor.reserve, spent, depth)
             if known is None:
+                # Shards cannot tell that another one has found the key before, with other faults left.
+                similar = 0 if graph.knows(successor.key) else successor.similar
                 known = graph.add(
                     successor.key, number, successor.steps, spent, successor.objects, successor.holds, successor.reserve
                 )
-                original = self._repetition.of(known, successor.similar, expander.successor(at))
+                original = self._repetition.of(known, similar, expander.successor(at))
                 if original is not None:
                     graph.expand(known, [original], [False])
                     self.verdict.repeated += 1

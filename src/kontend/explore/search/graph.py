@@ -46,6 +46,10 @@ class Graph:
     def __len__(self) -> int:
         return len(self.steps)
 
+    def knows(self, key: bytes) -> bool:
+        """A state with a key is known, whatever faults are left."""
+        return key in self._ids
+
     def find(self, key: bytes, reserve: Reserve, cost: int, depth: int) -> int | None:
         """The state with a key, if it is known; it may have more faults left.
 

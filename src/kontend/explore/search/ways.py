@@ -1,0 +1,69 @@
+"""Ways to states: the steps from the initial state, by which another process can make a state again.
+
+A state refers to program trees and to the history of its cluster, which belong to one process. Its steps are plain data
+and mean the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from kontend.explore.model.model import Model
+from kontend.explore.model.step import Step
+from kontend.explore.model.world import World
+from kontend.explore.search.graph import Graph
+
+#: How many states on the way to others are kept for the next ones.
+_KEPT: Final = 4_096
+
+
+class Way(NamedTuple):
+    """A state by its number, the state before it (-1 for none) and the steps from there."""
+
+    number: int
+    parent: int
+    steps: tuple[Step, ...]
+    #: The state itself is asked for; the others are only on the way.
+    is_wanted: bool
+
+
+def ways_to(graph: Graph, numbers: Iterable[int]) -> list[Way]:
+    """The ways from the initial state to some states, each state once, those before others first."""
+    wanted = set(numbers)
+    ways: list[Way] = []
+    seen: set[int] = set()
+    for number in sorted(wanted):
+        chain = []
+        while number >= 0 and number not in seen:
+            seen.add(number)
+            chain.append(number)
+            number = graph.parents[number]
+        ways += [Way(each, graph.parents[each], graph.steps[each], each in wanted) for each in reversed(chain)]
+    return ways
+
+
+class Walker:
+    """Follows ways in one model."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._visited: OrderedDict[int, World] = OrderedDict()
+
+    def followed(self, ways: Iterable[Way]) -> Iterator[tuple[int, World]]:
+        """The states at the ends of some ways, by number."""
+        visited = self._visited
+        for number, parent, steps, is_wanted in ways:
+            world = visited.get(number)
+            if world is None:
+                world = visited[parent] if parent >= 0 else self._model.initial()
+                for step in steps:
+                    world = self._model.next(world, step).world
+                visited[number] = world
+            else:
+                visited.move_to_end(number)
+            if is_wanted:
+                yield number, world
+        while len(visited) > _KEPT:
+            visited.popitem(last=False)

@@ -1,0 +1,1 @@
+"""A search in many processes or on many machines: shards, and the engines that run them."""

@@ -1,0 +1,58 @@
+"""Exchange of what shards learn: behaviours of user code, outcomes of requests, kinds, and the use of timers.
+
+Each of them is computed once in the search, not once in each shard. User code that one shard has run, and a request
+that one shard's API server has handled, are looked up by the others from the next layer on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kontend.explore.model.model import Model
+from kontend.explore.model.outcome import Outcome
+from kontend.explore.program.tree import Behaviour
+
+
+class Learnt(NamedTuple):
+    """The news of one shard."""
+
+    #: For each program by its number: paths and what user code does at their end.
+    behaviours: list[tuple[int, Behaviour]]
+    #: Outcomes of requests by what they depend on.
+    outcomes: list[tuple[tuple[Any, ...], Outcome]]
+    #: The kinds that are served in some state, and those that code has asked for in vain.
+    namespaced: dict[str, bool]
+    unknown: set[str]
+    timer_has_fired: bool
+
+
+class Lessons:
+    """The knowledge of one shard that others lack, and the other way round."""
+
+    def __init__(self, model: Model) -> None:
+        self._timers = model.timers
+        self._knowledge = model.knowledge
+        self._server = model.layout.server
+        self._programs = {program.number: program for program in model.programs}
+        for program in self._programs.values():
+            program.fresh = []
+        self._server.share()
+
+    def fresh(self) -> Learnt:
+        """All that this shard has learnt since the last time."""
+        behaviours = []
+        for number, program in self._programs.items():
+            behaviours += [(number, behaviour) for behaviour in program.fresh or ()]
+            program.fresh = []
+        outcomes = [(question, outcome.portable()) for question, outcome in self._server.fresh]
+        self._server.fresh = []
+        knowledge = self._knowledge
+        return Learnt(behaviours, outcomes, dict(knowledge.namespaced), set(knowledge.unknown), self._timers.has_fired)
+
+    def take(self, learnt: Learnt) -> None:
+        """Take over the news of another shard. Raises ``NewKind`` where the two do not go together."""
+        for number, behaviour in learnt.behaviours:
+            self._programs[number].take(behaviour)
+        self._server.take(learnt.outcomes)
+        self._knowledge.merge(learnt.namespaced, learnt.unknown)
+        self._timers.has_fired = self._timers.has_fired or learnt.timer_has_fired
