@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -19,9 +19,10 @@ from kontend.explore.model.canonical import canonical_cluster
 from kontend.explore.replay.reproduce import follow
 from kontend.explore.trace.token import read_token
 from kontend.kube.errors import AlreadyExists, Conflict, NotFound
+from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from
-from kontend.runtime.controller import Controller, Request, Result
+from kontend.runtime.controller import Controller, Mapper, Request, Result
 from kontend.runtime.writes.owners import set_controller_reference
 
 MAP = "ConfigMap/v1"
@@ -52,7 +53,7 @@ class Program(Controller):
 
     kind = KIND
     name = "widgets"
-    owns = (MAP,)
+    owns: ClassVar[tuple[str, ...]] = (MAP,)
 
     def __init__(self, steps: Sequence[str]) -> None:
         """``steps`` are some of STEPS."""
@@ -112,7 +113,7 @@ class ParentAndChild(Controller):
     """Makes a config map for each widget, and says so in its status."""
 
     kind = KIND
-    owns = (MAP,)
+    owns: ClassVar[tuple[str, ...]] = (MAP,)
 
     async def reconcile(self, request: Request, api: Api) -> None:
         """Create what is missing."""
@@ -291,3 +292,22 @@ def test_properties_of_every_state_need_the_whole() -> None:
         bounds=Bounds(faults=0, lag=0),
     )
     assert not in_parts(check(scenario))
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_a_mapping_function_that_looks_at_the_cache_needs_the_whole(looks: bool) -> None:
+    def widgets_of(obj: dict[str, Any], cache: Cache) -> list[str]:
+        if looks:
+            return [f"default/{each['metadata']['name']}" for each in cache.list(KIND)]
+        return [f"default/{obj['metadata']['labels']['widget']}"]
+
+    class Mapped(ParentAndChild):
+        owns: ClassVar[tuple[str, ...]] = ()
+        watches: ClassVar[Mapping[str, Mapper]] = {MAP: widgets_of}
+
+    scenario = Scenario(
+        [Mapped()], crds=[CRD], objects=[widget("a"), widget("b")], bounds=Bounds(faults=0), guards=UNGUARDED
+    )
+    verdict = check(scenario)
+    assert in_parts(verdict) is not looks
+    same(verdict, check(whole(scenario)))

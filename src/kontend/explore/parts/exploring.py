@@ -4,7 +4,7 @@ The number of states is then the sum over the parts instead of their product. Wh
 the whole; and the final states of the whole are the combinations of theirs. Where that would not be exact, nothing is
 put together, and the whole is explored at once:
 
-- a property of every state, memory, time or mapping functions may concern several objects;
+- a property of every state, memory, time or a mapping function that looks at the cache may concern several objects;
 - violations that show at the end (``diverged`` and the like) in several parts may be one in the whole;
 - a final state that only a fault leads to, in several parts, may need several faults, or one for all of them.
 """
@@ -97,14 +97,17 @@ def explored_in_parts(model: Model, search: Searching) -> Verdict | None:
         return None
     begin = time.perf_counter()
     parts = _independent(model, candidates(model))
-    if len(parts) < 2:
+    if len(parts) < 2 or model.delivery.has_looked:
         return None
     explored: list[Explored] = []
     try:
         for candidate in parts:
             part, prefix = started(model, candidate, [other for other in parts if other is not candidate])
-            searched = search(model.restricted(part))
+            restricted = model.restricted(part)
+            searched = search(restricted)
             verdict = searched.run()
+            if restricted.delivery.has_looked:
+                return None  # a mapping function may look at the objects of other parts
             schedules = searched.exploration.schedules_of_final_states()
             finals = [FinalState(*final) for final in zip(schedules, verdict.reached, strict=True)]
             explored.append(Explored(part, prefix, verdict, finals))
@@ -124,8 +127,9 @@ def _independent(model: Model, parts: list[Candidate]) -> list[Candidate]:
         footprints = []
         for at, candidate in enumerate(parts):
             part, _ = started(model, candidate, [other for other in parts if other is not candidate])
+            restricted = model.restricted(part)
             try:
-                restless(model.restricted(part))
+                restless(restricted)
             except Coupled as error:
                 other = next(
                     number for number, each in enumerate(parts) if (error.controller, error.request) in each.requests
@@ -133,7 +137,7 @@ def _independent(model: Model, parts: list[Candidate]) -> list[Candidate]:
                 joined = {at, other}
                 break
             footprints.append(footprint(model, part))
-            if footprints[-1].is_shared:
+            if footprints[-1].is_shared or restricted.delivery.has_looked:
                 return []
         else:
             pairs = (

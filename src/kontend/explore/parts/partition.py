@@ -16,7 +16,6 @@ from kontend.cluster.startup.seed import UnknownKind
 from kontend.explore.model.model import Model
 from kontend.explore.model.part import Part
 from kontend.explore.model.step import Step
-from kontend.explore.model.triggers import has_mappers
 from kontend.explore.model.world import World
 from kontend.explore.program.symbols import Assumption
 from kontend.kube.meta.names import Key
@@ -92,14 +91,13 @@ class Candidate:
 
 
 def can_be_divided(model: Model) -> bool:
-    """Nothing in a scenario concerns all objects: memory, time, mapping functions, properties of every state."""
+    """Nothing in a scenario concerns all objects: memory, time, quotas, properties of every state."""
     scenario, state = model.scenario, model.initial().state
     return (
         scenario.reductions.parts
         and model.layout.assumptions == frozenset(Assumption)
         and all(prop.mode == "eventually" for prop in scenario.properties)
         and all(program.initial_memory == b"{}" for program in model.programs)
-        and not any(has_mappers(program.controller) for program in model.programs)
         and not any(action.when or action.retry for action in model.users.all_actions)
         and not any(state.objects(resource) for resource in _COUNTING if resource in state.kinds)
     )
