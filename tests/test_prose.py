@@ -23,6 +23,7 @@ REVIEWED = [
     "controllers",
     "explore",
     "kube",
+    "race",
     "runtime",
     "serve",
 ]

@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "explore": Command("kontend.cli.explore", "run", "check controllers against every order and every lag"),
     "envtest": Command("kontend.cli.envtest", "run", "print KUBEBUILDER_ASSETS for controller-runtime's envtest"),
     "live": Command("kontend.cli.live", "run", "explore an unmodified controller in any language"),
+    "race": Command("kontend.cli.race", "run", "find races in the audit log of a cluster"),
     "replay": Command("kontend.cli.replay", "run", "replay a counterexample"),
     "inspect": Command("kontend.cli.inspect", "run", "answer questions about a counterexample"),
     "report": Command("kontend.cli.report", "run", "turn counterexamples into a report"),

@@ -14,7 +14,7 @@ import yaml
 from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors, write
 from kontend.report.archive import BadTrace, read_archive
 from kontend.report.decoding import encode
-from kontend.report.document import Document, Step
+from kontend.report.document import Document, Step, Write
 from kontend.report.inspection import (
     BadQuestion,
     caches,
@@ -140,13 +140,18 @@ def _details(document: Document, step: Step) -> list[str]:
     if step.reads_omitted:
         lines.append(f"  and {step.reads_omitted} more objects")
     for one in step.writes:
-        base = f", from version {one.base} read in step {one.base_step}" if one.base is not None else ""
+        base = f", from version {one.base}{_read_in(one, ' read in step {}')}" if one.base is not None else ""
         lines.append(f"  wrote {one.object}: version {one.version}{base}")
         for cache in caches(document):
             held = object_in_cache(document, one.object, step.number, cache)
             version = held["metadata"]["resourceVersion"] if held is not None else "none"
             lines.append(f"    the cache of {cache} then has version {version}")
     return lines
+
+
+def _read_in(write: Write, text: str) -> str:
+    """Names the step in which the writer read its base, if the trace has it."""
+    return text.format(write.base_step) if write.base_step is not None else ""
 
 
 def _source(document: Document, step: Step) -> list[str]:
@@ -199,7 +204,11 @@ def _who(document: Document, arguments: list[str]) -> Answer:
     lines, entries = [], []
     for written in writes:
         step, one, change = written.step, written.write, written.change
-        base = f"from version {one.base} (read in step {one.base_step})" if one.base is not None else "without a read"
+        base = (
+            f"from version {one.base}{_read_in(one, ' (read in step {})')}"
+            if one.base is not None
+            else "without a read"
+        )
         if step.action == "act":
             base = "by a user"
         mark = "►" if step.number in document.violation.culprits else " "

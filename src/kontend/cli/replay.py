@@ -19,6 +19,8 @@ from kontend.runtime.controller import BadController
 
 #: The key of a trace's bounds that says that it comes from kontend live.
 LIVE: Final = "live"
+#: The same for kontend race.
+RACE: Final = "race"
 _ERRORS: Final = (BadScenario, BadController, BadTrace, Nondeterminism, ApiError)
 
 
@@ -37,6 +39,9 @@ def run(argv: Sequence[str]) -> int:
     options = parser.parse_args(list(argv))
     with usage_errors(*_ERRORS):
         document = read_archive(options.trace)
+        if RACE in document.bounds:
+            source = document.source.scenario or "an audit log"
+            raise UsageError(f"{options.trace}: recorded in {source}: there is nothing to run; see kontend inspect")
         if LIVE in document.bounds:
             from kontend.cli.live import replay  # only such traces need it
 

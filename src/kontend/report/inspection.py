@@ -92,7 +92,9 @@ def object_in_cache(document: Document, name: str, number: int, cache: str) -> M
 
 
 def caches(document: Document) -> list[str]:
-    """The names of the instances, each of which has a cache."""
+    """The names of the instances, each of which has a cache. A recorded log says nothing of caches."""
+    if document.violation.how == "recorded":
+        return []
     return [actor.name for actor in document.actors if actor.type == "instance"]
 
 

@@ -25,7 +25,8 @@ def _lines(document: Document, archive: str) -> Iterator[str]:
     if violation.traceback:
         yield from _block(violation.traceback.splitlines(), "python")
     yield "### Steps\n"
-    yield "► marks the steps at fault; versions are resourceVersions, counted from the start of the run.\n"
+    counted = ", counted from the start of the run" if violation.how != "recorded" else ""
+    yield f"► marks the steps at fault; versions are resourceVersions{counted}.\n"
     yield from _block(trace_lines(document.steps, violation))
     if violation.cycle is not None:
         yield f"Steps {violation.cycle.first} to {violation.cycle.last} repeat forever.\n"
@@ -44,6 +45,9 @@ def _lines(document: Document, archive: str) -> Iterator[str]:
     yield "### Scenario\n"
     yield from _scenario(document)
     yield "### How to reproduce\n"
+    if violation.how == "recorded":
+        yield f"Recorded in {source.scenario}, which `{archive}` quotes.\n"
+        yield from _block([f"kontend inspect {archive}"], "sh")
     if source.file:
         again = f"kontend explore {source.file}" + (f" --scenario {source.scenario}" if source.scenario else "")
         yield from _block([f"kontend replay {archive}", f"{again}   # or search again"], "sh")
@@ -85,6 +89,9 @@ def _scenario(document: Document) -> Iterator[str]:
     acts = [step.text for step in document.steps if step.action == "act"]
     if acts:
         yield f"- the user: {'; '.join(text.removeprefix('the user ') for text in acts)}"
+    if document.violation.how == "recorded":
+        yield f"- the audit log {source.scenario}\n"
+        return
     if document.bounds:
         yield f"- bounds: {', '.join(f'{name}={value}' for name, value in sorted(document.bounds.items()))}"
     yield f"- guards that are on: {', '.join(document.guards) or 'none'}\n"

@@ -42,12 +42,14 @@ def heading(document: Document) -> str:
         return f"{names}: violated"
     many = len(violation.perturbations)
     notes = [violation.how] if violation.how else []
-    notes.append(f"{many} perturbation{'s' * (many != 1)}" if many else "unperturbed")
+    if many or violation.how != "recorded":
+        notes.append(f"{many} perturbation{'s' * (many != 1)}" if many else "unperturbed")
     if violation.also:
         notes.append(f"{len(violation.also) + 1} violations with one cause")
     if violation.count > 1:
         notes.append(f"found {violation.count:,} times")
-    return f"{names}: violated after {steps} step{'s' * (steps != 1)} ({', '.join(notes)})"
+    verb = "violated after" if violation.how != "recorded" else "shown by"
+    return f"{names}: {verb} {steps} step{'s' * (steps != 1)} ({', '.join(notes)})"
 
 
 # Steps

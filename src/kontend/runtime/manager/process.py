@@ -16,7 +16,9 @@ import socket
 import time
 import uuid
 from dataclasses import replace
+from importlib import metadata
 from typing import Final
+from urllib.parse import quote
 
 from kontend.kube.errors import ApiError, ServiceUnavailable
 from kontend.runtime.cache.informer import IDLE
@@ -140,7 +142,9 @@ class Manager:
         if self._stopping is None:
             self._stopping = asyncio.Event()
         config = self.config if self.config is not None else load()
-        http = HttpBackend(config, agent=self._controllers[0].name, metrics=self.metrics)
+        # With its identity, so that an audit log tells two instances apart.
+        agent = f"{self._controllers[0].name}/{metadata.version('kontend')} ({quote(self.identity)})"
+        http = HttpBackend(config, agent=agent, metrics=self.metrics)
         backend = self.backend = CachedBackend(
             http, self.guards, metrics=self.metrics, patience=self._patience, idle=self._idle
         )

@@ -1,0 +1,400 @@
+"""Judges single writes: does a write undo what its writer cannot have read?
+
+A log shows what a client has been sent in response to its own requests. It does not show what a watch delivers, so of a
+client that watches it is only known what it *can* have read at a time. From that follows the base of a write, the
+newest version that its writer can have known:
+
+- a client that has just read the object (``get``) writes from that version;
+- a client that does not watch writes from the newest version that it has been sent;
+- a client that watches, or of which no reads are logged, may know everything that was stored before its request
+  arrived (``lag`` allows for delivery). Only a change that was stored while its request was on the way is certainly new
+  to it.
+
+Writes that carry the version that they replace are refused by the server where that is outdated. They are judged for
+one mistake only: the same content sent again after a conflict. Applies name their fields and their manager, and the
+server checks these. What people do with kubectl is deliberate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from kontend.explore.explain.fields import value_at
+from kontend.explore.properties.overwrites import Overwrite, Path, overwritten
+from kontend.race.actor import Actor
+from kontend.race.event import ObjectKey
+from kontend.race.finding import (
+    BLIND_OVERWRITE,
+    LOST_UPDATE,
+    STALE_WRITE,
+    VANISHED_ELEMENT,
+    WRONG_OBJECT,
+    Finding,
+    Sentence,
+    Watch,
+)
+from kontend.race.history import History, Trail
+from kontend.race.intent import Intent
+from kontend.race.moment import UNKNOWN, Moment, Version
+from kontend.race.wording import did, had_changed, number_of, object_name
+
+#: For so many seconds a read says from which version a client writes, and if it also watches.
+_FRESH: Final = 30.0
+_FRESH_WATCHING: Final = 1.0
+#: A client that does not watch, and writes so soon after another, is taken to write from what it has been sent before.
+#: Later than that it rather states what it wants, whatever is there.
+_RECENT: Final = 60.0
+#: A write whose content is that of an old version is taken for a mistake, not for a correction, for so many seconds.
+_SOON: Final = 5.0
+#: A write that follows a conflict within so many seconds is a retry.
+_RETRY: Final = 30.0
+#: How far a trace reaches back for the reads of other clients.
+_EARLIER: Final = 8
+#: Moments in a trace, at most.
+_LONGEST: Final = 30
+_LOCK: Final = (
+    "send metadata.resourceVersion with the write (client-go: Update, or a patch made by MergeFromWithOptimisticLock; "
+    "kontend: merge_from(base, lock=True)); the server then refuses an outdated one with 409 Conflict, and the "
+    "controller reads again"
+)
+_LIST: Final = (
+    "send metadata.resourceVersion with the patch, because a merge patch replaces the whole list; or apply only the "
+    "elements that this client owns"
+)
+_UID: Final = "send a precondition: the uid of the object that was read (client-go: Preconditions{UID: &uid})"
+_RETRIED: Final = (
+    "after a conflict read the object again and make the change anew, inside of the retry (client-go: within the "
+    "closure of RetryOnConflict); a fresh resourceVersion on old content defeats the lock"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """The newest version that a writer can have known."""
+
+    number: int
+    #: ``read``, ``known``, ``concurrent`` or ``lag``.
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A write that the server refused with a conflict."""
+
+    moment: Moment
+    locked: int
+    body: bytes
+
+
+class WriteJudge:
+    """Judges the writes of a log, one after the other."""
+
+    def __init__(self, history: History, *, lag: float) -> None:
+        self._history = history
+        self._lag = lag
+        self._refused: dict[tuple[Actor, ObjectKey], Refused] = {}
+        #: Writes that replaced a value that their writers may or may not have seen.
+        self.unjudged = 0
+
+    def refuse(self, moment: Moment, intent: Intent) -> None:
+        """Note a write that was refused with a conflict."""
+        if intent.locked is None:
+            return
+        if len(self._refused) > 10_000:
+            self._refused.clear()
+        body = orjson.dumps(intent.body)
+        self._refused[moment.actor, moment.key] = Refused(moment, intent.locked, body)
+
+    def judge(self, trail: Trail, moment: Moment, intent: Intent) -> Iterator[Finding]:
+        """The findings of a write; ``trail`` ends with the moment before it."""
+        refused = self._refused.pop((moment.actor, moment.key), None)
+        if moment.actor.is_user or moment.before is None or intent.how in ("create", "apply"):
+            return
+        if moment.before.body is None:
+            return
+        if refused is not None and moment.received - refused.moment.completed <= _RETRY and intent.how != "delete":
+            found = list(self._retried(trail, moment, intent, refused))
+            yield from found
+            if found:
+                return
+        if intent.locked is not None:
+            return
+        base, unless = self._base(trail, moment)
+        if base is not None and base.number < moment.before.number:
+            found = list(self._overwrites(trail, moment, intent, base, unless))
+            if found and unless is not None and intent.how != "delete":
+                found[0].otherwise = next(self._stale_content(trail, moment, intent, counts=False), None)
+            yield from found
+            if found:
+                return
+        if intent.how != "delete":
+            yield from self._stale_content(trail, moment, intent)
+
+    # The base of a write
+
+    def _base(self, trail: Trail, moment: Moment) -> tuple[_Base | None, Watch | None]:
+        """The version that a write was made from, and the watch that would make that doubtful."""
+        known = self._history.known(moment.actor, moment.key, moment.received)
+        newest = max((each.number for each in known), default=None)
+        got = max((each.completed for each in known if each.how == "get"), default=0.0)
+        place = (moment.actor, moment.key.resource, moment.key.namespace, moment.received)
+        concurrent = self._concurrent(trail, moment, newest or 0)
+        if newest is None or concurrent is not None:
+            return concurrent, None
+        if moment.received - got <= _FRESH:
+            soon = moment.received - got <= _FRESH_WATCHING
+            return _Base(newest, "read"), None if soon else Watch(*place, strict=False)
+        latest = next(trail.writes(), None)
+        if latest is not None and moment.received - latest.completed <= _RECENT:
+            return _Base(newest, "known"), Watch(*place)
+        return None, None
+
+    def _concurrent(self, trail: Trail, moment: Moment, known: int) -> _Base | None:
+        """The newest version that was stored before a request arrived; None where that is the one it replaced."""
+        base, how = None, ""
+        for other in trail.writes():
+            if other.version is None or other.version.number <= known or other.actor == moment.actor:
+                break
+            if other.completed <= moment.received - self._lag or other.before is None:
+                break
+            base = other.before.number
+            if other.completed > moment.received:
+                how = "concurrent"
+        return _Base(base, how or "lag") if base is not None else None
+
+    # Overwrites
+
+    def _overwrites(
+        self, trail: Trail, moment: Moment, intent: Intent, base: _Base, unless: Watch | None
+    ) -> Iterator[Finding]:
+        """Fields that others changed since the base, and that the write changed again."""
+        read, old = trail.version(base.number), moment.before
+        assert old is not None
+        if read is None:
+            return
+        if read.uid != old.uid:
+            if not intent.uid:
+                yield self._wrong_object(trail, moment, read, old, unless)
+            return
+        if intent.how == "delete" or moment.version is None:
+            return
+        for each in _firsts(read, old, moment.version, intent):
+            other = _author(trail, moment, each.path, base.number)
+            if other is None:
+                continue
+            name = VANISHED_ELEMENT if each.vanished else LOST_UPDATE if base.how != "lag" else BLIND_OVERWRITE
+            yield Finding(
+                name,
+                (
+                    moment.actor,
+                    " ",
+                    did(moment, each),
+                    *self._origin(moment, base, other),
+                    "; ",
+                    other.actor,
+                    " had ",
+                    had_changed(old, each),
+                    f" at resourceVersion {number_of(other)}",
+                    *_accepted(base),
+                ),
+                (moment.actor, other.actor),
+                _LIST if each.vanished and intent.how == "merge patch" else _LOCK,
+                _span(trail, moment, base.number),
+                (other, moment),
+                each.path,
+                unless=unless,
+            )
+
+    def _origin(self, moment: Moment, base: _Base, other: Moment) -> Sentence:
+        if base.how in ("read", "known"):
+            return (f" from resourceVersion {base.number}",)
+        between = (moment.received - other.completed) * 1000
+        when = "while that write was under way" if between < 0 else f"{between:.1f} ms after that write"
+        return (f" without a resourceVersion, in a request that arrived {when}",)
+
+    def _wrong_object(self, trail: Trail, moment: Moment, read: Version, old: Version, unless: Watch | None) -> Finding:
+        did = "deleted" if moment.verb == "delete" else "wrote to"
+        births = (each for each in trail.writes() if each.verb == "create" and each.version is not None)
+        born = next(births, None)
+        creator: Sentence = (born.actor, " had created") if born is not None else ("another client had created",)
+        return Finding(
+            WRONG_OBJECT,
+            (
+                moment.actor,
+                f" {did} {object_name(moment)} with uid {old.uid[:8]}, which ",
+                *creator,
+                " under the same name; ",
+                moment.actor,
+                f" had read the one with uid {read.uid[:8]} and resourceVersion {read.number}, which is gone",
+            ),
+            (moment.actor, born.actor if born is not None else UNKNOWN),
+            _UID,
+            _span(trail, moment, read.number),
+            (born, moment) if born is not None else (moment,),
+            unless=unless,
+        )
+
+    # Content of old versions
+
+    def _stale_content(self, trail: Trail, moment: Moment, intent: Intent, *, counts: bool = True) -> Iterator[Finding]:
+        """Values of an old version, in a write that replaces everything or a whole list."""
+        old, new = moment.before, moment.version
+        assert old is not None
+        if new is None:
+            return
+        known = max((each.number for each in self._history.known(moment.actor, moment.key, moment.received)), default=0)
+        for other in trail.writes():
+            if other.version is None or other.version.number <= known or other.actor == moment.actor:
+                return
+            if other.before is None or other.before.body is None or moment.received - other.completed > _SOON:
+                return
+            for each in _firsts(other.before, other.version, new, intent):
+                before, after = value_at(other.before.content(), each.path), value_at(new.content(), each.path)
+                if before != after or not (intent.how == "update" or each.vanished):
+                    continue
+                if _wrote(trail, moment.actor, each.path):
+                    continue
+                yield Finding(
+                    VANISHED_ELEMENT if each.vanished else STALE_WRITE,
+                    (
+                        moment.actor,
+                        " ",
+                        did(moment, each),
+                        f" without a resourceVersion: that is the content of resourceVersion {other.before.number}; ",
+                        other.actor,
+                        " had ",
+                        had_changed(other.version, each),
+                        f" at resourceVersion {number_of(other)}, and the server accepted the write without a conflict",
+                    ),
+                    (moment.actor, other.actor),
+                    _LIST if each.vanished and intent.how == "merge patch" else _LOCK,
+                    _span(trail, moment, other.before.number),
+                    (other, moment),
+                    each.path,
+                )
+                return
+            doubt = next((path for path in moment.paths if path in other.paths and intent.names(path)), None)
+            if doubt is None:
+                continue
+            if known or other.verb == "create":
+                self.unjudged += counts and other.verb != "create"
+            else:
+                yield self._unread(trail, moment, other, doubt)
+            return
+
+    def _unread(self, trail: Trail, moment: Moment, other: Moment, path: Path) -> Finding:
+        """A write over that of another, by a client that has never read the object."""
+        assert moment.before is not None
+        each = Overwrite(path)
+        return Finding(
+            BLIND_OVERWRITE,
+            (moment.actor, " ", did(moment, each), " without having read it; ", other.actor, " had ",
+             had_changed(moment.before, each), f" at resourceVersion {number_of(other)}, "
+             f"{max(0.0, moment.received - other.completed):.3f} s before"),
+            (moment.actor, other.actor),
+            _LOCK,
+            _span(trail, moment, other.before.number if other.before is not None else 0),
+            (other, moment),
+            path,
+            unless=Watch(moment.actor, moment.key.resource, moment.key.namespace, moment.received),
+        )  # fmt: skip
+
+    # Retries
+
+    def _retried(self, trail: Trail, moment: Moment, intent: Intent, refused: Refused) -> Iterator[Finding]:
+        """The content of a refused write, sent again over what had caused the conflict."""
+        read, old, new = trail.version(refused.locked), moment.before, moment.version
+        if read is None or new is None or old is None or read.uid != old.uid or read.number == old.number:
+            return
+        sent = orjson.loads(refused.body)
+        if not isinstance(sent, dict):
+            return
+        for each in _firsts(read, old, new, intent):
+            other = _author(trail, moment, each.path, refused.locked)
+            if other is None or value_at(sent, each.path) != value_at(new.content(), each.path):
+                continue
+            yield Finding(
+                BLIND_OVERWRITE,
+                (
+                    moment.actor,
+                    " ",
+                    did(moment, each),
+                    f" with the content that it had made from resourceVersion "
+                    f"{refused.locked}: the server had refused it with 409 Conflict, because ",
+                    other.actor,
+                    " had ",
+                    had_changed(old, each),
+                    f" at resourceVersion {number_of(other)}, and ",
+                    moment.actor,
+                    " sent it again without that change",
+                ),
+                (moment.actor, other.actor),
+                _RETRIED,
+                _span(trail, moment, refused.locked),
+                (other, moment),
+                each.path,
+            )
+            return
+
+
+def _firsts(read: Version, old: Version, new: Version, intent: Intent) -> list[Overwrite]:
+    """The first field that was changed again and the first element that vanished, of those that the request names."""
+    if read.body is None or old.body is None or new.body is None:
+        return []
+    found: dict[bool, Overwrite] = {}
+    for each in overwritten(read.content(), old.content(), new.content()):
+        if intent.names(each.path):
+            found.setdefault(each.vanished, each)
+    return list(found.values())
+
+
+def _author(trail: Trail, moment: Moment, path: Path, since: int) -> Moment | None:
+    """The newest write of another client since a version that changed a field."""
+    for other in trail.writes():
+        if other.version is None or other.version.number <= since:
+            return None
+        if other.actor == moment.actor:
+            continue
+        if any(path[: len(each)] == each or each[: len(path)] == path for each in other.paths):
+            return other
+    return None
+
+
+def _wrote(trail: Trail, actor: Actor, path: Path) -> bool:
+    """A client has changed a field before: it puts back what is its own."""
+    return any(
+        moment.actor == actor and any(path[: len(each)] == each or each[: len(path)] == path for each in moment.paths)
+        for moment in trail.writes()
+    )
+
+
+def _span(trail: Trail, moment: Moment, since: int) -> tuple[Moment, ...]:
+    """The moments from the one that met or made a version to a write."""
+    moments = list(trail.moments)
+    starts = [
+        at
+        for at, each in enumerate(moments)
+        if each.version is not None and each.version.number <= since and (each.actor == moment.actor or each.changes)
+    ]
+    own = [at for at in starts if moments[at].actor == moment.actor]
+    first = (own or starts or [0])[-1]
+    # Reads of the other writers that came shortly before.
+    writers = {each.actor for each in moments[first:] if each.changes}
+    for at in range(first - 1, max(-1, first - 1 - _EARLIER), -1):
+        version = moments[at].version
+        if version is not None and version.number == since and moments[at].actor in writers:
+            first = at
+    span = moments[first:]
+    if len(span) > _LONGEST:
+        span = [span[0], *span[-_LONGEST:]]
+    return (*span, moment)
+
+
+def _accepted(base: _Base) -> Sentence:
+    if base.how == "lag":
+        return (", and the log does not show that it had read that",)
+    return (", and the server accepted the write without a conflict",)
