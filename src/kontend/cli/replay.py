@@ -40,8 +40,8 @@ def run(argv: Sequence[str]) -> int:
     with usage_errors(*_ERRORS):
         document = read_archive(options.trace)
         if RACE in document.bounds:
-            source = document.source.scenario or "an audit log"
-            raise UsageError(f"{options.trace}: recorded in {source}: there is nothing to run; see kontend inspect")
+            log = document.source.scenario or "an audit log"
+            raise UsageError(f"{options.trace}: recorded in {log}: there is nothing to run; see kontend inspect")
         if LIVE in document.bounds:
             from kontend.cli.live import replay  # only such traces need it
 
