@@ -28,7 +28,7 @@ from kontend import (
     new_object,
     set_controller_reference,
 )
-from kontend.explore import Bounds, Scenario, create, delete
+from kontend.explore import Scenario, create, delete
 from kontend.testing import permissive_crd
 
 DATACENTER = "CassandraDatacenter.cassandra.datastax.com/v1"
@@ -76,7 +76,6 @@ buggy = Scenario(
     crds=[permissive_crd(DATACENTER), permissive_crd(CLAIM)],
     objects=[dc],
     actions=[delete(dc), create(dc)],
-    bounds=Bounds(rewind=3),
     guards=Guards.off(),
 )
 fixed = replace(buggy, controllers=[Fixed()])

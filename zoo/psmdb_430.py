@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from kontend import AlreadyExists, Api, Controller, Guards, NotFound, Request, new_object, set_controller_reference
-from kontend.explore import Bounds, Scenario, create, delete
+from kontend.explore import Scenario, create, delete
 from kontend.testing import permissive_crd
 
 CLUSTER = "PerconaServerMongoDB.psmdb.percona.com/v1"
@@ -69,7 +69,6 @@ buggy = Scenario(
     crds=[permissive_crd(CLUSTER), *(permissive_crd(kind) for kind in CHILDREN)],
     objects=[db],
     actions=[delete(db), create(db)],
-    bounds=Bounds(rewind=3),
     guards=Guards.off(),
 )
 fixed = replace(buggy, controllers=[Fixed()])

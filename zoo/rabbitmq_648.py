@@ -28,7 +28,7 @@ from kontend import (
     new_object,
     set_controller_reference,
 )
-from kontend.explore import Bounds, Scenario, create, delete
+from kontend.explore import Scenario, create, delete
 from kontend.testing import permissive_crd
 
 CLUSTER = "RabbitmqCluster.rabbitmq.com/v1"
@@ -78,7 +78,6 @@ buggy = Scenario(
     crds=[permissive_crd(CLUSTER), permissive_crd(SET)],
     objects=[r],
     actions=[delete(r), create(r)],
-    bounds=Bounds(rewind=3),
     guards=Guards.off(),
 )
 fixed = replace(buggy, controllers=[Fixed()])

@@ -18,7 +18,7 @@ from copy import deepcopy
 from dataclasses import replace
 
 from kontend import Api, Controller, Guards, NotFound, Request, merge_from, new_object
-from kontend.explore import Bounds, Scenario, create, delete
+from kontend.explore import Scenario, create, delete
 from kontend.testing import permissive_crd
 
 DEPLOYMENT = "SeiNodeDeployment.sei.io/v1"
@@ -54,7 +54,6 @@ buggy = Scenario(
     crds=[permissive_crd(DEPLOYMENT)],
     objects=[d],
     actions=[delete(d), create(d)],
-    bounds=Bounds(rewind=3),
     guards=Guards.off(),
 )
 fixed = replace(buggy, controllers=[Fixed()])

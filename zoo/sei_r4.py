@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from kontend import Api, Controller, Guards, NotFound, Request, new_object, set_controller_reference
-from kontend.explore import Bounds, Scenario, delete
+from kontend.explore import Scenario, delete
 from kontend.testing import permissive_crd
 
 NODE = "SeiNode.sei.io/v1"
@@ -63,7 +63,6 @@ buggy = Scenario(
     crds=[permissive_crd(NODE), permissive_crd(SET)],
     objects=[new_object(NODE, "n", spec={}, status={"tracked": ""}), stateful_set],
     actions=[delete(stateful_set)],
-    bounds=Bounds(rewind=3),
     guards=Guards.off(),
 )
 fixed = replace(buggy, controllers=[Fixed()])

@@ -30,7 +30,7 @@ from kontend import (
     new_object,
     set_controller_reference,
 )
-from kontend.explore import Bounds, Scenario, create, delete
+from kontend.explore import Scenario, create, delete
 from kontend.testing import permissive_crd
 
 CLUSTER = "ZookeeperCluster.zookeeper.pravega.io/v1"
@@ -83,7 +83,6 @@ buggy = Scenario(
     crds=[permissive_crd(CLUSTER)],
     objects=[z],
     actions=[delete(z), create(z)],
-    bounds=Bounds(rewind=3),
     guards=Guards.off(),
 )
 fixed = replace(buggy, controllers=[Fixed()])

@@ -44,6 +44,8 @@ class Action:
     when: Condition | None = None
     #: While the server refuses it, the user tries again; otherwise a refused action is over.
     retry: bool = False
+    #: It deletes the object.
+    deletes: bool = False
     line: SourceLocation | None = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
 
@@ -124,7 +126,7 @@ def delete(obj: Mapping[str, Any], *, when: Condition | None = None, retry: bool
     kind, name, namespace = _address("delete", obj)
 
     perform = partial(_delete, kind, name, namespace)
-    return Action(f"deletes {_named(obj)}", perform, kind, Key(namespace, name), when, retry)
+    return Action(f"deletes {_named(obj)}", perform, kind, Key(namespace, name), when, retry, deletes=True)
 
 
 # Functions of the module, so that an action can be sent to another process.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from kontend.cluster.cluster import Cluster
 from kontend.explore import BadScenario, Bounds, Scenario, Writer, check, create, delete, patch, update
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step
-from kontend.kube.errors import NotFound
+from kontend.kube.errors import AlreadyExists, NotFound
+from kontend.kube.meta.new_object import new_object
 from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Request
 
@@ -141,3 +143,71 @@ def test_controllers_can_have_different_numbers_of_instances() -> None:
     unknown = Scenario([Copies()], crds=[CRD], objects=[WIDGET], bounds=Bounds(instances={"copy": 2}))
     with pytest.raises(BadScenario, match="instances"):
         check(unknown)
+
+
+class Flips(Controller):
+    """Writes another status than the one that is there, again and again."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        try:
+            widget = await api.get(KIND, request)
+        except NotFound:
+            return
+        status = widget.setdefault("status", {})
+        status["on"] = not status.get("on", False)
+        await api.status.update(widget)
+
+
+def test_a_controller_that_stops_writing_only_because_a_user_acts_never_settles() -> None:
+    scenario = Scenario(
+        [Flips()], crds=[CRD], objects=[WIDGET], actions=[delete(WIDGET)], bounds=Bounds(lag=0, faults=0)
+    )
+    names = {violation.property: violation.sentence for violation in check(scenario).violations}
+    assert "as long as no user acts" in names["never settles"]
+
+
+class Remembers(Controller):
+    """Notes the largest size that it has seen in a config map: its final state depends on which sizes it saw."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        widget = await api.get(KIND, request)
+        noted = await api.live.get("ConfigMap/v1", "default/m")
+        size = widget.get("spec", {}).get("size", 0)
+        if size > int(noted["data"]["size"]):
+            noted["data"]["size"] = str(size)
+            await api.update(noted)
+
+
+class Records(Remembers):
+    """Creates a config map for each size that it sees."""
+
+    name = "remembers"
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        widget = await api.get(KIND, request)
+        with contextlib.suppress(AlreadyExists):
+            await api.create(new_object("ConfigMap/v1", f"seen-{widget['spec']['size']}", namespace="default"))
+
+
+def _hurried(controller: Controller, **options: Any) -> Scenario:
+    actions = [update(WIDGET, spec={"size": 9}), update(WIDGET, spec={"size": 5}, **options)]
+    objects = [WIDGET, {**MAP, "data": {"size": "0"}}]
+    return Scenario([controller], crds=[CRD], objects=objects, actions=actions, bounds=Bounds(lag=0, faults=0))
+
+
+def test_a_spec_that_depends_on_a_state_which_a_user_overwrites_soon_has_diverged() -> None:
+    (violation,) = check(_hurried(Remembers())).violations
+    assert violation.property == "diverged"
+    assert violation.perturbations == 1
+
+
+def test_records_of_states_that_a_user_overwrites_soon_may_be_missing() -> None:
+    assert check(_hurried(Records())).ok
+
+
+def test_an_action_with_a_condition_is_not_taken_in_a_hurry() -> None:
+    assert check(_hurried(Remembers(), when=lambda _: True)).ok

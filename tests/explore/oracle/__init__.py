@@ -33,8 +33,10 @@ time.
 
    - An instance *crashes*, whatever it does, and starts again: with its first memory, without the reconcile under way,
      retries, timers, and record of own writes, with lists of the kinds that it declares and with the requests that
-     these ask for. The lists are those of now, or those before any of the last ``rewind`` changes of these kinds, but
-     none from before the start. Until the next write the caches may be further behind than ``lag``.
+     these ask for. The lists are those of now; or those before any of the last ``rewind`` changes of these kinds; or,
+     unless ``rewind`` is 0, the youngest that show an object in whose place there is another one of its name now, and
+     the youngest that show such an object for each of the controller's own kind; but none from before the start.
+     Until the next write the caches may be further behind than ``lag``.
    - A call of the server *fails*: with an internal error, with a lost answer, or (an update, patch or apply) with a
      conflict. The server has not carried it out.
    - The server carries out a call that changes something, and its answer is *lost*.
@@ -68,14 +70,22 @@ these states is a final one. Otherwise, if one writes, the scenario *never settl
 forever*. ``eventually`` demands that the property holds in each final state, and in at least one state of a set that
 does not settle.
 
+Nobody need act: where the states that a fair run without any further action of the user reaches lead only to each other
+and a cycle without a timer writes, the scenario never settles either.
+
 **Leaks.** A final state with an object that is being deleted and has a finalizer which is neither the garbage
 collector's nor that of an object at the start violates *leak*.
 
 **Divergence.** A step *perturbs* if it is a fault, a relist, a cached read of a kind of which the cache has not seen
-everything, a start while another reconcile is under way, an action of the user while a reconcile is under way, or a
+everything, a start while another reconcile is under way, an action of the user while a reconcile is under way, an
+action of a user *in a hurry*, or a
 timer that fires while an instance has something to do (a reconcile under way, a request in its queue, a retry, an
 event of a declared kind that it has not seen) or a shorter timer. A
 final state to which no run leads in which nothing perturbs violates *diverged*, unless no such run settles at all.
+A user is in a hurry who creates or changes an object on which the user has acted before, without a condition, and the
+server accepts it, while a request is in a queue or would be after all events of declared kinds. A final state of a
+run in which nothing else perturbs counts as unperturbed, if it differs from one of a run without hurry in no object of
+both, but for metadata, status and identifiers; objects with identifiers in their names do not count.
 Two final states are the same if they differ only in resourceVersions, managed fields, generations (observed ones
 count as how far they are behind), and in the names of uids, uuids, generated names and versions wherever they
 appear.

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from explore.oracle.canonical import Canonical
-from explore.oracle.final_states import FinalState
+from explore.oracle.final_states import FinalState, specs
 from explore.oracle.identifiers import TooMany
 from explore.oracle.model import Step, World
 from explore.oracle.transitions import Model
@@ -39,6 +39,8 @@ class _Edge:
     failed: bool
     perturbs: bool
     fires: bool
+    acts: bool
+    hurries: bool
 
 
 class BruteForce:
@@ -55,6 +57,8 @@ class BruteForce:
         self._from: list[tuple[int, str]] = []
         self._numbers: dict[bytes, int] = {}
         self._held: set[str] = set()
+        #: For each state in which everything has settled, its final form.
+        self._settled: dict[int, str] = {}
 
     def run(self) -> Findings:
         """Visit all states, then look at the graph."""
@@ -72,7 +76,9 @@ class BruteForce:
                         waiting.append(target)
                     self._judge(step, number)
                     if not step.optional:
-                        edge = _Edge(target, step.wrote, step.failed, step.perturbs, step.fires)
+                        edge = _Edge(
+                            target, step.wrote, step.failed, step.perturbs, step.fires, step.acts, step.hurries
+                        )
                         self._edges[number].append(edge)
                 if len(self._worlds) > self.limit:
                     raise TooMany
@@ -155,6 +161,7 @@ class BruteForce:
                 one = min(numbers)
                 end = FinalState.of(self._worlds[one].state, self._worlds[one].suffixes)
                 ends.setdefault(end.text, (end, one))
+                self._settled.update(dict.fromkeys(numbers, end.text))
                 if self._leaks(self._worlds[one].state):
                     self._violated("leak", one, "")
                 if unperturbed & numbers:
@@ -167,9 +174,33 @@ class BruteForce:
                         self._violated(each.name, min(numbers), "")
         found.ends = [end for end, _ in ends.values()]
         found.unperturbed_ends = list(calm.values())
+        harmless = self._harmless({text: number for text, (_, number) in ends.items()}, set(calm))
         for text, (_, first) in ends.items():
-            if calm and text not in calm:
+            if calm and text not in calm and text not in harmless:
                 self._violated("diverged", first, "")
+        self._judge_waiting()
+
+    def _judge_waiting(self) -> None:
+        """Nobody need act: without the user's next action, too, writes must come to an end."""
+        targets = [[edge.target for edge in edges if not edge.acts] for edges in self._edges]
+        for component in bottom_components(targets):
+            waits = any(edge.acts for number in component for edge in self._edges[number])
+            if waits and self._writes_by_itself(component):
+                self._violated("never settles", min(component), "")
+
+    def _harmless(self, ends: dict[str, int], calm: set[str]) -> set[str]:
+        """The final states of a user in a hurry that differ from a calm one in no spec of an object of both."""
+        reached = self._unperturbed(hurried=True)
+        final = {number: text for number, text in self._settled.items() if number in reached}
+        known: dict[str, dict[str, str]] = {}
+        for text in {*final.values(), *calm}:
+            world = self._worlds[ends[text]]
+            known[text] = specs(world.state, world.suffixes)
+        return {
+            text
+            for text in set(final.values()) - calm
+            if any(all(known[other].get(name, spec) == spec for name, spec in known[text].items()) for other in calm)
+        }
 
     def _leaks(self, state: State) -> bool:
         """Whether an object waits for the end of its deletion, because of a finalizer that a controller has added."""
@@ -183,21 +214,23 @@ class BruteForce:
         """Whether a cycle among some states has a write and no timer that fires."""
         order = sorted(component)
         place = {number: at for at, number in enumerate(order)}
-        targets = [[place[edge.target] for edge in self._edges[number] if not edge.fires] for number in order]
+        targets = [
+            [place[edge.target] for edge in self._edges[number] if not edge.fires and not edge.acts] for number in order
+        ]
         circles = components(targets)
         return any(
-            edge.wrote and not edge.fires and edge.target in {order[at] for at in circle}
+            edge.wrote and not edge.fires and not edge.acts and edge.target in {order[at] for at in circle}
             for circle in circles
             for number in (order[at] for at in circle)
             for edge in self._edges[number]
         )
 
-    def _unperturbed(self) -> set[int]:
-        """The states that are reached without any disturbance."""
+    def _unperturbed(self, *, hurried: bool = False) -> set[int]:
+        """The states that are reached without any disturbance, or with none but a user in a hurry."""
         seen, waiting = {0}, [0]
         while waiting:
             for edge in self._edges[waiting.pop()]:
-                if not edge.perturbs and edge.target not in seen:
+                if (not edge.perturbs or (hurried and edge.hurries)) and edge.target not in seen:
                     seen.add(edge.target)
                     waiting.append(edge.target)
         return seen

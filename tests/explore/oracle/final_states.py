@@ -62,6 +62,20 @@ class FinalState:
         return len(others) == len(self.objects) and _match(list(self.objects), others, {})
 
 
+def specs(state: State, suffixes: tuple[str, ...]) -> dict[str, str]:
+    """All but the metadata and the status of each object that has a name of its own, without identifiers."""
+    found = {}
+    for resource, objects in state.kinds.items():
+        for key, version in objects.items():
+            name = mark_suffixes(f"{resource} {key}", suffixes)
+            if _TOKEN.search(name):
+                continue
+            spec = {part: value for part, value in version.content().items() if part not in ("metadata", "status")}
+            text = mark_suffixes(orjson.dumps(spec, option=orjson.OPT_SORT_KEYS).decode(), suffixes)
+            found[name] = _TOKEN.sub("⟦⟧", text)
+    return found
+
+
 def plain_objects(state: State) -> Iterator[str]:
     """The objects of a cluster without what only counts writes."""
     for resource, objects in state.kinds.items():

@@ -106,6 +106,9 @@ class Step:
     optional: bool = False
     #: Whether a timer fires.
     fires: bool = False
+    #: Whether the user acts; and whether that perturbs only because the controllers have not settled since then.
+    acts: bool = False
+    hurries: bool = False
     #: Names of built-in properties that a write violates.
     wrong: tuple[str, ...] = ()
     #: The clusters before and after each write, in order.

@@ -18,6 +18,7 @@ from kontend.cluster.request import ApiRequest
 from kontend.cluster.startup.seed import seed, seed_order
 from kontend.cluster.state import Change, State
 from kontend.explore import Scenario
+from kontend.explore.actions import Action
 from kontend.explore.preflight import resolved_controllers
 from kontend.kube.errors import ApiError, BadRequest, Conflict, InternalError, from_status
 from kontend.kube.meta.names import Key
@@ -112,12 +113,32 @@ class Model(Caches):
 
     # Faults
 
-    def recent(self, state: State, index: int) -> list[Change]:
-        """The changes of the kinds of a controller that a restart may not have seen yet, newest first."""
+    def old_lists(self, state: State, index: int) -> list[tuple[int, Change]]:
+        """The changes that the lists of a restart may be the first not to have, each with how many those lists lack."""
         kinds = self.controllers[index].kinds
         resources = {self._resource(state, kind).key for kind in kinds}
         since = state.changes_since(self.initial.state.resource_version)
-        return [change for change in reversed(since) if change.resource in resources][: self.scenario.bounds.rewind]
+        lacking = [change for change in reversed(since) if change.resource in resources]
+        found = []
+        ended: set[tuple[str, Key]] = set()
+        for many, change in enumerate(lacking, 1):
+            thing = (change.resource, change.key)
+            own = change.resource == self._resource(state, kinds[0]).key
+            ends_former = change.new is None and state.find(*thing) is not None
+            is_first = ends_former and (not ended or (own and thing not in ended))
+            if ends_former:
+                ended.add(thing)
+            if many <= self.scenario.bounds.rewind or (is_first and self.scenario.bounds.rewind):
+                found.append((many, change))
+        return found
+
+    def recent(self, state: State, index: int) -> list[Change]:
+        """All changes that the oldest lists of a restart lack."""
+        old = self.old_lists(state, index)
+        if not old:
+            return []
+        resources = {self._resource(state, kind).key for kind in self.controllers[index].kinds}
+        return [each for each in state.changes_since(old[-1][1].resource_version - 1) if each.resource in resources]
 
     def _faults(self, world: World, index: int, name: str) -> Iterator[Step]:
         """A crash of an instance with a restart, and failures of its calls."""
@@ -126,7 +147,7 @@ class Model(Caches):
             after = replace(world, faults=world.faults.spent("crashes"))
             fresh = self._first(world.state, instance.controller)
             yield Step(f"{name} crashes", _with(after, index, fresh), perturbs=True, optional=True)
-            for age, change in enumerate(self.recent(world.state, instance.controller), 1):
+            for age, change in self.old_lists(world.state, instance.controller):
                 old = self._first(world.state, instance.controller, change.resource_version - 1)
                 text = f"{name} crashes and lists what was there {age} changes ago"
                 yield Step(text, _with(after, index, old), perturbs=True, optional=True)
@@ -157,10 +178,27 @@ class Model(Caches):
         try:
             action.perform(cluster)
         except ApiError:
-            return Step(f"user {action.text}: refused", replace(world, acted=world.acted + 1), perturbs=busy)
+            return Step(f"user {action.text}: refused", replace(world, acted=world.acted + 1), perturbs=busy, acts=True)
         after = self._committed(replace(world, acted=world.acted + 1), cluster.state)
         writes = ((world.state, after.state),) if _changed(world.state, after.state) else ()
-        return Step(f"user {action.text}", after, wrote=bool(writes), perturbs=busy, writes=writes)
+        hurries = not busy and self._hurries(world, action)
+        step = Step(f"user {action.text}", after, wrote=bool(writes), writes=writes, acts=True, hurries=hurries)
+        return replace(step, perturbs=busy or hurries)
+
+    def _hurries(self, world: World, action: Action) -> bool:
+        """Whether the user changes an object again while something is left to do after the last change."""
+        earlier = {(each.kind, each.key) for each in self.scenario.actions[: world.acted]}
+        if action.deletes or action.retry or action.when or (action.kind, action.key) not in earlier:
+            return False
+        for instance in world.instances:
+            if instance.queue:
+                return True
+            for kind in self.controllers[instance.controller].kinds:
+                for change in self.pending(world.state, kind, dict(instance.positions)[kind]):
+                    instance = self._delivered(world.state, instance, kind, change)
+            if instance.queue:
+                return True
+        return False
 
     def _committed(self, world: World, state: State) -> World:
         """The world after the server answered a request in a state that was numbered."""

@@ -26,6 +26,10 @@ _READ_LIVE: Final = (
     "read with api.live where the decision not to act must be right, or make sure that the event that was missed runs "
     "this reconcile again"
 )
+_LEVEL: Final = (
+    "decide by the wanted state and by what is there, not by how the wanted state has changed: a controller may never "
+    "see a state in between"
+)
 _RUN_AGAIN: Final = (
     "compute from what was read last, and make sure that the event of a change in the middle runs this reconcile again"
 )
@@ -141,10 +145,10 @@ def _disturbance(trail: Trail, taken: Taken) -> tuple[str, set[int], str, Source
         return read[0], {taken.number, read[1].number}, _READ_LIVE, taken.parts[0].line
     changes, action = taken.transition.changes, taken.step.action
     if action == "act" and changes:
-        text = (
-            f"{trail.actor(taken)} had {changed_text(changes[0])} in step {taken.number}, in the middle of a reconcile"
-        )
-        return text, {taken.number}, _RUN_AGAIN, None
+        changed = f"{trail.actor(taken)} had {changed_text(changes[0])} in step {taken.number}"
+        if taken.before.is_resting:
+            return f"{changed}, before the controllers had settled after the last change", {taken.number}, _LEVEL, None
+        return f"{changed}, in the middle of a reconcile", {taken.number}, _RUN_AGAIN, None
     if action == "crash":
         return _crash(trail, taken)
     call = taken.parts[0].call

@@ -24,6 +24,8 @@ _WORDS: Final = {
 def perturbation(taken: Taken) -> str:
     """Describes the perturbation of a step."""
     words = _WORDS.get(taken.step.action, f"{taken.step.action} in step {{}}").format(taken.number)
+    if taken.step.action == "act" and taken.before.is_resting:
+        words = f"a user who acts again in step {taken.number}, before the controllers have settled"
     if taken.step.action == "crash" and taken.step.at:
         words += ", and a restart with old lists"
     return words

@@ -142,6 +142,22 @@ class Delivery:
         instance = self.without_seen(index, instance)
         return world if instance is world.instances[index] else world.with_instance(index, instance)
 
+    def is_settled(self, world: World) -> bool:
+        """No instance has anything to reconcile before a backoff ends or a timer fires, also after all events."""
+        return all(self._is_settled(world, index) for index in range(len(world.instances)))
+
+    def _is_settled(self, world: World, index: int) -> bool:
+        instance = world.instances[index]
+        if instance.running or instance.queue:
+            return False
+        resources = self._layout.resources[index]
+        for at in range(self._layout.declared(index)):
+            while world.undelivered(index, at, resources[at]):
+                world, _ = self.delivered(world, index, at)
+                if world.instances[index].queue:
+                    return False
+        return True
+
     def without_seen(self, index: int, instance: Instance) -> Instance:
         """An instance without the own writes that its views have seen."""
         if not instance.own:

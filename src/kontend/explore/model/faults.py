@@ -1,7 +1,8 @@
 """Faults: crashes of instances, calls that fail, and responses that are lost.
 
 A crash stops an instance between two calls; nothing of its reconciles runs after it. The instance restarts with empty
-memory, and with lists that are up to date or, as a lagging API server gives them, a few changes old. A call fails
+memory, and with lists that are up to date or, as a lagging API server gives them, a few changes old, or from before an
+object was deleted and created again. A call fails
 before the server carries it out, or its response is lost afterwards. In a hand-over an instance is replaced while a
 write of it is on its way: the write arrives some time later.
 
@@ -25,6 +26,7 @@ from kontend.explore.model.uuids import Uuids
 from kontend.explore.model.world import Instance, LateWrite, World
 from kontend.explore.program.symbols import bind_call
 from kontend.kube.errors import ApiError, Conflict, InternalError
+from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
 
 #: The actions of steps that need not happen, however long a run goes on.
@@ -65,7 +67,8 @@ class Faults:
         self._rewind = layout.scenario.bounds.rewind
         self._atomic = layout.scenario.bounds.atomic
         self._resources = [frozenset(resources) for resources in layout.resources]
-        self._watched = sorted({tuple(sorted(resources)) for resources in self._resources})
+        #: One instance for each different list of kinds, of which the first is the one that is reconciled.
+        self._watching = sorted({tuple(resources): at for at, resources in enumerate(layout.resources)}.values())
         self._recent: tuple[State | None, bytes] = (None, b"")
 
     def steps(self, world: World) -> list[Step]:
@@ -95,8 +98,8 @@ class Faults:
         if budget.crashes:
             if not self._is_fresh(world, index):
                 steps.append(Step("crash", index))
-            ages = len(self._changes(world.state, self._resources[index]))
-            steps += [Step("crash", index, None, age) for age in range(1, ages + 1)]
+            ages = self._ages(world.state, index)
+            steps += [Step("crash", index, None, age) for age in ages]
         return steps
 
     def _of_call(self, world: World, index: int, number: int, at: int, call: Call) -> list[str]:
@@ -121,7 +124,7 @@ class Faults:
         instance = world.instances[index]
         position = world.state.resource_version
         if age:
-            position = self._changes(world.state, self._resources[index])[age - 1].resource_version - 1
+            position = self._changes(world.state, index)[age - 1].resource_version - 1
         after = self._restarted(world, index, position).with_budget(world.budget.without("crashes"))
 
         def described() -> str:
@@ -153,22 +156,47 @@ class Faults:
             digest = self._layout.keys.digest
             parts = [
                 (change.resource, change.key, change.old and digest(change.old), change.new and digest(change.new))
-                for resources in self._watched
-                for change in self._changes(world.state, frozenset(resources))
+                for index in self._watching
+                for change in self._changes(world.state, index)
             ]
             self._recent = (world.state, xxhash.xxh3_64_digest(repr(parts).encode()))
         return Reserve(budget, self._recent[1])
 
-    def _changes(self, state: State, resources: frozenset[str]) -> list[Change]:
-        """The last changes of some resources since the initial state, newest first, as far as a list may be old."""
+    def _changes(self, state: State, index: int) -> list[Change]:
+        """The last changes of the kinds of an instance, newest first, as far as a list may miss them."""
+        return self._missed(state, index)[0]
+
+    def _ages(self, state: State, index: int) -> list[int]:
+        """The numbers of changes by which a list may be old."""
+        return self._missed(state, index)[1]
+
+    def _missed(self, state: State, index: int) -> tuple[list[Change], list[int]]:
+        """The changes that a list may miss, and how many of them.
+
+        A list may be ``rewind`` changes old. It may also be so old that it shows the last of an object in whose place
+        there is another one of the same name now: a delete and a create take several changes, and are missed together.
+        Only the youngest such list is tried, and for each object of the kind that is reconciled the youngest that
+        shows its predecessor.
+        """
         changes: list[Change] = []
-        if self._rewind:
-            for change in state.backwards():
-                if change.resource_version <= self._oldest or len(changes) == self._rewind:
-                    break
-                if change.resource in resources:
-                    changes.append(change)
-        return changes
+        ages: list[int] = []
+        if not self._rewind:
+            return changes, ages
+        resources, own = self._resources[index], self._layout.resources[index][0]
+        replaced: set[Key | None] = set()
+        for change in state.backwards():
+            if change.resource_version <= self._oldest:
+                break
+            if change.resource not in resources:
+                continue
+            changes.append(change)
+            is_replaced = change.new is None and state.find(change.resource, change.key) is not None
+            is_new = is_replaced and (not replaced or (change.resource == own and change.key not in replaced))
+            if len(changes) <= self._rewind or is_new:
+                ages.append(len(changes))
+            if is_replaced:
+                replaced.add(change.key if change.resource == own else None)
+        return changes[: ages[-1] if ages else 0], ages
 
     def _restarted(self, world: World, index: int, position: int) -> World:
         program = self._layout.programs[index]

@@ -61,7 +61,7 @@ class Model:
         self.delivery = Delivery(layout)
         self._reads = Reads(layout, self.delivery)
         self._uuids = Uuids(layout)
-        self.users = Users(layout)
+        self.users = Users(layout, self.delivery)
         self.timers = Timers(layout, cluster.state.now)
         self.faults = Faults(layout, self.delivery, self._uuids, cluster.state)
         self._part: Part | None = None
@@ -72,7 +72,7 @@ class Model:
         model.scenario = replace(self.scenario, properties=())
         model.delivery = Delivery(self.layout, part.foreign)
         model._reads = Reads(self.layout, model.delivery)
-        model.users = Users(self.layout, part.ends)
+        model.users = Users(self.layout, model.delivery, part.ends)
         model.faults = Faults(self.layout, model.delivery, self._uuids, part.start.state)
         model._part = part
         return model
@@ -218,8 +218,9 @@ class Model:
         user, action = self.users.of(world, step)
         outcome, label = self.layout.server.act(world, user, action)
         text = f"the {user.name} {action.text}"
-        # A user may act before the controllers have done their work; in the middle of a reconcile it is a perturbation.
-        cost = int(not world.is_resting)
+        cost = self.users.cost(world, step)
+        if outcome.text:  # nothing has changed, so nobody can have missed it
+            cost = int(not world.is_resting)
         world = world.with_action_taken(step.at)
         if outcome.text:
             return Transition(world, f"{text}: refused ({outcome.text})", refused=outcome.text, cost=cost)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kontend.cluster.cluster import Cluster
 from kontend.explore.actions import Action, Condition, Writer
+from kontend.explore.model.delivery import Delivery
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.step import Step
 from kontend.explore.model.world import World
@@ -15,10 +16,11 @@ from kontend.explore.problems import BadScenario
 class Users:
     """The users of a model."""
 
-    def __init__(self, layout: Layout, ends: Sequence[int] | None = None) -> None:
+    def __init__(self, layout: Layout, delivery: Delivery, ends: Sequence[int] | None = None) -> None:
         """``ends`` says for each user how many actions take part; None for all."""
         self._ends = [len(user.actions) for user in layout.users] if ends is None else ends
         self._server = layout.server
+        self._delivery = delivery
         self._users = layout.users
         self._answers: dict[tuple[int, int], bool] = {}
         #: For each user, the position of its first action among those of all.
@@ -33,6 +35,38 @@ class Users:
         """The user who acts in a step, and the action."""
         user = self._users[step.at]
         return user, user.actions[world.acted[step.at]]
+
+    def cost(self, world: World, step: Step) -> int:
+        """1 for an action that perturbs, else 0.
+
+        A user may act before the controllers have done their work, but not in the middle of a reconcile. A user who
+        changes an object again before the controllers have settled after the last change perturbs them, too: they
+        may never see the state in between. After a delete there is nothing left that it could matter for; and an
+        action with a condition says itself when it is taken.
+        """
+        if not world.is_resting:
+            return 1
+        action = self._users[step.at].actions[world.acted[step.at]]
+        if action.deletes or action.retry or action.when is not None or not self._acted_on(world, action):
+            return 0
+        return int(not self._delivery.is_settled(world))
+
+    @property
+    def can_hurry(self) -> bool:
+        """Some object is changed again by users, who might not wait for the controllers in between."""
+        objects = [(action.kind, action.key) for action in self.all_actions]
+        return any(
+            not action.deletes and objects.count(thing) > 1
+            for action, thing in zip(self.all_actions, objects, strict=True)
+        )
+
+    def _acted_on(self, world: World, action: Action) -> bool:
+        """A user has acted on the object of an action before."""
+        return any(
+            (earlier.kind, earlier.key) == (action.kind, action.key)
+            for user, count in zip(self._users, world.acted, strict=True)
+            for earlier in user.actions[:count]
+        )
 
     def position(self, world: World, step: Step) -> int:
         """The position of the action of a step among those of all users."""

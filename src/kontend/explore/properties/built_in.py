@@ -75,12 +75,13 @@ def diverged() -> Finding:
     return Finding(BuiltIn.DIVERGED, "everything settles in a final state that differs from every unperturbed run")
 
 
-def never_settles(states: int, failure: str, *, perturbed: bool) -> Finding:
-    """A set of states that a fair run never leaves, in which something is written."""
+def never_settles(states: int, failure: str, *, perturbed: bool, waits: bool = False) -> Finding:
+    """A set of states that a fair run never leaves (``waits``: as long as no user acts), and that writes something."""
     many = f"{states} states lead only to each other" if states > 1 else "this state leads only to itself"
     why = f"; a reconcile fails there: {failure}" if failure else ""
     return Finding(
-        BuiltIn.NEVER_SETTLES, f"from here the controllers never stop writing, {_whatever(perturbed)}: {many}{why}"
+        BuiltIn.NEVER_SETTLES,
+        f"from here the controllers never stop writing, {_whatever(perturbed, waits)}: {many}{why}",
     )
 
 
@@ -108,5 +109,7 @@ def raised(instance: str, request: str, failure: Failure) -> Finding:
     )
 
 
-def _whatever(perturbed: bool) -> str:
+def _whatever(perturbed: bool, waits: bool = False) -> str:
+    if waits:
+        return "as long as no user acts" if perturbed else "as long as no user acts and nothing perturbs them"
     return "whatever happens" if perturbed else "as long as nothing perturbs them"

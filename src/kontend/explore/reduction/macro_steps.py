@@ -50,9 +50,9 @@ class MacroSteps:
         self._reads = self._is_reduced and reductions.reads and not bounds.atomic
         self._lag = bounds.lag
         #: A restart may leave views further behind than that, until the next write.
-        rewind = bounds.rewind if bounds.faults and bounds.crashes else 0
-        self._is_rewound = rewind > bounds.lag
-        self._relists = max(bounds.lag, rewind) > 1
+        #: A view may be further behind than the bound on lag, after a restart.
+        self._is_rewound = bool(bounds.rewind and bounds.faults and bounds.crashes)
+        self._relists = bounds.lag > 1 or self._is_rewound
         self._shared = reductions.local
         #: A reconcile that starts sees the time or real uuids, which depend on what was handed out before.
         self._shows_issued = layout.assumptions & _SHOWN != _SHOWN

@@ -20,6 +20,7 @@ from kontend.explore.properties.built_in import Finding
 from kontend.explore.search.expander import Expander, Successor
 from kontend.explore.search.exploration import Exploration
 from kontend.explore.search.graph import Graph
+from kontend.explore.search.hurried import HurriedSteps
 from kontend.explore.search.limits import Limits
 from kontend.explore.search.snapshot import Progress
 from kontend.explore.trace.counterexample import counterexample
@@ -83,12 +84,15 @@ class BreadthFirst:
         progress: Progress | None = None,
         unperturbed: bool = False,
         reference: frozenset[bytes] | None = None,
+        hurries: bool = True,
     ) -> None:
         """Search a model; ``until_first`` stops at the first violation.
 
         ``unperturbed`` says that the expander lists only unperturbed steps. ``reference`` are the final states that all
-        others are compared with, where the unperturbed runs were searched apart.
+        others are compared with, where the unperturbed runs were searched apart. ``hurries`` says that runs with users
+        who do not wait are searched apart, to be compared with.
         """
+        self._hurries = hurries
         self._reference = reference
         self.model = model
         self.exploration = Exploration(model, partial=unperturbed)
@@ -134,8 +138,7 @@ class BreadthFirst:
         while order:
             layer = heapq.heappop(order)
             if layer[0] > 0 and not self._knows_baseline:
-                self._knows_baseline = True
-                exploration.know_baseline()
+                self._know_baseline()
                 exploration.judge_actions(baseline_only=True)
                 if self._until_first:
                     exploration.judge_baseline()
@@ -166,6 +169,18 @@ class BreadthFirst:
                 if measure and self._progress is not None:
                     self._progress(exploration.snapshot(expanded, layer))
             self._expander.end_layer()
-        self._knows_baseline = True
+        if not self._knows_baseline:
+            self._know_baseline()
         exploration.judge_actions(baseline_only=self._unperturbed)
         return ""
+
+    def _know_baseline(self) -> None:
+        """All unperturbed runs are in the graph."""
+        self._knows_baseline = True
+        model = self.model
+        if self._reference is None and self._hurries and model.users.can_hurry:
+            expander = Expander(model, HurriedSteps(model))
+            search = BreadthFirst(model, expander=expander, unperturbed=True, hurries=False)
+            search.run()
+            self.exploration.know_hurried(search.exploration)
+        self.exploration.know_baseline()

@@ -25,6 +25,7 @@ from kontend.explore.properties.built_in import BuiltIn, Finding
 from kontend.explore.properties.leaks import Leaks
 from kontend.explore.search.expander import Successor
 from kontend.explore.search.graph import Graph
+from kontend.explore.search.hurried import harmless
 from kontend.explore.search.repetition import Repetition
 from kontend.explore.search.snapshot import Snapshot
 from kontend.explore.verdict import Reached, Verdict, Violation
@@ -90,6 +91,8 @@ class Exploration:
         self._created: set[Key] = set()
         #: The canonical forms of the final states of unperturbed runs, once all of these are known.
         self._baseline: frozenset[bytes] | None = None
+        #: Those of runs with users who do not wait, where these do no harm.
+        self._harmless: frozenset[bytes] = frozenset()
         #: The number of states when the last violation was found that is not just a cheaper way to a known one.
         self.last_news = 0
         self._passed: set[str] = set()
@@ -130,6 +133,7 @@ class Exploration:
         writes: list[bool] = []
         optional: list[bool] = []
         fires: list[bool] = []
+        acts: list[bool] = []
         fresh: list[int] = []
         for at, successor in enumerate(successors):
             self.verdict.steps += 1
@@ -168,7 +172,8 @@ class Exploration:
             writes.append(successor.wrote)
             optional.append(successor.is_optional)
             fires.append(successor.fires)
-        graph.expand(number, targets, writes, optional, fires)
+            acts.append(successor.action >= 0)
+        graph.expand(number, targets, writes, optional, fires, acts)
         if all(optional) and not (self._partial and self._must_go_on(number)):
             self._settled(number)
         return fresh
@@ -294,12 +299,19 @@ class Exploration:
         if baseline is None:
             self._baseline = self.baseline_states() or None
         else:
-            self._baseline = baseline.final_states() or None
+            self._baseline = baseline.baseline_states() or None
             self._size = baseline._size
 
+    def know_hurried(self, hurried: Exploration) -> None:
+        """The runs with users who do not wait are known."""
+        unperturbed = [state for number, state in self._final.values() if self.graph.costs[number] == 0]
+        final = {form: state for form, (_, state) in hurried._final.items()}
+        self._harmless = harmless(final, unperturbed)
+
     def baseline_states(self) -> frozenset[bytes]:
-        """The canonical forms of the final states that unperturbed runs reach."""
-        return frozenset(form for form, (number, _) in self._final.items() if self.graph.costs[number] == 0)
+        """The canonical forms of the final states that unperturbed runs reach, or that count as such."""
+        unperturbed = frozenset(form for form, (number, _) in self._final.items() if self.graph.costs[number] == 0)
+        return unperturbed | self._harmless if unperturbed else unperturbed
 
     def schedules_of_final_states(self) -> list[tuple[Step, ...]]:
         """The cheapest way to each final state, in the order of the verdict."""
@@ -366,6 +378,8 @@ class Exploration:
             members = set(component)
             if any(graph.is_unexpanded(number) or number in ended for number in component):
                 continue
+            if any(graph.waits_for_users(number) for number in component):
+                continue  # the unperturbed states alone: a user who acts at another time leads out of it
             internal = [wrote for number in component for target, wrote in graph.edges(number) if target in members]
             if not internal:
                 continue
@@ -390,6 +404,22 @@ class Exploration:
                 self._found(built_in.never_settles(len(component), failure, perturbed=perturbed), number)
             else:
                 self._found(built_in.fails_forever(failure), number)
+        if self.model.users.all_actions:
+            self._judge_waiting(ended, perturbed=perturbed)
+
+    def _judge_waiting(self, ended: set[int], *, perturbed: bool) -> None:
+        """Judge sets of states that only a user's next action leaves: nobody need act, so writes must end."""
+        graph = self.graph
+        for component in graph.closed_components(unperturbed=not perturbed, without_users=True):
+            members = set(component)
+            if any(graph.is_unexpanded(number) or number in ended for number in component):
+                continue
+            if not any(graph.waits_for_users(number) for number in component):
+                continue  # it was judged with all others
+            if graph.writes_without_timers(members):
+                number = min(component, key=lambda each: (graph.costs[each], graph.depths[each]))
+                failure = next((graph.failures[each] for each in sorted(component) if each in graph.failures), "")
+                self._found(built_in.never_settles(len(component), failure, perturbed=perturbed, waits=True), number)
 
     def _judge_untested(self) -> None:
         """Note the properties that never had a chance to fail."""

@@ -37,6 +37,7 @@ class Graph:
         self._writes = bytearray()
         self._optional = bytearray()
         self._timers = bytearray()
+        self._acts = bytearray()
         self._begin = array("q")
         self._count = array("q")
         self._same_steps: dict[Steps, Steps] = {}
@@ -113,10 +114,11 @@ class Graph:
         writes: Sequence[bool],
         optional: Sequence[bool] = (),
         fires: Sequence[bool] = (),
+        acts: Sequence[bool] = (),
     ) -> None:
         """Add the edges of a state; ``writes`` says which write something, ``optional`` which need not be taken.
 
-        ``fires`` says in which of them a timer fires.
+        ``fires`` says in which of them a timer fires, ``acts`` in which of them a user acts.
         """
         self._begin[number] = len(self._targets)
         self._count[number] = len(targets)
@@ -124,6 +126,7 @@ class Graph:
         self._writes.extend(writes)
         self._optional.extend(optional or bytes(len(targets)))
         self._timers.extend(fires or bytes(len(targets)))
+        self._acts.extend(acts or bytes(len(targets)))
 
     def edges(self, number: int) -> Iterator[tuple[int, bool]]:
         """The edges of a state that are not optional: the target, and whether something is written."""
@@ -132,6 +135,11 @@ class Graph:
             if not self._optional[at]:
                 yield self._targets[at], bool(self._writes[at])
 
+    def waits_for_users(self, number: int) -> bool:
+        """A user can act in a state."""
+        begin = self._begin[number]
+        return any(self._acts[begin : begin + max(0, self._count[number])])
+
     def waits_for_timers(self, number: int) -> bool:
         """Nothing happens in a state before a timer fires."""
         begin = self._begin[number]
@@ -139,12 +147,12 @@ class Graph:
         return all(self._timers[at] or self._optional[at] for at in edges)
 
     def writes_without_timers(self, members: set[int]) -> bool:
-        """A cycle within some states writes something, and no timer fires in it."""
+        """A cycle within some states writes something, and no timer fires and no user acts in it."""
         within = {
             number: [
                 (self._targets[at], self._writes[at])
                 for at in range(self._begin[number], self._begin[number] + max(0, self._count[number]))
-                if not self._timers[at] and not self._optional[at] and self._targets[at] in members
+                if not (self._timers[at] or self._optional[at] or self._acts[at]) and self._targets[at] in members
             ]
             for number in members
         }
@@ -173,13 +181,17 @@ class Graph:
         macros = [self.steps[number], *(self.steps[each] for each in self.ancestors(number))]
         return [step for steps in reversed(macros) for step in steps]
 
-    def closed_components(self, *, unperturbed: bool = False) -> list[list[int]]:
+    def closed_components(self, *, unperturbed: bool = False, without_users: bool = False) -> list[list[int]]:
         """The strongly connected components without an edge out (Tarjan's algorithm, without recursion).
 
-        Optional edges do not count: a run need never take them.
+        Optional edges do not count: a run need never take them. ``without_users``, edges in which a user acts do not
+        count either.
         Of all states, or of the ``unperturbed`` ones alone: then edges to others do not count.
         """
         size = len(self)
+        left_out = self._optional
+        if without_users:
+            left_out = bytearray(map(max, self._optional, self._acts))
         most = 0 if unperturbed else max(self.costs, default=0)
         index, low = array("q", bytes(8 * size)), array("q", bytes(8 * size))
         component_of = array("q", bytes(8 * size))
@@ -203,7 +215,7 @@ class Graph:
                 pushed = False
                 for position in range(at, end):
                     other = self._targets[position]
-                    if self._optional[position] or self.costs[other] > most:
+                    if left_out[position] or self.costs[other] > most:
                         continue
                     if not index[other]:
                         work += [(node, position + 1), (other, self._begin[other])]
@@ -230,10 +242,10 @@ class Graph:
             members
             for number, members in enumerate(components)
             if all(
-                component_of[other] == number
+                component_of[self._targets[at]] == number
                 for node in members
-                for other, _ in self.edges(node)
-                if self.costs[other] <= most
+                for at in range(self._begin[node], self._begin[node] + max(0, self._count[node]))
+                if not left_out[at] and self.costs[self._targets[at]] <= most
             )
         ]
 
