@@ -190,7 +190,7 @@ class Records(Remembers):
     async def reconcile(self, request: Request, api: Api) -> None:
         widget = await api.get(KIND, request)
         with contextlib.suppress(AlreadyExists):
-            await api.create(new_object("ConfigMap/v1", f"seen-{widget['spec']['size']}", namespace="default"))
+            await api.create(new_object("ConfigMap/v1", f"seen-{widget['spec'].get('size', 0)}", namespace="default"))
 
 
 def _hurried(controller: Controller, **options: Any) -> Scenario:
