@@ -94,3 +94,72 @@ def test_a_node_comes_up_follows_its_image_pauses_and_leaves_nothing_behind(stac
 def test_the_server_refuses_changes_that_break_a_rule(stack: Stack, change: Object, words: str) -> None:
     stack.client.apply(node("rules", paused=True))
     assert words in stack.client.patch(NODE, "rules", {"spec": change})
+
+
+def group(name: str, strategy: str, **spec: Any) -> Object:
+    template = {"spec": {"chainId": "pacific-1", "image": "seid:1", "fullNode": {}}}
+    wanted = {"replicas": 3, "updateStrategy": {"type": strategy}, "template": template, **spec}
+    return {"apiVersion": "sei.io/v1alpha1", "kind": "SeiNodeDeployment", "metadata": {"name": name}, "spec": wanted}
+
+
+def set_image(stack: Stack, name: str, image: str) -> None:
+    assert not stack.client.patch(GROUP, name, {"spec": {"template": {"spec": {"image": image}}}})
+
+
+def nodes_of(stack: Stack, name: str) -> dict[str, Object]:
+    found = (obj for obj in stack.objects(NODE) if obj["metadata"].get("labels", {}).get("sei.io/group") == name)
+    return {obj["metadata"]["name"]: obj for obj in found}
+
+
+def is_ready(generation: int) -> Any:
+    def happened(obj: Object) -> bool:
+        status = obj.get("status") or {}
+        return (
+            status.get("phase") == "Ready" and status.get("observedGeneration") == generation and "plan" not in status
+        )
+
+    return happened
+
+
+def test_a_group_of_three_rolls_blue_green_and_is_deleted_with_its_nodes(stack: Stack) -> None:
+    assert not stack.client.apply(group("blue", "BlueGreen"))
+    stack.wait_for(GROUP, "blue", is_ready(1))
+    incumbents = nodes_of(stack, "blue")
+    assert sorted(incumbents) == ["blue-1-0", "blue-1-1", "blue-1-2"]
+
+    set_image(stack, "blue", "seid:2")
+    rolled = stack.wait_for(GROUP, "blue", is_ready(2))
+    assert rolled["status"]["revision"] == "2"
+    entrants = nodes_of(stack, "blue")
+    assert sorted(entrants) == ["blue-2-0", "blue-2-1", "blue-2-2"]
+    assert {obj["status"]["currentImage"] for obj in entrants.values()} == {"seid:2"}
+    service = stack.get(SERVICE, "blue")
+    assert service is not None
+    assert service["spec"]["selector"] == {"sei.io/group": "blue", "sei.io/revision": "2"}
+    executed = stack.executions()
+    assert all(executed[f"default/{name} mark-ready"] == 1 for name in [*incumbents, *entrants])
+
+    stack.client.delete(GROUP, "blue")
+    stack.wait(GROUP, lambda groups: not any(obj["metadata"]["name"] == "blue" for obj in groups))
+    assert not nodes_of(stack, "blue")
+
+
+def test_a_rollout_in_place_is_superseded_and_a_retained_node_outlives_its_group(stack: Stack) -> None:
+    assert not stack.client.apply(group("green", "InPlace", replicas=1, deletionPolicy="Retain"))
+    stack.wait_for(GROUP, "green", is_ready(1))
+    first = nodes_of(stack, "green")["green-1-0"]
+
+    set_image(stack, "green", "seid:2")
+    set_image(stack, "green", "seid:3")
+    stack.wait_for(GROUP, "green", is_ready(3))
+    node = nodes_of(stack, "green")["green-1-0"]
+    assert node["status"]["currentImage"] == "seid:3"
+    assert node["metadata"]["uid"] == first["metadata"]["uid"]
+
+    assert not stack.client.patch(GROUP, "green", {"spec": {"paused": True}})
+    stack.wait_for(NODE, "green-1-0", lambda obj: bool(obj["spec"]["paused"]))
+    stack.wait(POD, lambda pods: not any(pod["metadata"]["name"] == "green-1-0-0" for pod in pods))
+
+    stack.client.delete(GROUP, "green")
+    stack.wait(GROUP, lambda groups: not any(obj["metadata"]["name"] == "green" for obj in groups))
+    assert "ownerReferences" not in nodes_of(stack, "green")["green-1-0"]["metadata"]
