@@ -70,10 +70,13 @@ class Groups(Controller):
     owns = (NODE, SERVICE)
     predicates: ClassVar[dict[str, Predicate]] = {GROUP: GenerationChanged(), NODE: Where(_node_changed)}
     name = "seinodedeployment-controller"
+    #: The status during a reconcile.
+    scope: ClassVar[type[StatusScope]] = StatusScope
 
     def __init__(self, sidecar: Sidecar | None = None, *, poll: float | None = None) -> None:
         self.poll = poll if poll is not None else float(os.environ.get("SEI_POLL_SECONDS", "5"))
-        self.tasks = bound(GROUP_TASKS, sidecar if sidecar is not None else HttpSidecar(), self.poll)
+        self.sidecar = sidecar if sidecar is not None else HttpSidecar()
+        self.tasks = bound(GROUP_TASKS, sidecar=self.sidecar, poll=self.poll)
 
     async def reconcile(self, request: Request, api: Api) -> Result | None:
         """Converge a group, or clean up after it."""
@@ -85,7 +88,7 @@ class Groups(Controller):
             return await self.finalize(group, api)
         if not has_finalizer(group, FINALIZER):
             await mutate_spec(api, group, lambda obj: add_finalizer(obj, FINALIZER))
-        async with StatusScope(api, group) as scope:
+        async with self.scope(api, group) as scope:
             return await self.converge(scope, api)
 
     async def converge(self, scope: StatusScope, api: Api) -> Result | None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from kontend import AlreadyExists, NotFound, is_controlled_by, set_controller_reference, sync_child
+from kontend import (
+    AlreadyExists,
+    Api,
+    ChildOutcome,
+    NotFound,
+    StatusScope,
+    is_controlled_by,
+    set_controller_reference,
+    sync_child,
+)
 from kontend.plans import Run, Task, TaskFailed, TaskStatus, TerminalError
 
-from .resources import CLAIM, POD, STATEFUL_SET, claim, imported_claim, node_service, sidecar_image, stateful_set
+from .resources import CLAIM, POD, STATEFUL_SET, claim, imported_claim, node_service, sidecar_image
 from .sidecar import Sidecar
 
 
@@ -39,13 +48,13 @@ class EnsureDataVolume(Task):
 
 @dataclass(frozen=True)
 class ApplyStatefulSet(Task):
-    """Brings the StatefulSet to the spec of the node, and tracks it."""
+    """Brings the StatefulSet to the spec of the node, as every reconcile does, and waits until that is done."""
 
-    async def execute(self, run: Run) -> None:
-        await sync_child(run.api, run.scope, stateful_set(run.obj), field="statefulSet")
+    #: The function of the operator that synchronises the set.
+    sync: ClassVar[Callable[[StatusScope, Api], Awaitable[ChildOutcome]]]
 
     async def status(self, run: Run) -> TaskStatus:
-        return "Complete" if run.scope.get("statefulSet") is not None else "Running"
+        return "Complete" if (await type(self).sync(run.scope, run.api)).settled else "Running"
 
 
 @dataclass(frozen=True)
@@ -161,6 +170,6 @@ TASKS: tuple[type[Task], ...] = (
 )
 
 
-def bound(tasks: Iterable[type[Task]], sidecar: Sidecar, poll: float) -> list[type[Task]]:
-    """Return the classes with their sidecar and the seconds between two queries."""
-    return [type(task.__name__, (task,), {"type": task.type, "poll": poll, "sidecar": sidecar}) for task in tasks]
+def bound(tasks: Iterable[type[Task]], **attributes: Any) -> list[type[Task]]:
+    """Return the classes with attributes of their operator: its sidecar, the seconds between two queries."""
+    return [type(task.__name__, (task,), {"type": task.type, **attributes}) for task in tasks]

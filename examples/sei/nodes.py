@@ -49,11 +49,13 @@ class Nodes(Controller):
     # Its own status writes must not wake it up, nor shorten a backoff.
     predicates: ClassVar[dict[str, Predicate]] = {NODE: GenerationChanged()}
     name = "seinode-controller"
+    #: The status during a reconcile.
+    scope: ClassVar[type[StatusScope]] = StatusScope
 
     def __init__(self, sidecar: Sidecar | None = None, *, poll: float | None = None) -> None:
         self.sidecar = sidecar if sidecar is not None else HttpSidecar()
         self.poll = poll if poll is not None else float(os.environ.get("SEI_POLL_SECONDS", "5"))
-        self.tasks = bound(TASKS, self.sidecar, self.poll)
+        self.tasks = bound(TASKS, sidecar=self.sidecar, poll=self.poll, sync=staticmethod(self.sync))
 
     async def reconcile(self, request: Request, api: Api) -> Result | None:
         """Converge a node, or clean up after it."""
@@ -65,7 +67,7 @@ class Nodes(Controller):
             return await self.finalize(node, api)
         if not has_finalizer(node, FINALIZER):
             await mutate_spec(api, node, lambda obj: add_finalizer(obj, FINALIZER))
-        async with StatusScope(api, node) as scope:
+        async with self.scope(api, node) as scope:
             return await self.converge(scope, api)
 
     async def converge(self, scope: StatusScope, api: Api) -> Result | None:
@@ -75,11 +77,9 @@ class Nodes(Controller):
         scope.set_condition("Paused", paused, "PausedBySpec" if paused else "NotPaused")
         if scope.get("phase") == "Failed":
             return None
-        # The first set is created by the plan, after the claim that its pod mounts.
-        if scope.get("statefulSet") is not None:
-            synced = await self.sync(scope, api)
-            if not synced.settled:
-                return synced.result
+        synced = await self.keep(scope, api)
+        if not synced.settled:
+            return synced.result
         if paused:
             return None
         await self.probe(scope, api)
@@ -88,6 +88,10 @@ class Nodes(Controller):
         if progress.result is None and scope.get("phase") == "Running":
             return Result(requeue_after=30)
         return progress.result
+
+    async def keep(self, scope: StatusScope, api: Api) -> ChildOutcome:
+        """Synchronise the StatefulSet in every reconcile. The first one is created by a plan, after its claim."""
+        return await self.sync(scope, api) if scope.get("statefulSet") is not None else ChildOutcome("applied")
 
     async def sync(self, scope: StatusScope, api: Api) -> ChildOutcome:
         """Bring the StatefulSet to the spec; a paused node has no pod."""
