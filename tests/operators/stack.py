@@ -10,8 +10,8 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -112,7 +112,7 @@ class Stack:
 
     server: Running
     client: Client
-    sidecar: str
+    sidecar: str = ""
 
     def get(self, kind: str, name: str) -> Object | None:
         """Read an object."""
@@ -157,18 +157,23 @@ class Stack:
 
 @contextmanager
 def sei(directory: Path) -> Iterator[Stack]:
-    """The operators of ``examples/sei``, their simulated sidecar, and the server that they run against."""
-    with ExitStack() as processes:
-        server = processes.enter_context(serving(directory / "kubeconfig", "--controllers", "--pods"))
-        sidecar = processes.enter_context(_process(str(EXAMPLES / "sei" / "sidecar_server.py"), "--port", "0"))
+    """The operators of ``examples/sei`` and their simulated sidecar."""
+    with _process(str(EXAMPLES / "sei" / "sidecar_server.py"), "--port", "0") as sidecar:
         assert sidecar.stdout is not None
         url = sidecar.stdout.readline().strip()
+        with operator(directory, "sei", SEI_SIDECAR_URL=url, SEI_POLL_SECONDS="0.1") as stack:
+            yield replace(stack, sidecar=url)
+
+
+@contextmanager
+def operator(directory: Path, name: str, **environment: str) -> Iterator[Stack]:
+    """An operator of ``examples``, and the server that it runs against."""
+    with serving(directory / "kubeconfig", "--controllers", "--pods") as server:
         client = _client(server, directory)
-        assert not client.apply(*yaml.safe_load_all((EXAMPLES / "sei" / "crds.yaml").read_text()))
+        assert not client.apply(*yaml.safe_load_all((EXAMPLES / name / "crds.yaml").read_text()))
         options = ["--server", server.url, "--status-address", "off"]
-        environment = {"SEI_SIDECAR_URL": url, "SEI_POLL_SECONDS": "0.1"}
-        processes.enter_context(_process("-m", "kontend", "run", str(EXAMPLES / "sei"), *options, **environment))
-        yield Stack(server, client, url)
+        with _process("-m", "kontend", "run", str(EXAMPLES / name), *options, **environment):
+            yield Stack(server, client)
 
 
 @contextmanager
