@@ -17,12 +17,12 @@ from rpds import HashTrieMap
 
 from kontend.explore.model.budget import Budget
 from kontend.explore.model.canonical import masked_digest
+from kontend.explore.model.commits import Commits
 from kontend.explore.model.delivery import Delivery
 from kontend.explore.model.faults import RESPONSES, TEXTS, Faults
-from kontend.explore.model.key import issued_after, sum_after, sum_of
+from kontend.explore.model.key import sum_of
 from kontend.explore.model.knowledge import Knowledge
 from kontend.explore.model.layout import Layout
-from kontend.explore.model.outcome import Outcome
 from kontend.explore.model.part import Part
 from kontend.explore.model.reads import Reads
 from kontend.explore.model.similarity import Similarity
@@ -30,7 +30,7 @@ from kontend.explore.model.step import Step, Transition
 from kontend.explore.model.timers import Timers, with_timer
 from kontend.explore.model.users import Users
 from kontend.explore.model.uuids import Uuids
-from kontend.explore.model.world import InFlight, Instance, MetVersion, OwnWrite, World
+from kontend.explore.model.world import InFlight, Instance, MetVersion, World
 from kontend.explore.preflight import checked_cluster
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.progress import Failure
@@ -64,6 +64,7 @@ class Model:
         self.users = Users(layout, self.delivery)
         self.timers = Timers(layout, cluster.state.now)
         self.faults = Faults(layout, self.delivery, self._uuids, cluster.state)
+        self._commits = Commits(layout, self.delivery)
         self._part: Part | None = None
 
     def restricted(self, part: Part) -> Model:
@@ -74,6 +75,7 @@ class Model:
         model._reads = Reads(self.layout, model.delivery)
         model.users = Users(self.layout, model.delivery, part.ends)
         model.faults = Faults(self.layout, model.delivery, self._uuids, part.start.state)
+        model._commits = Commits(self.layout, model.delivery, part)
         model._part = part
         return model
 
@@ -224,9 +226,7 @@ class Model:
         world = world.with_action_taken(step.at)
         if outcome.text:
             return Transition(world, f"{text}: refused ({outcome.text})", refused=outcome.text, cost=cost)
-        before = world.state
-        world, forced = self._committed(world, outcome, label)
-        changes = world.state.changes_since(before.resource_version)
+        world, forced, changes = self._commits.of(world, outcome, label)
         return Transition(world, text, forced=forced, changes=changes, cost=cost)
 
     def _started(self, world: World, index: int, request: Key) -> Transition:
@@ -251,35 +251,42 @@ class Model:
         """Respond to the call ``at`` of the in-flight reconcile ``number`` of an instance, possibly with a fault."""
         world = self._uuids.assigned(world, index, number)
         in_flight = world.instances[index].running[number]
-        call, text = in_flight.node.calls[at], in_flight.node.text[at]
+        call = in_flight.node.calls[at]
         if in_flight.uuids:
             call = bind_call(call, in_flight.uuids)
-            text = str(call)
-        text = f"{self.names[index]}: {text}"
+
+        def described(result: str) -> Callable[[], str]:
+            text = call if in_flight.uuids else in_flight.node.text[at]
+            return lambda: f"{self.names[index]}: {text}{result}"
+
         if call.cached and not call.subresource:
             read, world = self._reads.read(world, index, in_flight, call)
             world = self._responded(world, index, number, at, read.key, read.response, read.versions)
             world, failure = self._ended(world, index, number)
             note = " (stale)" if read.stale else ""
             return Transition(
-                world, f"{text}{read.text}{note}", in_flight=in_flight, at=at, failure=failure, cost=int(read.stale)
+                world,
+                described(f"{read.text}{note}"),
+                in_flight=in_flight,
+                at=at,
+                failure=failure,
+                cost=int(read.stale),
             )
         if fault and fault != "lose":
             world = world.with_budget(world.budget.without("failed"))
             world = self._responded(world, index, number, at, fault, lambda: RESPONSES[fault], in_flight.versions)
             world, failure = self._ended(world, index, number)
-            return Transition(world, f"{text} {TEXTS[fault]}", in_flight=in_flight, at=at, failure=failure, cost=1)
+            return Transition(world, described(f" {TEXTS[fault]}"), in_flight=in_flight, at=at, failure=failure, cost=1)
         outcome, label = self.layout.server.call(world, self.programs[index], in_flight, at, call)
-        before = world.state
+        after = outcome.applied(world.state)
         if fault:
             world = world.with_budget(world.budget.without("lost"))
             world = self._responded(world, index, number, at, fault, lambda: RESPONSES[fault], in_flight.versions)
-            world, forced = self._committed(world, outcome, label)
+            world, forced, changes = self._commits.of(world, outcome, label, after=after)
         else:
-            versions = outcome.versions_after(in_flight.versions, outcome.applied(before))
+            versions = outcome.versions_after(in_flight.versions, after)
             world = self._responded(world, index, number, at, outcome.key, lambda: outcome.response, versions)
-            world, forced = self._committed(world, outcome, label, index=index, call=call)
-        changes = world.state.changes_since(before.resource_version) if outcome.writes else ()
+            world, forced, changes = self._commits.of(world, outcome, label, after=after, index=index, call=call)
         if changes:
             world = self._uuids.stored(world, index, number, in_flight, changes)
             if in_flight.node.asks_time:
@@ -287,7 +294,7 @@ class Model:
         world, failure = self._ended(world, index, number)
         return Transition(
             world,
-            f"{text} {TEXTS[fault]}" if fault else f"{text}{outcome.text}",
+            described(f" {TEXTS[fault]}" if fault else outcome.text),
             forced=forced,
             changes=changes,
             in_flight=in_flight,
@@ -305,10 +312,8 @@ class Model:
             call = bind_call(call, in_flight.uuids)
         program = self.programs[late.instance]
         outcome, label = self.layout.server.call(world, program, in_flight, late.at, call)
-        before = world.state
         world = world.with_late((*world.late[:number], *world.late[number + 1 :]))
-        world, forced = self._committed(world, outcome, label)
-        changes = world.state.changes_since(before.resource_version) if outcome.writes else ()
+        world, forced, changes = self._commits.of(world, outcome, label)
         if changes:
             world = self._uuids.landed(world, late, changes)
         text = f"{self.names[late.instance]}: the late {call} arrives{outcome.text}"
@@ -391,57 +396,6 @@ class Model:
             ),
             failure,
         )
-
-    # Writes
-
-    def _committed(
-        self, world: World, outcome: Outcome, label: str, *, index: int = -1, call: Call | None = None
-    ) -> tuple[World, tuple[Callable[[], str], ...]]:
-        """The state after the writes of a call, with views that would be too far behind brought forward."""
-        before = world.state
-        after = outcome.applied(before)
-        if outcome.registry is not None:
-            self.knowledge.learn(outcome.registry)
-        if outcome.writes:
-            changes = after.changes_since(before.resource_version)
-            if self._part is not None:
-                self._part.record(changes)
-            issued, issued_sum = world.issued, world.issued_sum
-            if outcome.issued:
-                count = issued.get(label) or 0
-                issued_sum = issued_after(issued_sum, label, count, count + 1)
-                issued = issued.insert(label, count + 1)
-            world = World(
-                after,
-                world.instances,
-                world.acted,
-                sum_after(world.objects, changes, self.layout.keys.digest),
-                sum_after(world.masked, changes, masked_digest),
-                issued,
-                issued_sum,
-                world.budget,
-                world.late,
-            )
-        if outcome.own is not None and call is not None and self.scenario.guards.read_your_writes:
-            world = self._remembered(world, index, call, *outcome.own)
-        return self.delivery.pushed(world) if outcome.writes else (world, ())
-
-    def _remembered(self, world: World, index: int, call: Call, key: Key, uid: str) -> World:
-        """The state after an instance has noted a write of its own, for the guard on reads."""
-        instance = world.instances[index]
-        if call.kind not in self.kinds[index]:
-            return world
-        at = self.kinds[index].index(call.kind)
-        resource = self.resources[index][at]
-        version = world.state.find(resource, key)
-        number = version.resource_version if version is not None else world.state.resource_version
-        if instance.view(at) < 0 or instance.view(at) >= number:
-            return world
-        others = tuple(
-            write for write in instance.own if uid or write.uid or (write.kind, write.key) != (call.kind, key)
-        )
-        own = (*others, OwnWrite(call.kind, key, number, uid))
-        return world.with_instance(index, instance.changed(own=own))
 
 
 def replay(model: Model, schedule: Sequence[Step]) -> list[Transition]:

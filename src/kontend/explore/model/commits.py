@@ -1,0 +1,101 @@
+"""Commits: the state after the writes of a call or of an action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kontend.cluster.state import Change, State
+from kontend.explore.model.canonical import masked_digest
+from kontend.explore.model.delivery import Delivery
+from kontend.explore.model.key import issued_after, sum_after
+from kontend.explore.model.layout import Layout
+from kontend.explore.model.outcome import Outcome
+from kontend.explore.model.part import Part
+from kontend.explore.model.world import OwnWrite, World
+from kontend.kube.meta.names import Key
+from kontend.runtime.client.call import Call
+
+
+class Committed(NamedTuple):
+    """The result of some writes."""
+
+    world: World
+    #: Describe the deliveries that the bound on lag has forced.
+    forced: tuple[Callable[[], str], ...]
+    #: The writes, oldest first.
+    changes: Sequence[Change]
+
+
+class Commits:
+    """Applies the outcomes of calls to states."""
+
+    def __init__(self, layout: Layout, delivery: Delivery, part: Part | None = None) -> None:
+        """``part`` records what is written, where only a part of a scenario is explored."""
+        self._layout = layout
+        self._delivery = delivery
+        self._part = part
+        self._guards_reads = layout.scenario.guards.read_your_writes
+
+    def of(
+        self,
+        world: World,
+        outcome: Outcome,
+        label: str,
+        *,
+        after: State | None = None,
+        index: int = -1,
+        call: Call | None = None,
+    ) -> Committed:
+        """The state after the writes of a call, with views that would be too far behind brought forward.
+
+        ``after`` is the cluster after them, where it is known. ``index`` and ``call`` are given for a call whose
+        instance gets the response.
+        """
+        before = world.state
+        if outcome.registry is not None:
+            self._layout.knowledge.learn(outcome.registry)
+        changes: Sequence[Change] = ()
+        if outcome.writes:
+            after = outcome.applied(before) if after is None else after
+            changes = after.changes_since(before.resource_version)
+            if self._part is not None:
+                self._part.record(changes)
+            issued, issued_sum = world.issued, world.issued_sum
+            if outcome.issued:
+                count = issued.get(label) or 0
+                issued_sum = issued_after(issued_sum, label, count, count + 1)
+                issued = issued.insert(label, count + 1)
+            world = World(
+                after,
+                world.instances,
+                world.acted,
+                sum_after(world.objects, changes, self._layout.keys.digest),
+                sum_after(world.masked, changes, masked_digest),
+                issued,
+                issued_sum,
+                world.budget,
+                world.late,
+            )
+        if outcome.own is not None and call is not None and self._guards_reads:
+            world = self._remembered(world, index, call, *outcome.own)
+        if not outcome.writes:
+            return Committed(world, (), ())
+        return Committed(*self._delivery.pushed(world), changes)
+
+    def _remembered(self, world: World, index: int, call: Call, key: Key, uid: str) -> World:
+        """The state after an instance has noted a write of its own, for the guard on reads."""
+        instance = world.instances[index]
+        kinds = self._layout.kinds[index]
+        if call.kind not in kinds:
+            return world
+        at = kinds.index(call.kind)
+        version = world.state.find(self._layout.resources[index][at], key)
+        number = version.resource_version if version is not None else world.state.resource_version
+        if instance.view(at) < 0 or instance.view(at) >= number:
+            return world
+        others = tuple(
+            write for write in instance.own if uid or write.uid or (write.kind, write.key) != (call.kind, key)
+        )
+        own = (*others, OwnWrite(call.kind, key, number, uid))
+        return world.with_instance(index, instance.changed(own=own))
