@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.table import row
 from kontend.live.envtest.assets import write_assets
-from kontend.live.process.process import free_port
+from kontend.live.process.command import free_port
 
 TESTS = Path(__file__).parent.parent / "tests"
 sys.path.insert(0, str(TESTS))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from kontend.cluster.startup.seed import empty_state
 from kontend.live.campaign import Campaign, Options
-from kontend.live.process.process import Command
+from kontend.live.process.command import Command
 from kontend.live.process.quiescence import Patience
-from kontend.live.run import Setting
+from kontend.live.setting import Setting
 from kontend.live.verdict import Verdict
 from kontend.live.workload import Workload, read_actions
 from kontend.serve import manifests

@@ -26,7 +26,7 @@ from cryptography.x509.oid import NameOID
 from kontend.cli import main
 from kontend.live.envtest.assets import write_assets
 from kontend.live.envtest.noise import BadGate, Noise, parse_gate
-from kontend.live.process.process import free_port
+from kontend.live.process.command import free_port
 from kontend.serve.tls import certificates
 
 

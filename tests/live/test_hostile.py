@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from kontend.live.baseline import Unusable
-from kontend.live.process.process import CannotStart, Output, free_port
+from kontend.live.process.command import free_port
+from kontend.live.process.process import CannotStart, Output
 from kontend.live.process.processes import MARK
 from live.conftest import HERE, explore, python, setting
 

@@ -10,39 +10,42 @@ from kontend.cli import main
 from kontend.report.archive import read_archive
 from live.conftest import HERE, SUBJECTS, explore, python, setting
 
+STATUS = "crash after update widgets.live.kontend.dev default/w status"
+OPTIONS = ["--crds", str(HERE / "crds.yaml"), "--actions", str(SUBJECTS / "plain.yaml"), "--patience", "0.5"]
+
 
 def test_a_crash_between_status_and_child_is_found() -> None:
     verdict = explore(setting(python("plain.py"), "plain.yaml", BUG="crash"), only="crash after", confirmations=1)
     assert [(each.finding.property, each.plan.name, each.seen) for each in verdict.violations] == [
-        ("diverged", "crash after update widgets.live.kontend.dev default/w status", 2)
+        ("diverged", f"{STATUS}; no user action after number 1", 2)
     ]
     assert "configmaps default/w-config: missing" in verdict.violations[0].finding.sentence
 
 
 def test_the_twin_without_the_bug_survives_crashes_and_lost_responses() -> None:
-    for only in ("crash after", "lost response"):
+    for only, count in (("crash after", 8), ("lost response", 4)):
         verdict = explore(setting(python("plain.py"), "plain.yaml"), only=only)
         assert verdict.ok, list(verdict.lines())
-        assert verdict.executed == 4
+        assert verdict.executed == count
 
 
 def test_a_violation_is_saved_shown_and_replayed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    options = ["--crds", str(HERE / "crds.yaml"), "--actions", str(SUBJECTS / "plain.yaml"), "--env", "BUG=crash"]
-    only = ["--only", "crash after", "--patience", "0.5"]
-    assert main(["live", *options, *only, "--", *python("plain.py")]) == 1
+    chosen = ["--only", "crash after", "--env", "BUG=crash", "--observe", "0.1"]
+    assert main(["live", *OPTIONS, *chosen, "--", *python("plain.py")]) == 1
     out = capsys.readouterr().out
     assert "VIOLATION diverged" in out
     (trace,) = Path("failures").glob("*.zip")
     assert f"Replay: kontend replay {trace}" in out
     assert trace.with_suffix(".html").exists()
     document = read_archive(trace)
-    assert document.violation.perturbations == ("crash after update widgets.live.kontend.dev default/w status",)
+    assert document.violation.perturbations == (STATUS,)
     assert [step.action for step in document.steps if step.action in ("start", "act", "crash")] == [
-        "start", "act", "crash", "start", "act"
+        "start", "act", "crash", "start"
     ]  # fmt: skip
+    assert document.bounds["occurred"] == "4 of 4 runs"
 
     assert main(["replay", str(trace)]) == 2
     assert "run it with --yes" in capsys.readouterr().err
@@ -51,8 +54,7 @@ def test_a_violation_is_saved_shown_and_replayed(
 
 
 def test_plans_are_listed_with_their_reasons(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--crds", str(HERE / "crds.yaml"), "--actions", str(SUBJECTS / "plain.yaml"), "--patience", "0.5"]
-    assert main(["live", *options, "--list-plans", "--", *python("plain.py")]) == 0
+    assert main(["live", *OPTIONS, "--list-plans", "--", *python("plain.py")]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "crash after create configmaps default/w-config: what follows this write may never happen" in lines[0]
     assert len(lines) == len(set(lines)) > 20
@@ -62,17 +64,16 @@ def test_a_plan_from_a_file_and_wrong_ones(tmp_path: Path, capsys: pytest.Captur
     plan = tmp_path / "plan.yaml"
     call = "{verb: create, resource: configmaps, namespace: default, name: w-config}"
     plan.write_text(f"perturbations:\n- {{do: lose, at: {call}}}\n")
-    options = ["--crds", str(HERE / "crds.yaml"), "--actions", str(SUBJECTS / "plain.yaml"), "--patience", "0.5"]
-    assert main(["live", *options, "--plan", str(plan), "--", *python("plain.py")]) == 0
-    assert "no violation in 1 plans" in capsys.readouterr().out
+    assert main(["live", *OPTIONS, "--plan", str(plan), "--", *python("plain.py")]) == 0
+    assert "no violation in 1 plan\n" in capsys.readouterr().out
     plan.write_text("perturbations:\n- {do: explode}\n")
-    assert main(["live", *options, "--plan", str(plan), "--", *python("plain.py")]) == 2
+    assert main(["live", *OPTIONS, "--plan", str(plan), "--", *python("plain.py")]) == 2
     assert "perturbations[0].do: expected one of crash, lose" in capsys.readouterr().err
 
 
 def test_a_time_limit_leaves_the_verdict_open() -> None:
     verdict = explore(setting(python("plain.py"), "plain.yaml"), only="crash after", seconds=0.001)
-    assert verdict.executed < verdict.plans == 4
+    assert verdict.executed < verdict.plans == 8
     assert not verdict.ok
     assert list(verdict.lines())[-1] == "undecided: not all plans were carried out"
 
@@ -84,9 +85,45 @@ def test_properties_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[st
         "small = always(lambda c: all(m['data'] == {'size': '1'} for m in c.list('ConfigMap/v1')), name='small')\n"
         "there = eventually(lambda c: bool(c.list('ConfigMap/v1')), name='there')\n"
     )
-    options = ["--crds", str(HERE / "crds.yaml"), "--actions", str(SUBJECTS / "plain.yaml"), "--patience", "0.5"]
     chosen = ["--only", "none", "--properties", str(source)]
-    assert main(["live", *options, *chosen, "--", *python("plain.py")]) == 1
+    assert main(["live", *OPTIONS, *chosen, "--", *python("plain.py")]) == 1
     out = capsys.readouterr().out
     assert "small is broken by controller update configmaps default/w-config" in out
     assert "there" not in out
+
+
+def test_properties_in_cel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "properties.yaml"
+    source.write_text(
+        "- {always: 'object.data.size == \"1\"', kind: ConfigMap/v1, name: small}\n"
+        "- {eventually: 'objects[\"ConfigMap/v1\"].size() == 1', name: one}\n"
+        "- {never: 'object.spec.size > 1', kind: Widget.live.kontend.dev/v1, name: grown by the user}\n"
+        "- {sometimes: 'objects[\"Secret/v1\"].size() > 0', name: secrets}\n"
+    )
+    chosen = ["--only", "none", "--properties", str(source), "--observe", "0.1"]
+    assert main(["live", *OPTIONS, *chosen, "--", *python("plain.py")]) == 1
+    out = capsys.readouterr().out
+    assert "small is broken by controller update configmaps default/w-config" in out
+    assert "grown by the user is broken by user changes Widget default/w: spec" in out
+    assert "VIOLATION secrets: it holds in no state of any run" in out
+    assert "one" not in [line.partition(":")[0].removeprefix("VIOLATION ") for line in out.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.yaml", "- {always: 'object.'}", "properties[0]: object.:"),
+        ("p.yaml", "- {alwys: 'true'}", "properties[0]: expected always, never, eventually or sometimes"),
+        ("p.yaml", "a: [", "not YAML"),
+        ("p.yaml", "[]", "it defines none, such as - {always: 'CEL', name: NAME}"),
+        ("p.yaml", "- {always: 'true', name: a}\n- {never: 'false', name: a}", "two properties are called a"),
+        ("p.py", "x = 1", "it defines none, such as ready = eventually(lambda cluster: ...)"),
+    ],
+)
+def test_properties_that_cannot_be_used(
+    name: str, content: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / name
+    source.write_text(content)
+    assert main(["live", *OPTIONS, "--properties", str(source), "--", "true"]) == 2
+    assert message in capsys.readouterr().err

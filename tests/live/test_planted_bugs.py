@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kontend.live.run import Setting
+from kontend.live.setting import Setting
 from kontend.live.verdict import Verdict
 from live.conftest import HERE, SUBJECTS, explore, setting
 

@@ -11,7 +11,7 @@ import shlex
 import signal
 import sys
 import time
-from argparse import Namespace
+from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,15 +19,17 @@ from typing import Any, TypeVar
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
 from kontend.cluster.startup.seed import empty_state
 from kontend.explore.problems import BadScenario
+from kontend.explore.properties.expressions import property_of
 from kontend.explore.properties.property import Property
 from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
 from kontend.live.baseline import Unusable
 from kontend.live.campaign import Campaign, Options
-from kontend.live.gate.perturbation import BadPlan, Plan, plan_of
-from kontend.live.process.process import CannotStart, Command
+from kontend.live.gate.plan import BadPlan, Plan, plan_of
+from kontend.live.process.command import Command, places_in
+from kontend.live.process.process import CannotStart
 from kontend.live.process.quiescence import Patience
 from kontend.live.ready import BadReady, parse_ready
-from kontend.live.run import Setting
+from kontend.live.setting import Setting
 from kontend.live.trace import LIVE, document_of
 from kontend.live.workload import BadWorkload, Workload, check_actions, read_actions
 from kontend.report.archive import write_archive
@@ -56,16 +58,26 @@ def _parser() -> Parser:
     add("--crds", **paths, help="file or directory with custom resource definitions (repeatable)")
     add("--objects", **paths, help="file or directory with objects to begin with (repeatable)")
     add("--actions", type=Path, metavar="FILE", help="YAML file with the steps of a user, taken one after the other")
-    add("--properties", type=Path, metavar="PY", help="Python file with always, never and eventually properties")
+    add(
+        "--properties",
+        **paths,
+        help="file with properties, in Python (always, never, eventually, sometimes) or in CEL (YAML; repeatable)",
+    )
     add("--controllers", action="store_true", help="run what kube-controller-manager runs: Deployments, owners ...")
     add("--pods", action="store_true", help="schedule pods and let them run")
     add("--list-plans", action="store_true", help="run the baseline, print the plans and stop")
     add("--only", default="", metavar="TEXT", help="carry out only plans whose name contains this text")
     add("--plan", action="append", default=[], type=Path, metavar="FILE", help="carry out this plan (repeatable)")
     add("--seconds", type=at_least(1), default=0, metavar="N", help="begin no plan after so many seconds")
+    add(
+        "--pairs",
+        action=BooleanOptionalAction,
+        help="after single perturbations, pairs of them (default: if --seconds leave time for them)",
+    )
     add("--jobs", type=at_least(1), default=1, metavar="N", help="runs at the same time (default: 1)")
     add("--patience", type=_seconds, default=1.0, metavar="S", help="silence that ends the first run (default: 1)")
     add("--limit", type=_seconds, default=20.0, metavar="S", help="give up waiting for silence (default: 20)")
+    add("--observe", type=_seconds, default=3.0, metavar="S", help="watch the idle process for timers (default: 3)")
     add("--ready", metavar="URL|REGEX", help="ready when this URL answers, or the output matches (default: when idle)")
     add("--env", action="append", default=[], metavar="NAME=VALUE", help="environment of the command (repeatable)")
     add("--failures", type=Path, default=Path("failures"), metavar="DIR", help="directory for traces")
@@ -121,7 +133,7 @@ async def _explore(campaign: Campaign, failures: Path, invoked: dict[str, Any]) 
     write("".join(f"{line}\n" for line in verdict.lines()))
     for violation in verdict.violations:
         _save(failures, document_of(violation, verdict.baseline.runs[0], invoked))
-    if verdict.violations or verdict.baseline.findings:
+    if verdict.violated:
         return ExitCode.FINDINGS
     return ExitCode.OK if verdict.ok else ExitCode.UNDECIDED
 
@@ -150,6 +162,7 @@ def invocation(options: Namespace, command: Sequence[str]) -> dict[str, Any]:
         "properties",
         "patience",
         "limit",
+        "observe",
         "ready",
     )
     given = {name: getattr(options, name) for name in names}
@@ -197,7 +210,7 @@ def _arguments(invoked: Mapping[str, Any]) -> list[str]:
 
 def _options(options: Namespace) -> Options:
     plans = tuple(_plan(path) for path in options.plan)
-    return Options(options.jobs, float(options.seconds), options.only, plans, progress=_progress())
+    return Options(options.jobs, float(options.seconds), options.only, plans, options.pairs, progress=_progress())
 
 
 def _plan(path: Path) -> Plan:
@@ -229,24 +242,54 @@ def _setting(options: Namespace, command: Sequence[str]) -> Setting:
     arguments = list(command)
     if os.sep in arguments[0]:
         arguments[0] = str(Path(arguments[0]).absolute())
+    made = Command(tuple(arguments), directory, environment)
+    if options.ready and not made.names(places_in(options.ready)):
+        raise UsageError(
+            f"--ready {options.ready}: the command does not have its {{port}}: -- COMMAND --address=:{{port}}"
+        )
     return Setting(
-        Command(tuple(arguments), directory, environment),
+        made,
         Workload(state, actions),
         Patience(options.patience, options.limit),
         ready=parse_ready(options.ready) if options.ready else None,
+        observe=options.observe,
         properties=_properties(options.properties),
         inside=_inside(options),
     )
 
 
-def _properties(path: Path | None) -> tuple[Property, ...]:
-    """Return the properties that a Python file defines."""
-    if path is None:
-        return ()
-    found = tuple(each for each in vars(load_file(path)).values() if isinstance(each, Property))
-    if not found:
-        raise UsageError(f"--properties {path}: it defines none, such as ready = eventually(lambda cluster: ...)")
-    return found
+def _properties(paths: Sequence[Path]) -> tuple[Property, ...]:
+    """Return the properties that some files define, in Python or in CEL."""
+    properties: dict[str, Property] = {}
+    for path in paths:
+        in_python = path.suffix == ".py"
+        own = _in_python(path) if in_python else _in_cel(path)
+        if not own:
+            example = "ready = eventually(lambda cluster: ...)" if in_python else "- {always: 'CEL', name: NAME}"
+            raise UsageError(f"--properties {path}: it defines none, such as {example}")
+        for each in own:
+            if each.name in properties:
+                raise UsageError(f"--properties {path}: two properties are called {each.name}; give one a name=")
+            properties[each.name] = each
+    return tuple(properties.values())
+
+
+def _in_python(path: Path) -> list[Property]:
+    return [each for each in vars(load_file(path)).values() if isinstance(each, Property)]
+
+
+def _in_cel(path: Path) -> list[Property]:
+    """The properties of a YAML file: a list, or a mapping with ``properties`` such as a scenario is."""
+    try:
+        document = parse_yaml(path.read_bytes())[0]
+    except OSError as error:
+        raise UsageError(f"--properties {path}: {error.strerror}") from None
+    except MalformedYAML as error:
+        raise UsageError(f"--properties {path}: not YAML: {error.message}") from None
+    listed = document.get("properties") if isinstance(document, Mapping) else document
+    if not isinstance(listed, list):
+        raise UsageError(f"--properties {path}: expected a list of properties such as - {{always: 'CEL', name: NAME}}")
+    return [property_of(each, f"--properties {path}: properties[{at}]") for at, each in enumerate(listed)]
 
 
 def _inside(options: Namespace) -> Callable[[Any], None] | None:

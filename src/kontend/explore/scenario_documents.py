@@ -1,8 +1,7 @@
 """Scenarios in YAML, for controllers that are Python classes named by import path.
 
 A file is one scenario, or ``scenarios:`` with a list of them. Kinds that neither the server nor ``crds`` define get a
-permissive definition. Properties are CEL expressions over ``objects`` (by kind, such as ``objects["Pod/v1"]``), or,
-with a ``kind``, over each ``object`` of that kind. An expression without a value, because a field is missing, is false.
+permissive definition. Properties are CEL expressions (:mod:`kontend.explore.properties.expressions`).
 """
 
 from __future__ import annotations
@@ -21,11 +20,8 @@ from kontend.cluster.cluster import Cluster
 from kontend.cluster.startup.seed import UnknownKind
 from kontend.explore.actions import Action, create, delete, patch
 from kontend.explore.problems import BadScenario, not_among
-from kontend.explore.properties.property import Property, always, eventually, never, sometimes
+from kontend.explore.properties.expressions import property_of
 from kontend.explore.scenario import Bounds, Scenario
-from kontend.kube.cel.dynamic import compile_dynamic
-from kontend.kube.cel.issues import CompileError, ProgramError
-from kontend.kube.cel.values import EvalError
 from kontend.kube.crd.permissive import permissive_crd
 from kontend.kube.meta.names import kind_of
 from kontend.runtime.controller import Controller
@@ -34,7 +30,6 @@ from kontend.runtime.guards import Guards
 #: The endings of files that are read as YAML.
 ENDINGS: Final = (".yaml", ".yml", ".json")
 _FIELDS: Final = ("name", "controllers", "crds", "objects", "actions", "properties", "bounds", "guards", "plan")
-_MODES: Final = {"always": always, "never": never, "eventually": eventually, "sometimes": sometimes}
 
 
 def scenario_documents(path: str | Path) -> dict[str, tuple[Scenario, Any]]:
@@ -82,7 +77,7 @@ def _scenario(document: Mapping[str, Any], where: str) -> Scenario:
         objects=objects,
         actions=actions,
         properties=[
-            _property(each, every, f"{where}: properties[{at}]")
+            property_of(each, f"{where}: properties[{at}]", every)
             for at, each in enumerate(document.get("properties", []))
         ],
         bounds=_options(Bounds, Bounds(), document.get("bounds"), f"{where}: bounds"),
@@ -124,38 +119,6 @@ def _action(document: Any, where: str) -> Action:
         name: value for name, value in obj["metadata"].items() if name in ("labels", "annotations", "finalizers")
     }
     return patch(obj, change | ({"metadata": metadata} if metadata else {}))
-
-
-def _property(document: Any, kinds: tuple[str, ...], where: str) -> Property:
-    modes = [name for name in _MODES if isinstance(document, Mapping) and name in document]
-    if len(modes) != 1 or set(document) - {*_MODES, "name", "kind"}:
-        raise BadScenario(f"{where}: expected always, never, eventually or sometimes, with name and kind")
-    mode, source, kind = modes[0], str(document[modes[0]]), document.get("kind")
-    try:
-        expression = compile_dynamic(source, ("object",) if kind else ("objects",))
-    except (CompileError, ProgramError) as error:
-        raise BadScenario(f"{where}: {source}: {error}") from error
-
-    def holds(values: Mapping[str, Any]) -> bool:
-        try:
-            return expression.evaluate(values) is True
-        except EvalError:
-            return False
-
-    def question(cluster: Cluster) -> bool:
-        if kind is None:
-            return holds({"objects": {each: _listed(cluster, each) for each in kinds}})
-        answers = [holds({"object": obj}) for obj in _listed(cluster, str(kind))]
-        return any(answers) if mode in ("never", "sometimes") else all(answers)
-
-    return _MODES[mode](question, name=str(document.get("name") or source))
-
-
-def _listed(cluster: Cluster, kind: str) -> list[dict[str, Any]]:
-    try:
-        return cluster.list(kind)
-    except UnknownKind:
-        return []
 
 
 def _missing(kinds: list[str], crds: list[Any]) -> Iterator[Mapping[str, Any]]:

@@ -13,12 +13,13 @@ from itertools import pairwise
 from typing import Final
 
 from kontend.explore.properties.built_in import BuiltIn
-from kontend.live.final_state import Objects, comparable, differences, learn
+from kontend.live.final_state import Objects, comparable, differences, learn, same
 from kontend.live.gate.call import Call
-from kontend.live.gate.perturbation import Plan
+from kontend.live.gate.plan import Plan
+from kontend.live.outcome import Run
 from kontend.live.process.quiescence import Patience, Rest
 from kontend.live.properties import Expected, Finding, failing_calls, findings
-from kontend.live.run import PRIMARY, Run, Setting
+from kontend.live.setting import PRIMARY, Setting
 
 #: The shortest silence that counts as idle, in seconds, and how much longer than the longest learned one.
 _SHORTEST: Final = 0.15
@@ -45,6 +46,18 @@ class Baseline:
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
 
+    def expected_after(self, actions: int | None) -> Expected:
+        """Return what is expected of a run in which the user stops after some actions.
+
+        There are no final states where unperturbed runs did not agree at that moment.
+        """
+        if actions is None or actions >= len(self.setting.workload.actions):
+            return self.expected
+        mask = self.expected.mask
+        finals = [comparable(run.initial, run.phases[actions], mask) for run in self.runs if actions < len(run.phases)]
+        agree = len(finals) == len(self.runs) and all(same(each, finals[0]) for each in finals)
+        return self.expected._replace(finals=finals[:1] if agree else ())
+
 
 async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
     """Run the command without perturbations, twice or more; raises :class:`Unusable`."""
@@ -57,21 +70,25 @@ async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
         first = await run_plan(setting, Plan(()))
         _check(first, setting)
     if first.rest is Rest.BUSY:  # nothing can be compared
-        return Baseline((first,), setting, Expected((), learn(first.initial, [first.final])), _first(first), ())
+        notes += _late(first, setting)
+        return Baseline(
+            (first,), setting, Expected((), learn(first.initial, [first.final])), _first(first), tuple(notes)
+        )
     learned = _learned(setting, first)
+    notes += _late(first, learned)
     second = await run_plan(learned, Plan(()))
     _check(second, learned)
     runs = [first, second]
     mask = learn(first.initial, [first.final, second.final])
     finals = [comparable(run.initial, run.final, mask) for run in runs]
-    if finals[0] != finals[1]:
+    if not same(finals[0], finals[1]):
         # Patience may have been learned too short, or the controller is racy by itself.
         learned = replace(learned, patience=setting.patience)
         third = await run_plan(learned, Plan(()))
         _check(third, learned)
         runs.append(third)
         finals.append(comparable(third.initial, third.final, mask))
-        if finals[2] == finals[0]:
+        if same(finals[2], finals[0]):
             runs.pop(1)
             finals.pop(1)
             notes.append("waits longer than learned: the full patience is used")
@@ -82,7 +99,7 @@ async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
         found.append(
             Finding(BuiltIn.FAILS_FOREVER, f"{text} fails again and again without any perturbation", key=(text,))
         )
-    if any(each != finals[0] for each in finals[1:]):
+    if not all(same(each, finals[0]) for each in finals[1:]):
         found.insert(0, _disagreement(finals))
     return Baseline(tuple(runs), learned, expected, tuple(_unique(found)), tuple(notes))
 
@@ -96,10 +113,23 @@ def _learned(setting: Setting, run: Run) -> Setting:
         by_action[request.action] = by_action.get(request.action, 0) + 1
     return replace(
         setting,
+        observe=0.0,
         patience=Patience(silence, setting.patience.limit),
         watches=run.watches,
         most_writes=max(by_action.values(), default=0),
     )
+
+
+def _late(run: Run, setting: Setting) -> list[str]:
+    """The timers beyond the patience, in words."""
+    texts = []
+    for timer in run.timers:
+        often = f", {timer.count} times" if timer.count > 1 else ""
+        texts.append(
+            f"timer beyond the patience of {setting.patience.silence:.2f} s: {timer.call} came {timer.seconds:.1f} s "
+            f"after the process had become idle{often}; no run waits for it (--patience)"
+        )
+    return texts
 
 
 def _longest_interval(run: Run, background: frozenset[Call]) -> float:
@@ -113,15 +143,27 @@ def _check(run: Run, setting: Setting) -> None:
     if run.exits:
         ended = run.exits[0]
         raise Unusable(
-            f"{command} exited with code {ended.code} before it was idle, without any perturbation; "
-            f"the end of its output:\n{ended.tail or '(no output)'}"
+            f"{command} exited with code {ended.code} before it was idle, without any perturbation"
+            f"{_in_background(ended.code)}; the end of its output:\n{ended.tail or '(no output)'}"
+        )
+    if run.unready and setting.ready is not None:
+        raise Unusable(
+            f"{command} was not ready within {setting.patience.limit:g} s (--limit): it never happened that "
+            f"{setting.ready} (--ready); the end of its output:\n{_tail(run)}"
         )
     if run.silent:
-        tail = run.outputs.get(PRIMARY, "")[-2000:]
         raise Unusable(
             f"{command} made no request within {setting.patience.limit:g} s. KUBECONFIG is set for it: does it read "
-            f"that, or does it talk to another server? The end of its output:\n{tail}"
+            f"that, or does it talk to another server? The end of its output:\n{_tail(run)}"
         )
+
+
+def _tail(run: Run) -> str:
+    return run.outputs.get(PRIMARY, "")[-2000:] or "(no output)"
+
+
+def _in_background(code: int) -> str:
+    return " (does it go on in the background? It has to stay in the foreground)" if code == 0 else ""
 
 
 def _polling(run: Run) -> frozenset[Call]:

@@ -1,27 +1,26 @@
-"""A campaign: the baseline, then every plan, then each violation again to confirm and to simplify it."""
+"""A campaign: the baseline, then every plan, then pairs of them, then the confirmation of each violation."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from kontend.live.baseline import Baseline, establish
-from kontend.live.gate.perturbation import Act, HandOver, Hold, Perturbation, Plan
-from kontend.live.plans import derive
-from kontend.live.process.quiescence import Patience
-from kontend.live.properties import Finding, findings
-from kontend.live.run import Run, Setting, carry_out
-from kontend.live.verdict import Verdict, Violation
+from kontend.live.confirmation import Confirmation, Identity, identity
+from kontend.live.gate.plan import Plan
+from kontend.live.outcome import Run
+from kontend.live.plans import derive, pairs_of
+from kontend.live.properties import Finding, findings, never_held
+from kontend.live.run import carry_out
+from kontend.live.setting import Setting
+from kontend.live.verdict import Verdict
 
-#: How often a violation is tried again.
+#: How often a violation is tried again, and the most plans that are tried to shrink one.
 _CONFIRMATIONS: Final = 3
-#: Confirmations wait longer, so that a late retry is not taken for no retry.
-_LONGER: Final = 4.0
-
-Identity = tuple[str, tuple[str, ...]]
+_SHRINKS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +34,11 @@ class Options:
     only: str = ""
     #: Plans to carry out instead of the derived ones.
     plans: tuple[Plan, ...] = ()
+    #: Pairs of perturbations are tried after single ones; None: only in what is left of ``seconds``.
+    pairs: bool | None = None
     confirmations: int = _CONFIRMATIONS
-    #: Called with each outcome, for progress.
+    shrinks: int = _SHRINKS
+    #: Called with the number of runs and of plans so far, for progress.
     progress: Callable[[int, int], None] | None = None
 
 
@@ -70,32 +72,47 @@ class Campaign:
         baseline = await self.baseline()
         plans = self.plans(baseline) if baseline.expected.finals else []
         began = loop.time()
-        outcomes = await self._carry_out(baseline, plans)
+        deadline = began + self._options.seconds if self._options.seconds else float("inf")
+        singles = await self._carry_out(baseline, plans, deadline)
+        pairs = self._pairs(singles) if len(singles) == len(plans) else []
+        doubles = await self._carry_out(baseline, pairs, deadline)
         seconds = loop.time() - began
+        outcomes = [*singles, *doubles]
         first: dict[Identity, tuple[Finding, _Outcome]] = {}
-        count: dict[Identity, int] = {}
+        count: Counter[Identity] = Counter()
         for outcome in outcomes:
             for finding in outcome.findings:
-                first.setdefault(_identity(finding), (finding, outcome))
-                count[_identity(finding)] = count.get(_identity(finding), 0) + 1
-        confirmed = await asyncio.gather(
-            *(self._confirm(baseline, finding, outcome) for finding, outcome in first.values())
+                first.setdefault(identity(finding), (finding, outcome))
+                count[identity(finding)] += 1
+        confirmation = Confirmation(
+            baseline, self._run, repeats=self._options.confirmations, attempts=self._options.shrinks
         )
-        violations = [replace(each, others=count[_identity(each.finding)] - 1) for each in confirmed]
+        confirmed = await asyncio.gather(
+            *(confirmation.confirm(finding, outcome.plan, outcome.run) for finding, outcome in first.values())
+        )
+        violations = [replace(each, others=count[identity(each.finding)] - 1) for each in confirmed]
         return Verdict(
             baseline,
             len(plans),
-            len(outcomes),
+            len(singles),
             tuple(each for each in violations if each.seen > 1),
             tuple(each for each in violations if each.seen <= 1),
-            tuple(outcome.plan for outcome in outcomes if outcome.run.missed and not outcome.run.blocked),
+            tuple(outcome.plan for outcome in singles if outcome.run.missed and not outcome.run.blocked),
             seconds,
             _blocked(outcomes),
+            pairs=len(pairs),
+            executed_pairs=len(doubles),
+            untested=tuple(never_held([*baseline.runs, *(outcome.run for outcome in outcomes)])),
         )
 
-    async def _carry_out(self, baseline: Baseline, plans: Sequence[Plan]) -> list[_Outcome]:
+    def _pairs(self, singles: Sequence[_Outcome]) -> list[Plan]:
+        """Pairs of the plans that have shown nothing by themselves."""
+        wanted = self._options.seconds > 0 if self._options.pairs is None else self._options.pairs
+        harmless = [each.plan for each in singles if not each.findings and not each.run.missed and not each.run.blocked]
+        return list(pairs_of(harmless)) if wanted else []
+
+    async def _carry_out(self, baseline: Baseline, plans: Sequence[Plan], deadline: float) -> list[_Outcome]:
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._options.seconds if self._options.seconds else float("inf")
         done = 0
 
         async def one(plan: Plan) -> _Outcome | None:
@@ -107,39 +124,12 @@ class Campaign:
             done += 1
             if self._options.progress is not None:
                 self._options.progress(done, len(plans))
-            return _Outcome(plan, run, tuple(findings(run, baseline.expected)))
+            return _Outcome(plan, run, tuple(findings(run, baseline.expected_after(plan.actions))))
 
         outcomes = await asyncio.gather(*(one(plan) for plan in plans))
         return [outcome for outcome in outcomes if outcome is not None]
 
-    # Confirming and simplifying
-
-    async def _confirm(self, baseline: Baseline, finding: Finding, outcome: _Outcome) -> Violation:
-        """Repeat a plan with more patience, and count how often the finding occurs; then look for a simpler plan."""
-        careful = _careful(baseline.setting)
-        runs = [outcome.run]
-        seen = 1
-        for _ in range(self._options.confirmations):
-            run = await self._once(careful, outcome.plan)
-            again = _find(findings(run, baseline.expected), finding)
-            runs.append(run)
-            seen += again is not None
-        plan, run = outcome.plan, outcome.run
-        if seen > 1:
-            plan, run, finding = await self._simplify(baseline, careful, finding, plan, run)
-        return Violation(finding, plan, run, seen, len(runs))
-
-    async def _simplify(
-        self, baseline: Baseline, careful: Setting, finding: Finding, plan: Plan, run: Run
-    ) -> tuple[Plan, Run, Finding]:
-        for simpler in _simpler(plan):
-            attempt = await self._once(careful, simpler)
-            again = _find(findings(attempt, baseline.expected), finding)
-            if again is not None and not attempt.missed:
-                return simpler, attempt, again
-        return plan, run, finding
-
-    async def _once(self, setting: Setting, plan: Plan) -> Run:
+    async def _run(self, setting: Setting, plan: Plan) -> Run:
         async with self._slots:
             return await carry_out(setting, plan)
 
@@ -148,36 +138,3 @@ def _blocked(outcomes: Sequence[_Outcome]) -> tuple[str, ...]:
     """The reasons for which plans could not be carried out, and how many."""
     reasons = Counter(outcome.run.blocked for outcome in outcomes if outcome.run.blocked)
     return tuple(f"{count} plans could not be carried out: {reason}" for reason, count in reasons.items())
-
-
-def _identity(finding: Finding) -> Identity:
-    return finding.property, finding.key
-
-
-def _find(found: Sequence[Finding], wanted: Finding) -> Finding | None:
-    return next((each for each in found if _identity(each) == _identity(wanted)), None)
-
-
-def _careful(setting: Setting) -> Setting:
-    patience = setting.patience
-    return replace(setting, patience=Patience(max(1.0, patience.silence * _LONGER), patience.limit * 2))
-
-
-def _simpler(plan: Plan) -> Iterator[Plan]:
-    """Plans that do less, the least first."""
-    for index, each in enumerate(plan.perturbations):
-        if len(plan.perturbations) > 1:
-            yield replace(plan, perturbations=plan.perturbations[:index] + plan.perturbations[index + 1 :])
-        for less in _less(each):
-            changed = (*plan.perturbations[:index], less, *plan.perturbations[index + 1 :])
-            yield replace(plan, perturbations=changed)
-
-
-def _less(perturbation: Perturbation) -> Iterator[Perturbation]:
-    if isinstance(perturbation, Hold) and not perturbation.writes:
-        for writes in (1, 2, 3):
-            yield replace(perturbation, writes=writes)
-    elif isinstance(perturbation, Act) and perturbation.unseen:
-        yield replace(perturbation, unseen=False)
-    elif isinstance(perturbation, HandOver) and perturbation.actions:
-        yield replace(perturbation, actions=0)

@@ -172,6 +172,11 @@ def differences(got: Objects, expected: Objects) -> list[Difference]:
     return list(_differences(got, expected))
 
 
+def same(one: Objects, other: Objects) -> bool:
+    """Return whether two comparable states agree; the order of named elements in a list does not count."""
+    return one == other or not differences(one, other)
+
+
 def _differences(got: Objects, expected: Objects) -> Iterator[Difference]:
     for key in sorted({*got, *expected}):
         title = f"{key[0]} {key[1]}"

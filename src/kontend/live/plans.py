@@ -2,20 +2,22 @@
 
 Mildest first: restarts and crashes, which every process must survive, before lost responses, failures, stale caches,
 concurrent users, older lists and hand-overs. Places that cannot make a difference are left out: a crash between two
-reads leaves nothing behind, a crash after a response leaves the same state as one before it, and a resource that the
-process does not watch cannot be stale in its cache.
+reads leaves nothing behind, and a resource that the process does not watch cannot be stale in its cache. Pairs of plans
+come last.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Final
 
 from kontend.live.baseline import Baseline
 from kontend.live.gate.call import UNJUDGED, Call, Point
 from kontend.live.gate.perturbation import (
     Act,
+    AtPoint,
     Crash,
     Delay,
     Down,
@@ -23,12 +25,14 @@ from kontend.live.gate.perturbation import (
     HandOver,
     Hold,
     LoseResponse,
-    Plan,
+    Perturbation,
     Rewind,
     Skip,
 )
+from kontend.live.gate.plan import Plan
 from kontend.live.gate.records import Happening, Request
-from kontend.live.run import PRIMARY, Run
+from kontend.live.outcome import Run
+from kontend.live.setting import PRIMARY
 
 #: The failures of a kind of call, by verb.
 _FAILURES: Final = {
@@ -87,6 +91,9 @@ def derive(baseline: Baseline) -> list[Plan]:
 def _crashes(observed: _Observed) -> Iterator[Plan]:
     for point, _ in observed.writes:
         yield Plan((Crash(point),), "what follows this write may never happen, and nothing in memory survives")
+    for point, _ in observed.writes:
+        why = "the process knows that the write has happened, and can do everything but the next one"
+        yield Plan((Crash(point, answered=True),), why)
 
 
 def _restarts(observed: _Observed) -> Iterator[Plan]:
@@ -94,7 +101,7 @@ def _restarts(observed: _Observed) -> Iterator[Plan]:
     written = {action for _, action in observed.writes}
     for number in range(count + 1):
         if number not in written:
-            # A crash after the last write of a phase is the same.
+            # A crash after the response of the last write of a phase is the same.
             yield Plan((Down(number + 1, number),), "memory is lost while nothing happens")
     for number in range(1, count + 1):
         yield Plan((Down(number, number),), "an event that nobody receives, only its outcome")
@@ -191,3 +198,42 @@ def _hand_overs(observed: _Observed) -> Iterator[Plan]:
         yield Plan((HandOver(point),), "a former leader's write arrives late")
         if action < len(observed.actions):
             yield Plan((HandOver(point, 1),), "a former leader's write arrives after the world has changed")
+
+
+# Pairs
+
+
+def pairs_of(plans: Sequence[Plan]) -> Iterator[Plan]:
+    """Plans with the perturbations of two plans, mildest first.
+
+    >>> [pair.name for pair in pairs_of([Plan((Down(1, 0),)), Plan((Down(2, 1),)), Plan((Down(1, 1),))])]
+    ['restart after the start; restart after action 1', 'restart after the start; down during action 1']
+    """
+    for total in range(1, 2 * len(plans) - 2):
+        for first in range(max(0, total - len(plans) + 1), (total + 1) // 2):
+            one, other = plans[first], plans[total - first]
+            if all(map(_compatible, *zip(*product(one.perturbations, other.perturbations), strict=True))):
+                reasons = dict.fromkeys([one.reason, other.reason])
+                yield Plan(one.perturbations + other.perturbations, "; and ".join(filter(None, reasons)))
+
+
+def _compatible(one: Perturbation, other: Perturbation) -> bool:
+    """Return whether two perturbations can happen in one run without one of them taking the other's place."""
+    if isinstance(one, AtPoint) and isinstance(other, AtPoint) and one.at == other.at:
+        return False
+    if isinstance(one, HandOver) or isinstance(other, HandOver):
+        # The first instance is gone after a hand-over.
+        return all(isinstance(each, HandOver | Fail | LoseResponse | Act) for each in (one, other)) and type(
+            one
+        ) is not type(other)
+    resources = [each.resource for each in (one, other) if isinstance(each, Hold | Skip | Rewind)]
+    if len(resources) == 2 and resources[0] == resources[1]:
+        return False
+    return not (_actions(one) & _actions(other))
+
+
+def _actions(perturbation: Perturbation) -> set[int]:
+    """The actions that are not taken one by one while the process is idle."""
+    if isinstance(perturbation, Down | Skip):
+        return set(range(perturbation.first, perturbation.last + 1)) or {-perturbation.last - 1}
+    return {-perturbation.after - 1} if isinstance(perturbation, Rewind) else set()

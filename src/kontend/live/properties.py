@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from kontend.cluster.cluster import Cluster
+from kontend.cluster.state import State
 from kontend.explore.properties.built_in import BuiltIn, broken_by, not_eventually
+from kontend.explore.properties.property import Property
 from kontend.explore.properties.writes import violations_of_writes
 from kontend.kube.meta.names import Key
 from kontend.live.final_state import Difference, Mask, comparable, differences
 from kontend.live.gate.call import UNJUDGED
-from kontend.live.gate.records import Request
+from kontend.live.gate.records import Happening, Request
+from kontend.live.outcome import Run
 from kontend.live.process.quiescence import Rest
-from kontend.live.run import Run
 
 PROCESS_EXIT: Final = "process exit"
 LEAK: Final = "leak"
@@ -95,18 +97,61 @@ def _writes(run: Run) -> Iterator[Finding]:
             yield Finding(str(name), sentence, (request.number,), key=(str(request.call),))
 
 
+class _Step(NamedTuple):
+    """A change of the state: by a process, by the user, or between two of theirs by the server's own controllers."""
+
+    before: State
+    after: State
+    text: str
+    number: int
+
+
+def _steps(run: Run) -> Iterator[_Step]:
+    """The changes of a run, in order."""
+    known: list[_Step] = []
+    for number, record in enumerate(run.log.records, start=1):
+        if not isinstance(record, Request | Happening) or record.before is None or record.after is None:
+            continue
+        if record.after.resource_version > record.before.resource_version:
+            text = f"{record.process} {record.call}" if isinstance(record, Request) else record.text
+            known.append(_Step(record.before, record.after, text, number))
+    last = run.initial
+    for step in sorted(known, key=lambda step: step.before.resource_version):  # not in the order of their arrival
+        if step.before.resource_version > last.resource_version:
+            yield _Step(last, step.before, "the server", step.number)
+        yield step
+        last = step.after
+    if run.final.resource_version > last.resource_version:
+        yield _Step(last, run.final, "the server", len(run.log.records))
+
+
 def _user_properties(run: Run) -> Iterator[Finding]:
-    """The user's properties: invariants after each write, ``eventually`` in the final state."""
+    """The user's properties: invariants at the start and after each change, ``eventually`` in the final state."""
+    steps = list(_steps(run)) if any(each.is_invariant for each in run.properties) else []
     for each in run.properties:
         if each.is_invariant:
-            for request in run.log.writes():
-                clusters = [Cluster(state=request.before), Cluster(state=request.after)][-each.arity :]
+            if each.arity == 1 and each.is_broken_by(each.ask(Cluster(state=run.initial))):
+                yield Finding(each.name, f"{each.name} does not hold at the start")
+                continue
+            for step in steps:
+                clusters = [Cluster(state=step.before), Cluster(state=step.after)][-each.arity :]
                 if each.is_broken_by(each.ask(*clusters)):
-                    text = f"{request.process} {request.call}"
-                    yield Finding(each.name, broken_by(each.name, text).sentence, (request.number,))
+                    yield Finding(each.name, broken_by(each.name, step.text).sentence, (step.number,))
                     break
         elif each.mode == "eventually" and run.rest is Rest.IDLE and not each.ask(Cluster(state=run.final)):
             yield Finding(each.name, not_eventually(each.name).sentence)
+
+
+def never_held(runs: Sequence[Run]) -> Iterator[str]:
+    """The names of the user's ``sometimes`` properties that hold in no state of any run."""
+    for each in runs[0].properties if runs else ():
+        if each.mode == "sometimes" and not any(_holds_in(each, run) for run in runs):
+            yield each.name
+
+
+def _holds_in(question: Property, run: Run) -> bool:
+    states = [run.initial, *(step.after for step in _steps(run))]
+    return any(question.ask(Cluster(state=state)) for state in states)
 
 
 class _Written(NamedTuple):
@@ -115,6 +160,8 @@ class _Written(NamedTuple):
 
 
 def _never_settles(run: Run) -> Finding:
+    if run.unready:
+        return Finding(BuiltIn.NEVER_SETTLES, "the process does not become ready again", key=("ready",))
     writes = run.log.writes()[-_SHOWN:]
     last = ", ".join(str(each.call) for each in writes) or "none"
     if not writes:

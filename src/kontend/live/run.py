@@ -10,87 +10,32 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from kontend.cluster.state import State
-from kontend.explore.properties.property import Property
-from kontend.live.gate.call import LEASES, Call
+from kontend.live.gate.call import LEASES, UNJUDGED, Call
 from kontend.live.gate.decisions import Decisions
 from kontend.live.gate.gate import LiveGate
-from kontend.live.gate.perturbation import Down, HandOver, Hold, Perturbation, Plan, Rewind, Skip
-from kontend.live.gate.records import Happening, Log, Request
-from kontend.live.process.process import Command, Process
+from kontend.live.gate.perturbation import Down, HandOver, Hold, Rewind, Skip
+from kontend.live.gate.plan import Plan
+from kontend.live.gate.records import Happening, Request
+from kontend.live.outcome import Exit, Run, Timer
+from kontend.live.process.process import Process
 from kontend.live.process.quiescence import Patience, Rest, wait_until_idle
-from kontend.live.ready import Ready, is_ready
-from kontend.live.workload import USER, Workload
+from kontend.live.ready import Readiness
+from kontend.live.setting import PRIMARY, SECOND, Setting
+from kontend.live.workload import USER
 from kontend.safe_files import write_private
 from kontend.serve.kubeconfig import kubeconfig
 from kontend.serve.server import Server
 
-PRIMARY: Final = "controller"
-SECOND: Final = "controller-2"
 _ADDRESS: Final = "127.0.0.1"
 _PORT_TAKEN: Final = "address already in use"
 #: The silence that ends a start, in seconds: client-go looks every 0.1 s whether its caches have synced.
 _AFTER_START: Final = 0.25
 #: Writes under a hold after which it ends in any case, beyond those of the baseline.
 _MOST_WRITES: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """Everything that the runs of one command share."""
-
-    command: Command
-    workload: Workload
-    patience: Patience
-    ready: Ready | None = None
-    #: Learned from the baseline: calls that do not count as work, and the resources that a ready process watches.
-    background: frozenset[Call] = frozenset()
-    watches: frozenset[str] = frozenset()
-    #: The most writes of a phase of the baseline.
-    most_writes: int = 0
-    #: The user's properties, judged like those of a scenario.
-    properties: tuple[Property, ...] = ()
-    #: Starts what runs inside of the server: the built-in controllers.
-    inside: Callable[[Server], None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """A process that has ended by itself."""
-
-    process: str
-    code: int
-    #: The end of its output.
-    tail: str
-
-
-@dataclass(slots=True)
-class Run:
-    """The outcome of a run."""
-
-    plan: Plan
-    log: Log
-    rest: Rest
-    initial: State
-    final: State
-    properties: tuple[Property, ...] = ()
-    #: The states at the end of each phase.
-    phases: list[State] = field(default_factory=list)
-    exits: list[Exit] = field(default_factory=list)
-    outputs: dict[str, str] = field(default_factory=dict)
-    #: Perturbations whose point was not reached.
-    missed: tuple[Perturbation, ...] = ()
-    #: No request came from the process at all.
-    silent: bool = False
-    seconds: float = 0.0
-    longest_wait: float = 0.0
-    watches: frozenset[str] = frozenset()
-    #: Why the plan could not be carried out; empty if it was.
-    blocked: str = ""
 
 
 class _Over(Exception):
@@ -109,7 +54,9 @@ class Runner:
         self._gate.on_write = self._count_write
         self._server = Server(setting.workload.state, gate=self._gate)
         self._gate.server = self._server
+        self._actions = setting.workload.actions[: plan.actions]
         self._processes: dict[str, Process] = {}
+        self._readiness: dict[str, Readiness] = {}
         #: The instance that the run waits for.
         self._current = PRIMARY
         initial = setting.workload.state
@@ -118,7 +65,7 @@ class Runner:
         #: The process has been started and has not been idle yet.
         self._fresh = False
         self._delayed: Callable[[], None] | None = None
-        self._slow: Callable[[], None] | None = None
+        self._slow: list[Callable[[], None]] = []
         self._unseen: set[str] = set()
         #: Writes of the primary instance during each hold.
         self._held: dict[Hold, int] = {}
@@ -136,14 +83,16 @@ class Runner:
                 self._setting.inside(self._server)
             try:
                 await self._phases()
+                run.final = self._server.state
+                await self._observe()
             except _Over:
-                pass
+                run.final = self._server.state
             finally:
-                for process in self._processes.values():
+                for name, process in self._processes.items():
+                    self._readiness[name].stop()
                     await process.kill()
                     run.outputs[process.name] = process.output.text()
                 await self._server.stop()
-        run.final = self._server.state
         run.missed = tuple(self._decisions.waiting)
         run.seconds = asyncio.get_running_loop().time() - began
         return run
@@ -154,8 +103,26 @@ class Runner:
         self._begin_holds(0)
         await self._start(PRIMARY)
         await self._end_phase(0)
-        while self._gate.action < len(self._setting.workload.actions):
+        while self._gate.action < len(self._actions):
             await self._phase(self._gate.action + 1)
+
+    async def _observe(self) -> None:
+        """List the calls that come when the run is over for us: timers beyond the patience."""
+        if not self._setting.observe or self._plan.perturbations:
+            return
+        records, idle_since = self._gate.log.records, self._gate.now()
+        end = len(records)
+        await self._processes[PRIMARY].wait(self._setting.observe)
+        later = [each for each in records[end:] if isinstance(each, Request) and self._is_timer(each.call)]
+        del records[end:]  # plans are derived from the run itself
+        timers: dict[Call, Timer] = {}
+        for each in later:
+            known = timers.setdefault(each.call, Timer(each.call, each.arrived - idle_since, 0))
+            timers[each.call] = replace(known, count=known.count + 1)
+        self._run.timers = tuple(timers.values())
+
+    def _is_timer(self, call: Call) -> bool:
+        return call.verb != "watch" and call.resource not in UNJUDGED and call not in self._setting.background
 
     async def _phase(self, number: int) -> None:
         for each in self._plan.perturbations:
@@ -183,7 +150,7 @@ class Runner:
         self._unseen.clear()
         if any(released):
             await self._settle()
-        is_last = self._gate.action >= len(self._setting.workload.actions)
+        is_last = self._gate.action >= len(self._actions)
         for hold in [hold for hold in self._held if hold.last <= last or is_last]:
             await self._end_hold(hold)
         for each in self._plan.perturbations:
@@ -222,10 +189,13 @@ class Runner:
                     await self._hand_over()
                 continue
             self._run.rest = rest
+            self._run.unready = rest is Rest.BUSY and not self._readiness[self._current].check()
             self._fresh = False
-            if rest is Rest.IDLE and self._slow is not None:
-                release, self._slow = self._slow, None
-                release()
+            if rest is Rest.IDLE and self._slow:
+                self._slow.pop(0)()
+                continue
+            if rest is Rest.IDLE and self._gate.doomed and self._current == PRIMARY:
+                self.crash()
                 continue
             if rest is Rest.IDLE:
                 return
@@ -239,12 +209,11 @@ class Runner:
         return replace(patience, silence=max(patience.silence, _AFTER_START)) if self._fresh else patience
 
     def _is_ready(self) -> bool:
-        process = self._processes[self._current]
         if self._current not in self._gate.heard:
             return False
         if not self._setting.watches <= self._gate.watched(self._current):
             return False
-        return is_ready(self._setting.ready, process.output)
+        return self._readiness[self._current].check()
 
     # Processes
 
@@ -256,11 +225,14 @@ class Runner:
         # A process that has not made a request yet is not ready.
         self._gate.heard.discard(name)
         self._fresh = True
-        self._processes[name] = await Process.start(name, self._setting.command, path)
+        self._processes[name] = process = await Process.start(name, self._setting.command, path)
+        self._readiness[name] = Readiness(self._setting.ready, process)
 
     async def _stop(self) -> None:
         """Kill the primary instance; its leases expire at once, so that no run waits for them."""
         process = self._processes[PRIMARY]
+        self._readiness[PRIMARY].stop()
+        self._slow.clear()  # they die with their process
         await process.kill()
         self._run.outputs[PRIMARY] = process.output.text()
         self._gate.forget_process(PRIMARY)
@@ -296,7 +268,7 @@ class Runner:
         await self._start(SECOND)
         await self._settle()
         for _ in range(plan.actions):
-            if self._gate.action < len(self._setting.workload.actions):
+            if self._gate.action < len(self._actions):
                 self._act_until(self._gate.action + 1)
                 await self._settle()
         self._happened(PRIMARY, "resume", f"the delayed {plan.at.call} of {PRIMARY} arrives")
@@ -316,10 +288,10 @@ class Runner:
     def act(self, *, unseen: bool) -> None:
         """Take the next action of the user, now."""
         number = self._gate.action + 1
-        if number > len(self._setting.workload.actions):
+        if number > len(self._actions):
             return
         if unseen:
-            resource = self._setting.workload.actions[number - 1].resource(self._server.state)
+            resource = self._actions[number - 1].resource(self._server.state)
             self._gate.hold(resource)
             self._unseen.add(resource)
         self._act_until(number)
@@ -329,13 +301,13 @@ class Runner:
         if hand_over:
             self._delayed = release
         else:
-            self._slow = release
+            self._slow.append(release)
 
     # Actions, holds, older lists
 
     def _act_until(self, number: int) -> None:
-        for index in range(self._gate.action, number):
-            action = self._setting.workload.actions[index]
+        for index in range(self._gate.action, min(number, len(self._actions))):
+            action = self._actions[index]
             before = self._server.cluster.state
             refused = action.perform(self._server.cluster)
             self._gate.action = index + 1

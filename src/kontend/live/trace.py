@@ -12,7 +12,8 @@ from kontend.kube.meta.names import Key, kind_of
 from kontend.live.final_state import value_at
 from kontend.live.gate.call import UNJUDGED
 from kontend.live.gate.records import Delivery, Happening, Record, Request
-from kontend.live.run import PRIMARY, Run
+from kontend.live.outcome import Run
+from kontend.live.setting import PRIMARY
 from kontend.live.verdict import Violation
 from kontend.live.workload import USER
 from kontend.report.document import (

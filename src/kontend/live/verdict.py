@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kontend.live.baseline import Baseline
-from kontend.live.gate.perturbation import Plan
+from kontend.live.gate.plan import Plan
+from kontend.live.outcome import Run
 from kontend.live.properties import Finding
-from kontend.live.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,26 @@ class Verdict:
     unreached: tuple[Plan, ...]
     seconds: float
     notes: tuple[str, ...] = ()
+    #: Pairs of perturbations, which follow the plans within the time limit.
+    pairs: int = 0
+    executed_pairs: int = 0
+    #: ``sometimes`` properties that held in no state of any run.
+    untested: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
-        """Return whether all plans were carried out."""
+        """Return whether all plans with one perturbation were carried out."""
         return self.executed == self.plans
+
+    @property
+    def violated(self) -> bool:
+        """Return whether a property is violated."""
+        return bool(self.violations or self.baseline.findings or self.untested)
 
     @property
     def ok(self) -> bool:
         """Return whether nothing was found and nothing was left out."""
-        return not self.violations and not self.baseline.findings and self.complete
+        return not self.violated and self.complete
 
     def lines(self) -> Iterator[str]:
         """The verdict as text."""
@@ -69,8 +79,12 @@ class Verdict:
             yield f"note: {note}"
         for finding in baseline.findings:
             yield f"VIOLATION without any perturbation: {finding.property}: {finding.sentence}"
-        rate = f", {self.executed / self.seconds:.1f} a second" if self.seconds and self.executed else ""
-        yield f"plans: {self.executed} of {self.plans} carried out in {self.seconds:.1f} s{rate}"
+        for name in self.untested:
+            yield f"VIOLATION {name}: it holds in no state of any run"
+        runs = self.executed + self.executed_pairs
+        pairs = f", {self.executed_pairs} of {self.pairs} pairs of them" if self.pairs else ""
+        rate = f", {runs / self.seconds:.1f} a second" if self.seconds and runs else ""
+        yield f"plans: {self.executed} of {self.plans}{pairs} carried out in {self.seconds:.1f} s{rate}"
         for plan in self.unreached:
             yield f"not reached: {plan.name}"
         for violation in self.violations:
@@ -81,6 +95,7 @@ class Verdict:
         for violation in self.unconfirmed:
             yield f"not confirmed: {violation.finding.property} by {violation.plan.name}: {violation.finding.sentence}"
         if self.ok:
-            yield f"no violation in {self.executed} plans"
-        elif not self.violations and not baseline.findings:
+            pairs = f" and {self.executed_pairs} pairs" if self.executed_pairs else ""
+            yield f"no violation in {self.executed} plan{'s'[: self.executed != 1]}{pairs}"
+        elif not self.violated:
             yield "undecided: not all plans were carried out"

@@ -23,7 +23,8 @@ from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
 from kontend.kube.errors import ApiError
 from kontend.live.gate.call import LEASES, Call, describe, is_locked
 from kontend.live.gate.decisions import Decisions
-from kontend.live.gate.perturbation import FAILURES, BadPlan, Fail, LoseResponse, plan_of
+from kontend.live.gate.perturbation import FAILURES, Fail, LoseResponse
+from kontend.live.gate.plan import BadPlan, plan_of
 from kontend.serve.exchange import Exchange
 from kontend.serve.gate import Events, OpenWatch
 from kontend.serve.server import Server

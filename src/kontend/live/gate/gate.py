@@ -101,8 +101,10 @@ class LiveGate:
         self.heard: set[str] = set()
         self._began = asyncio.get_running_loop().time()
         self._open: dict[Exchange, Request | None] = {}
-        #: Answers that are not to be sent as they are.
-        self._lost: dict[Exchange, LoseResponse | Fail] = {}
+        #: Answers that are not to be sent as they are, or after whose sending the process is to crash.
+        self._decided: dict[Exchange, LoseResponse | Fail | Crash] = {}
+        #: The process crashes at its next write, or when it is idle.
+        self.doomed = False
         self._held: set[str] = set()
         self._taps: dict[Tap, None] = {}
         self._received: dict[str, set[Sent]] = {}
@@ -162,6 +164,7 @@ class LiveGate:
     def forget_process(self, process: str) -> None:
         """Forget what a process knows: it has been killed."""
         self._received.pop(process, None)
+        self.doomed = self.doomed and process != self._primary
         for exchange in [each for each in self._open if self._process(each) == process]:
             del self._open[exchange]
 
@@ -189,6 +192,11 @@ class LiveGate:
         request.may_be_old = _may_be_old(exchange, call)
         self.log.add(request)
         self._open[exchange] = request
+        if self.doomed and call.writes and process == self._primary:
+            request.perturbed = "not carried out: the process is killed"
+            self.doomed = False
+            self._conductor.crash()
+            return False
         decision = self._decisions.at_arrival(call) if process == self._primary else None
         if isinstance(decision, Fail):
             request.perturbed = str(decision)
@@ -234,17 +242,18 @@ class LiveGate:
             request.perturbed = str(decision)
             if isinstance(decision, Act):
                 self._conductor.act(unseen=decision.unseen)
-            elif isinstance(decision, Crash):
+            elif isinstance(decision, Crash) and not decision.answered:
                 self._conductor.crash()
-            elif isinstance(decision, LoseResponse | Fail):
-                self._lost[exchange] = decision
+            elif isinstance(decision, LoseResponse | Fail | Crash):
+                self._decided[exchange] = decision
         self.on_write(request)
 
     def releases(self, exchange: Exchange, response: ApiResponse, answer: bytes) -> bool:  # noqa: ARG002 - the seam
         """Record an answer, and decide whether it is sent."""
         if exchange not in self._open:
             return True
-        decision = self._lost.pop(exchange, None)
+        decision = self._decided.pop(exchange, None)
+        self.doomed = self.doomed or isinstance(decision, Crash)
         request = self._open.pop(exchange)
         if request is None:
             self._active(self._process(exchange))

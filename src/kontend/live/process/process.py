@@ -7,13 +7,11 @@ import contextlib
 import os
 import secrets
 import signal
-import socket
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from kontend.live.process import processes
+from kontend.live.process import processes, watchdog
+from kontend.live.process.command import Command, Ports
 from kontend.live.process.processes import MARK, Usage, kill_marked
 
 #: The output that is kept of a process: its beginning and its end.
@@ -26,29 +24,6 @@ _COUNT_EVERY: Final = 0.1
 
 class CannotStart(Exception):
     """A command that cannot be run; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """The command of a controller and the surroundings in which it runs."""
-
-    arguments: tuple[str, ...]
-    directory: Path = field(default_factory=Path.cwd)
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-    def with_ports(self) -> list[str]:
-        """Return the arguments with ``{port}`` replaced by a free port, the same wherever it occurs."""
-        if not any("{port}" in each for each in self.arguments):
-            return list(self.arguments)
-        port = str(free_port())
-        return [each.replace("{port}", port) for each in self.arguments]
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Output:
@@ -85,8 +60,9 @@ class Output:
 class Process:
     """A running controller."""
 
-    def __init__(self, name: str, started: asyncio.subprocess.Process, mark: str, reader: int) -> None:
+    def __init__(self, name: str, started: asyncio.subprocess.Process, mark: str, reader: int, ports: Ports) -> None:
         self.name = name
+        self.ports = ports
         self._started = started
         self._mark = mark
         self._reader = reader
@@ -96,19 +72,21 @@ class Process:
         self._counted = 0.0
         self._waiter = asyncio.get_running_loop().create_task(started.wait())
         asyncio.get_running_loop().add_reader(reader, self._read)
+        watchdog.guard(started.pid)
 
     @classmethod
     async def start(cls, name: str, command: Command, kubeconfig: Path) -> Process:
         """Start a process; raises :class:`CannotStart`."""
-        mark = secrets.token_hex(8)
-        environment = {**os.environ, **command.environment, "KUBECONFIG": str(kubeconfig), MARK: mark}
+        mark, ports = f"{watchdog.PREFIX}-{secrets.token_hex(8)}", Ports()
+        given = {variable: ports.fill(value) for variable, value in command.environment.items()}
+        environment = {**os.environ, **given, "KUBECONFIG": str(kubeconfig), MARK: mark}
         # A proxy would come between the process and the gate.
         environment |= {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
         for inside in ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
             environment.pop(inside, None)
         reader, writer = os.pipe()
         os.set_blocking(reader, False)
-        arguments = command.with_ports()
+        arguments = [ports.fill(each) for each in command.arguments]
         try:
             started = await asyncio.create_subprocess_exec(
                 *arguments,
@@ -124,7 +102,7 @@ class Process:
             raise CannotStart(f"{arguments[0]}: {error.strerror or error}") from None
         finally:
             os.close(writer)
-        return cls(name, started, mark, reader)
+        return cls(name, started, mark, reader, ports)
 
     def _read(self) -> None:
         try:
@@ -161,6 +139,10 @@ class Process:
             self._counted, self._members = now, processes.in_session(self._started.pid)
         return processes.usage(self._members)
 
+    async def wait(self, seconds: float) -> None:
+        """Wait for its end, for some time at most."""
+        await asyncio.wait([self._waiter], timeout=seconds)
+
     def kill_now(self) -> None:
         """Kill the process and its group, without waiting."""
         self.killed = True
@@ -182,6 +164,7 @@ class Process:
         self.kill_now()
         await self._waiter
         kill_marked(self._mark)
+        watchdog.release(self._started.pid)
         while self._reader >= 0:  # what it wrote before it was killed
             before = self.output.size
             self._read()

@@ -2,6 +2,8 @@
 
 On Linux everything comes from ``/proc``. Elsewhere there is nothing to read: a process counts as idle when it makes no
 requests, and only its own process group can be killed.
+
+Run as a file, it is the watchdog of :mod:`kontend.live.process.watchdog`; so it imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -28,12 +31,12 @@ class Usage:
 
 
 def marked(mark: str) -> list[int]:
-    """Return the processes that were started with a mark in their environment, children and grandchildren included."""
+    """Return the processes whose environment has a mark that begins so, children and grandchildren included."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     for entry in _entries():
         try:
-            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+            if any(each.startswith(wanted) for each in (entry / "environ").read_bytes().split(b"\0")):
                 found.append(int(entry.name))
         except OSError:
             continue  # it has ended, or belongs to somebody else
@@ -104,3 +107,22 @@ def _is_zombie(pid: int) -> bool:
 def can_see_processes() -> bool:
     """Return whether this system shows the processor time of processes."""
     return (_PROC / "self" / "task").is_dir()
+
+
+def watch(prefix: str) -> None:
+    """Wait for the end of standard input, whose writer has died then, and kill what it has left behind.
+
+    Each line is a process group, ``+`` when it has been started and ``-`` when it has been killed.
+    """
+    groups: set[int] = set()
+    for line in sys.stdin:
+        change, group = line[:1], int(line[1:])
+        groups = groups | {group} if change == "+" else groups - {group}
+    for group in groups:
+        with contextlib.suppress(OSError):
+            os.killpg(group, signal.SIGKILL)
+    kill_marked(prefix)
+
+
+if __name__ == "__main__":
+    watch(sys.argv[1])

@@ -1,0 +1,109 @@
+"""Confirmation of a violation: the plan is shrunk, then run again, and the rate is reported.
+
+Confirmations wait longer than the runs of a campaign, so that a late retry is not taken for no retry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kontend.live.baseline import Baseline
+from kontend.live.gate.plan import Plan
+from kontend.live.outcome import Run
+from kontend.live.process.quiescence import Patience
+from kontend.live.properties import Finding, findings
+from kontend.live.setting import Setting
+from kontend.live.shrinking import simpler
+from kontend.live.verdict import Violation
+
+#: The patience of confirmations, as a multiple of the learned one and in seconds.
+_LONGER: Final = 4.0
+_AT_LEAST: Final = 1.0
+
+Identity = tuple[str, tuple[str, ...]]
+RunPlan = Callable[[Setting, Plan], Awaitable[Run]]
+
+
+def identity(finding: Finding) -> Identity:
+    """Return what is the same in every run that violates a property in the same way."""
+    return finding.property, finding.key
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A run in which a finding has occurred, and the numbers so far."""
+
+    plan: Plan
+    run: Run
+    finding: Finding
+    seen: int = 1
+    runs: int = 1
+
+
+class Confirmation:
+    """Confirms the findings of a campaign."""
+
+    def __init__(self, baseline: Baseline, run_plan: RunPlan, *, repeats: int, attempts: int) -> None:
+        self._baseline = baseline
+        self._run_plan = run_plan
+        self._repeats = repeats
+        #: The most plans that are tried to shrink one.
+        self._attempts = attempts
+        patience = baseline.setting.patience
+        longer = Patience(max(_AT_LEAST, patience.silence * _LONGER), patience.limit * 2)
+        self._setting = replace(baseline.setting, patience=longer)
+
+    async def confirm(self, finding: Finding, plan: Plan, run: Run) -> Violation:
+        """Return the violation with its rate, for the simplest plan that shows it reliably."""
+        first = _Seen(plan, run, finding)
+        await self._repeat(first, 1)
+        if first.seen > 1 and self._repeats:
+            shrunk = await self._shrink(first)
+            if shrunk is not None:
+                await self._repeat(shrunk, self._repeats)
+                if shrunk.seen == shrunk.runs:
+                    return _violation(shrunk)
+        await self._repeat(first, self._repeats - 1)
+        return _violation(first)
+
+    async def _repeat(self, seen: _Seen, times: int) -> None:
+        for _ in range(times):
+            _, again = await self._once(seen.plan, seen.finding)
+            seen.runs += 1
+            seen.seen += again is not None
+
+    async def _shrink(self, first: _Seen) -> _Seen | None:
+        """Return the simplest plan that shows the same, if one that is simpler does; greedily, within the attempts."""
+        best, tried, left = first, {first.plan}, self._attempts
+        actions = len(self._setting.workload.actions)
+        while True:
+            fresh = [plan for plan in simpler(best.plan, actions) if plan not in tried and self._comparable(plan)]
+            for plan in fresh:
+                if left == 0:
+                    return best if best is not first else None
+                left -= 1
+                tried.add(plan)
+                run, again = await self._once(plan, best.finding)
+                if again is not None and not run.missed:
+                    best = _Seen(plan, run, again)
+                    break
+            else:
+                return best if best is not first else None
+
+    def _comparable(self, plan: Plan) -> bool:
+        """Return whether it is known how an unperturbed run with the actions of a plan ends."""
+        return bool(self._baseline.expected_after(plan.actions).finals)
+
+    async def _once(self, plan: Plan, finding: Finding) -> tuple[Run, Finding | None]:
+        run = await self._run_plan(self._setting, plan)
+        return run, _find(findings(run, self._baseline.expected_after(plan.actions)), finding)
+
+
+def _violation(seen: _Seen) -> Violation:
+    return Violation(seen.finding, seen.plan, seen.run, seen.seen, seen.runs)
+
+
+def _find(found: Sequence[Finding], wanted: Finding) -> Finding | None:
+    return next((each for each in found if identity(each) == identity(wanted)), None)

@@ -1,0 +1,40 @@
+"""The setting of runs: everything that the runs of one command share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kontend.explore.properties.property import Property
+from kontend.live.gate.call import Call
+from kontend.live.process.command import Command
+from kontend.live.process.quiescence import Patience
+from kontend.live.ready import Ready
+from kontend.live.workload import Workload
+from kontend.serve.server import Server
+
+#: The names of the instances of a command: the one that is perturbed, and the one that takes over from it.
+PRIMARY: Final = "controller"
+SECOND: Final = "controller-2"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A command, its surroundings, and what the baseline has learned about it."""
+
+    command: Command
+    workload: Workload
+    patience: Patience
+    ready: Ready | None = None
+    #: Seconds for which the first run watches the idle process, to list its later timers.
+    observe: float = 0.0
+    #: Learned from the baseline: calls that do not count as work, and the resources that a ready process watches.
+    background: frozenset[Call] = frozenset()
+    watches: frozenset[str] = frozenset()
+    #: The most writes of a phase of the baseline.
+    most_writes: int = 0
+    #: The user's properties, judged like those of a scenario.
+    properties: tuple[Property, ...] = ()
+    #: Starts what runs inside of the server: the built-in controllers.
+    inside: Callable[[Server], None] | None = None
