@@ -33,11 +33,13 @@ clients: $(VENV)/.ready
 browser: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser
 
-# Planted bugs in real operators: each verdict must come out the same three times. Needs make clients.
+# Planted bugs in real operators: each verdict must come out the same three times. Needs make clients. All verdicts are
+# printed at the end, and kept in build/live.txt.
 live: $(VENV)/.ready
-	KONTEND_LIVE_ROUNDS=3 $(BIN)/pytest tests/live
+	@mkdir -p build && rm -f build/live.txt
+	@KONTEND_LIVE_ROUNDS=3 KONTEND_LIVE_RECORD=build/live.txt $(BIN)/pytest tests/live; code=$$?; cat build/live.txt; exit $$code
 
-# controller-runtime's own envtest suites on kontend.
+# controller-runtime's own envtest suites on kontend, with a summary.
 envtest: $(VENV)/.ready
 	$(BIN)/python tools/envtest_suites.py
 

@@ -8,17 +8,22 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.table import row
 from kontend.live.envtest.assets import write_assets
+from kontend.live.process import processes
 from kontend.live.process.command import free_port
+from kontend.serve.tls import certificates
 
 TESTS = Path(__file__).parent.parent / "tests"
 sys.path.insert(0, str(TESTS))
@@ -49,11 +54,28 @@ def main() -> None:
         rate = plans / seconds
         row(f"live: {plans} plans, Go operator, one core", f"{rate:.1f} plans/s", "at least 1", good=rate >= 1)
     with tempfile.TemporaryDirectory() as directory:
-        ours = _start_of_etcd(write_assets(Path(directory)))
-    row("envtest: start of our etcd until it is healthy", f"{ours:.2f} s", "under 1 s", good=ours < 1)
+        assets = write_assets(Path(directory))
+        etcd, both = min((_start(assets) for _ in range(3)), key=lambda times: times[1].wall)
+    row("envtest: start of our etcd until it is healthy", str(etcd), "wall under 0.2 s", good=etcd.wall < 0.2)
+    row("envtest: etcd and kube-apiserver until ready", str(both), "wall under 1 s", good=both.wall < 1)
     real = os.environ.get("KUBEBUILDER_ASSETS")
     if real:
-        row("envtest: start of the real etcd", f"{_start_of_etcd(Path(real)):.2f} s", "for comparison", good=True)
+        etcd, both = _start(Path(real))
+        row("envtest: start of the real etcd", str(etcd), "for comparison", good=True)
+        row("envtest: the real etcd and kube-apiserver until ready", str(both), "for comparison", good=True)
+    else:
+        print("the real binaries are not measured: KUBEBUILDER_ASSETS does not name them")
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """The seconds of a start: those of the clock, and of the processor."""
+
+    wall: float
+    processor: float
+
+    def __str__(self) -> str:
+        return f"{self.wall:.2f} s ({self.processor:.2f} s cpu)"
 
 
 def _fitter() -> Path | None:
@@ -61,24 +83,59 @@ def _fitter() -> Path | None:
     return found[-1] if found else None
 
 
-def _start_of_etcd(assets: Path) -> float:
-    """The seconds from the start of etcd until it answers."""
-    url = f"http://127.0.0.1:{free_port()}"
-    with tempfile.TemporaryDirectory() as directory:
+def _start(assets: Path) -> tuple[Seconds, Seconds]:
+    """The seconds until etcd is healthy, and until kube-apiserver is ready after that, as envtest starts them."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        made = certificates("127.0.0.1")
+        for file, content in (("apiserver.crt", made.certificate), ("apiserver.key", made.key)):
+            (directory / file).write_bytes(content)
+        (directory / "sa.key").write_bytes(made.key)
+        client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+        port = free_port()
+        flags = {
+            "etcd-servers": client, "bind-address": "127.0.0.1", "advertise-address": "127.0.0.1",
+            "secure-port": port, "cert-dir": directory,
+            "service-account-key-file": directory / "sa.key", "service-account-issuer": f"https://127.0.0.1:{port}",
+            "service-account-signing-key-file": directory / "sa.key", "service-cluster-ip-range": "10.0.0.0/24",
+            "authorization-mode": "RBAC", "disable-admission-plugins": "ServiceAccount", "allow-privileged": "true",
+        }  # fmt: skip
+        urls = {"listen-client-urls": client, "advertise-client-urls": client, "listen-peer-urls": peer}
         began = time.perf_counter()
-        arguments = [f"--listen-client-urls={url}", f"--advertise-client-urls={url}", f"--data-dir={directory}"]
-        running = subprocess.Popen([str(assets / "etcd"), *arguments], stderr=subprocess.DEVNULL)
+        etcd = _run(assets / "etcd", {**urls, "data-dir": directory / "etcd", "unsafe-no-fsync": "true"})
+        started = [etcd]
         try:
-            while time.perf_counter() - began < 30:
-                try:
-                    urllib.request.urlopen(f"{url}/health", timeout=1).close()
-                    break
-                except (urllib.error.URLError, OSError):
-                    time.sleep(0.005)
-            return time.perf_counter() - began
+            _until_ok(f"{client}/health")
+            healthy = Seconds(time.perf_counter() - began, _processor_time(started))
+            started.append(_run(assets / "kube-apiserver", flags))
+            _until_ok(f"https://127.0.0.1:{port}/readyz")
+            return healthy, Seconds(time.perf_counter() - began, _processor_time(started))
         finally:
-            running.terminate()
-            running.wait()
+            for process in started:
+                process.terminate()
+            for process in started:
+                process.wait()
+
+
+def _run(command: Path, flags: Mapping[str, object]) -> subprocess.Popen[bytes]:
+    arguments = [f"--{name}={value}" for name, value in flags.items()]
+    return subprocess.Popen([str(command), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _until_ok(url: str) -> None:
+    deadline = time.perf_counter() + 120
+    while time.perf_counter() < deadline:
+        try:
+            with urllib.request.urlopen(url, timeout=5, context=ssl._create_unverified_context()) as answer:
+                if answer.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.002)
+    raise TimeoutError(url)
+
+
+def _processor_time(started: Sequence[subprocess.Popen[bytes]]) -> float:
+    return sum(processes.usage([each.pid]).seconds for each in started)
 
 
 if __name__ == "__main__":

@@ -21,11 +21,13 @@ SUBJECTS = HERE / "subjects"
 collect_ignore_glob = ["subjects/*"]
 
 
-def setting(command: list[str], actions: str = "", *, limit: float = 20.0, **environment: str) -> Setting:
+def setting(
+    command: list[str], actions: str = "", *, limit: float = 20.0, patience: float = 0.5, **environment: str
+) -> Setting:
     """A command, the definitions of this directory, and actions from a file in it."""
     state, _ = manifests.store_all(empty_state(), manifests.read_definitions([HERE / "crds.yaml"]), manager="kontend")
     steps = read_actions(SUBJECTS / actions) if actions else ()
-    return Setting(Command(tuple(command), HERE, environment), Workload(state, steps), Patience(0.5, limit))
+    return Setting(Command(tuple(command), HERE, environment), Workload(state, steps), Patience(patience, limit))
 
 
 def python(name: str, *arguments: str) -> list[str]:

@@ -7,8 +7,10 @@ import json
 import os
 import re
 import signal
+import socket
 import ssl
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -25,6 +27,7 @@ from cryptography.x509.oid import NameOID
 
 from kontend.cli import main
 from kontend.live.envtest.assets import write_assets
+from kontend.live.envtest.etcd import answer
 from kontend.live.envtest.noise import BadGate, Noise, parse_gate
 from kontend.live.process.command import free_port
 from kontend.serve.tls import certificates
@@ -100,7 +103,7 @@ class Api:
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
-            with urllib.request.urlopen(request, context=self._context, timeout=10) as answer:
+            with urllib.request.urlopen(request, context=self._context, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -130,11 +133,11 @@ def apiserver(assets: Path, directory: Path, gate: str = "") -> Iterator[tuple[A
         yield admin, anybody
     finally:
         running.send_signal(signal.SIGTERM)
-        assert running.wait(timeout=10) == 0
+        assert running.wait(timeout=60) == 0
 
 
 def wait_for(api: Api, running: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         assert running.poll() is None
         try:
@@ -200,10 +203,51 @@ def test_a_gate_that_cannot_be_used(text: str, message: str) -> None:
         parse_gate(text)
 
 
+def test_an_etcd_that_cannot_listen_says_so(assets: Path) -> None:
+    done = subprocess.run([assets / "etcd", "--data-dir=/tmp"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "kontend etcd: --listen-client-urls: expected a URL with a port\n",
+    )
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        done = subprocess.run(
+            [assets / "etcd", f"--listen-client-urls={url}"], capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.endswith(": Address already in use\n")
+
+
+def test_an_etcd_that_is_asked_by_silent_and_hasty_clients() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"GET /health HT")
+        theirs.sendall(b"TP/1.1\r\n\r\n")
+        answer(ours)
+        assert theirs.recv(4096).endswith(b'\r\n\r\n{"health":"true"}')
+    ours, theirs = socket.socketpair()
+    with ours:
+        theirs.close()
+        answer(ours)  # does not fail
+
+
+def test_the_stand_in_for_kube_apiserver_starts_on_little_processor_time() -> None:
+    """The bound is generous: a loaded machine makes everything slower."""
+    code = "import sys, time; import kontend.live.envtest.__main__; print(time.process_time()); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seconds, modules = done.stdout.splitlines()
+    assert float(seconds) < 3
+    # What a start does not need.
+    unneeded = {"kontend.live.envtest.noise", "kontend.live.run", "kontend.explore", "kontend.cli", "argparse", "rsa"}
+    assert not unneeded & set(modules.split())
+
+
 def test_an_etcd_that_is_healthy(assets: Path, tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     running = subprocess.Popen([assets / "etcd", f"--listen-client-urls={url}", f"--data-dir={tmp_path}"])
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while True:
         try:
             with urllib.request.urlopen(f"{url}/health", timeout=5) as answer:
@@ -212,4 +256,4 @@ def test_an_etcd_that_is_healthy(assets: Path, tmp_path: Path) -> None:
         except urllib.error.URLError:
             assert time.monotonic() < deadline
     running.send_signal(signal.SIGTERM)
-    assert running.wait(timeout=10) == 0
+    assert running.wait(timeout=60) == 0

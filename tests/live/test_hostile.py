@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
+import socket
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kontend.cli import main
 from kontend.live.baseline import Unusable
-from kontend.live.process.command import free_port
-from kontend.live.process.process import CannotStart, Output
+from kontend.live.gate.plan import Plan
+from kontend.live.process.command import Command, Ports, free_port
+from kontend.live.process.process import CannotStart, Output, Process
 from kontend.live.process.processes import MARK
+from kontend.live.process.quiescence import Rest
+from kontend.live.ready import BadReady, parse_ready
+from kontend.live.run import carry_out
 from live.conftest import HERE, explore, python, setting
 
 
@@ -62,11 +72,42 @@ def test_a_process_that_never_stops_writing_never_settles() -> None:
     assert "patch configmaps default/c" in verdict.baseline.findings[0].sentence
 
 
+def test_a_process_that_burns_processor_time_never_settles() -> None:
+    verdict = explore(setting(python("hostile.py", "spin"), limit=2.0))
+    assert [each.property for each in verdict.baseline.findings] == ["never settles"]
+    sentence = verdict.baseline.findings[0].sentence
+    assert "the process does not become idle: it uses processor time all the while; its last requests:" in sentence
+
+
+def test_a_process_that_goes_on_in_the_background() -> None:
+    message = r"exited with code 0 (.|\n)*does it go on in the background\? It has to stay in the foreground"
+    with pytest.raises(Unusable, match=message):
+        explore(setting(python("hostile.py", "background")))
+
+
+def test_timers_beyond_the_patience_are_listed_and_not_part_of_the_runs() -> None:
+    given = replace(setting(python("hostile.py", "late"), patience=0.3), observe=6.0)
+    verdict = explore(given, only="crash after")
+    assert verdict.ok, list(verdict.lines())
+    assert not verdict.plans
+    (note,) = verdict.baseline.notes
+    assert "timer beyond the patience of 0." in note
+    assert "create configmaps default/late came " in note
+    assert "no run waits for it (--patience)" in note
+
+
+def test_baselines_that_differ_are_reported_first(tmp_path: Path) -> None:
+    verdict = explore(setting(python("hostile.py", "racy"), LAST=str(tmp_path / "last")), only="none")
+    assert verdict.baseline.findings[0].sentence.startswith("unperturbed runs end in different states: configmaps")
+    lines = list(verdict.lines())
+    assert lines[1].startswith("VIOLATION without any perturbation: diverged: unperturbed runs end in different states")
+
+
 def test_polling_does_not_count_as_work() -> None:
     verdict = explore(setting(python("hostile.py", "poll"), "plain.yaml", limit=3.0), only="crash after")
     assert verdict.ok, list(verdict.lines())
     assert verdict.baseline.notes == ("polls, which does not count as work: list widgets.live.kontend.dev",)
-    assert verdict.executed == 1
+    assert verdict.executed == 2
 
 
 def test_a_fixed_port_is_named_as_the_reason_why_there_is_no_hand_over() -> None:
@@ -82,6 +123,67 @@ def test_a_free_port_for_each_instance() -> None:
     assert not verdict.notes
 
 
+def test_a_url_is_asked_beside_everything_else_until_it_answers_with_200() -> None:
+    given = setting(python("hostile.py", "ready", "{port}"), "plain.yaml")
+    verdict = explore(replace(given, ready=parse_ready("http://127.0.0.1:{port}/readyz")), only="crash after create")
+    assert verdict.ok, list(verdict.lines())
+    assert all("answered three times" in run.outputs["controller"] for run in verdict.baseline.runs)
+
+
+def test_a_line_of_output_is_waited_for() -> None:
+    given = setting(python("hostile.py", "flood"), limit=2.0)
+    with pytest.raises(Unusable, match=r"was not ready within 2 s \(--limit\): .* its output matches no such line"):
+        explore(replace(given, ready=parse_ready("no such line")))
+
+
+def test_a_url_that_never_answers_is_named() -> None:
+    given = setting(python("plain.py"), limit=2.0)
+    with pytest.raises(
+        Unusable, match=r"was not ready within 2 s \(--limit\): .* http://127.0.0.1:1/ answers with 200"
+    ):
+        explore(replace(given, ready=parse_ready("http://127.0.0.1:1/")))
+
+
+def test_a_silent_listener_does_not_hold_up_the_event_loop() -> None:
+    """The process makes its requests while the URL hangs."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        given = replace(setting(python("plain.py"), limit=2.0), ready=parse_ready(url))
+        run = asyncio.run(carry_out(given, Plan(())))
+    assert run.unready
+    assert run.rest is Rest.BUSY
+    assert [str(each.call) for each in run.log.requests()][:1] == ["list widgets.live.kontend.dev"]
+
+
+def test_a_port_in_the_url_must_be_in_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["live", "--ready", "http://127.0.0.1:{port2}/", "--", "manager", "--address=:{port}"]) == 2
+    assert "--ready http://127.0.0.1:{port2}/: the command does not have its {port}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("url", ["http://", "http://127.0.0.1:x/", "https://127.0.0.1:99999"])
+def test_urls_that_cannot_be_asked(url: str) -> None:
+    with pytest.raises(BadReady, match="expected a URL such as"):
+        parse_ready(url)
+
+
+def test_each_place_has_a_port_of_its_own_also_in_the_environment() -> None:
+    ports = Ports()
+    filled = [ports.fill(text) for text in ("--a=:{port}", "--b=:{port2}", "--c=:{port}", "{ports}")]
+    assert filled[0][4:] == filled[2][4:] != filled[1][4:]
+    assert filled[3] == "{ports}"
+    command = Command(("sh", "-c", "echo $WHERE"), environment={"WHERE": "at {port}"})
+
+    async def output() -> str:
+        process = await Process.start("controller", command, Path("config"))
+        await process.wait(20)
+        await process.kill()
+        return process.output.text()
+
+    assert re.fullmatch(r"at \d+\n", asyncio.run(output()))
+
+
 def test_the_middle_of_a_long_output_is_left_out() -> None:
     output = Output()
     for number in range(2000):
@@ -93,13 +195,31 @@ def test_the_middle_of_a_long_output_is_left_out() -> None:
     assert len(text) < 1 << 20
 
 
-def test_an_interrupted_command_leaves_nothing_behind() -> None:
+def kontend_live(way: str) -> subprocess.Popen[bytes]:
+    """A running command, when its controller has been started."""
     command = [sys.executable, "-m", "kontend.cli", "live", "--crds", str(HERE / "crds.yaml"), "--"]
     running = subprocess.Popen(
-        [*command, *python("hostile.py", "write")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}
+        [*command, *python("hostile.py", way)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}
     )
     while not left_behind():
         assert running.poll() is None
+    return running
+
+
+@pytest.mark.parametrize("way", ["write", "fork"])
+def test_a_command_that_is_killed_leaves_nothing_behind(way: str) -> None:
+    running = kontend_live(way)
+    while way == "fork" and len(left_behind()) < 3:
+        assert running.poll() is None
+    running.kill()
+    running.communicate(timeout=20)
+    deadline = time.monotonic() + 20
+    while left_behind():
+        assert time.monotonic() < deadline, left_behind()
+
+
+def test_an_interrupted_command_leaves_nothing_behind() -> None:
+    running = kontend_live("write")
     running.terminate()
     _, errors = running.communicate(timeout=20)
     assert running.returncode == 130

@@ -1,7 +1,8 @@
 """Six planted bugs in an operator on controller-runtime and in one on kopf: each is found, and each twin is clean.
 
-KONTEND_LIVE_ROUNDS says how often each verdict must come out the same (make live: three times). Without it, the
-slowest campaigns are left out; without KONTEND_LIVE=1, which CI sets, all that take more than a few seconds.
+KONTEND_LIVE_ROUNDS says how often each verdict must come out the same (make live: three times), KONTEND_LIVE_RECORD
+where they are written to. Without rounds, the slowest campaigns are left out; without KONTEND_LIVE=1, which CI sets,
+all that take more than a few seconds.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from kontend.live.verdict import Verdict
 from live.conftest import HERE, SUBJECTS, explore, setting
 
 ROUNDS = int(os.environ.get("KONTEND_LIVE_ROUNDS", "0"))
+RECORD = os.environ.get("KONTEND_LIVE_RECORD")
+#: Runs at the same time: most of a run is silence.
+JOBS = 4
 IS_CI = os.environ.get("KONTEND_LIVE") == "1"
 #: The properties that each bug violates, and a part of the name of a plan that shows it.
 BUGS = {
@@ -64,7 +68,17 @@ def verdicts(operator: str, feature: str, bug: str) -> list[Verdict]:
     if not ROUNDS and not IS_CI and (operator, feature) not in QUICK:
         pytest.skip("takes half a minute: set KONTEND_LIVE=1")
     given = OPERATORS[operator](feature, bug)
-    return [explore(given, jobs=2, confirmations=1) for _ in range(max(1, ROUNDS))]
+    found = []
+    for number in range(max(1, ROUNDS)):
+        verdict = explore(given, jobs=JOBS, confirmations=1, shrinks=0)
+        properties = sorted({each.finding.property for each in verdict.violations}) or ["no violation"]
+        shown = [f"{operator} {feature}{'' if bug else ' (twin)'}, round {number + 1}: {', '.join(properties)}"]
+        shown += [f"    {line}" for line in verdict.lines()]
+        if RECORD:
+            with open(RECORD, "a", encoding="utf-8") as file:
+                file.write("\n".join([*shown, ""]))
+        found.append(verdict)
+    return found
 
 
 @pytest.mark.parametrize("feature", BUGS)

@@ -5,7 +5,6 @@ $ KUBEBUILDER_ASSETS=$(kontend envtest) go test ./...
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Sequence
@@ -46,24 +45,3 @@ def _check_gate() -> None:
             parse_gate(os.environ["KONTEND_GATE"])
     except BadGate as error:
         raise UsageError(str(error)) from None
-
-
-def _serve(arguments: Sequence[str]) -> int:
-    """Run the stand-in for kube-apiserver, until it is stopped."""
-    from kontend.live.envtest.apiserver import serve
-    from kontend.live.envtest.flags import BadFlags, Flags
-    from kontend.live.envtest.noise import BadGate, parse_gate
-
-    try:
-        text = os.environ.get("KONTEND_GATE", "")
-        # Expressions may be deep.
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
-        asyncio.run(serve(Flags(arguments), parse_gate(text) if text else None))
-    except (BadFlags, BadGate, OSError) as error:
-        sys.stderr.write(f"kontend kube-apiserver: {error}\n")
-        return ExitCode.ERROR
-    return ExitCode.OK
-
-
-if __name__ == "__main__":
-    sys.exit(_serve(sys.argv[1:]))

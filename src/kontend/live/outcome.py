@@ -52,6 +52,8 @@ class Run:
     silent: bool = False
     #: The condition of ``--ready`` never held.
     unready: bool = False
+    #: It never became idle because the process used processor time, not because of its requests.
+    working: bool = False
     seconds: float = 0.0
     longest_wait: float = 0.0
     watches: frozenset[str] = frozenset()

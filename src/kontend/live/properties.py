@@ -167,7 +167,8 @@ def _never_settles(run: Run) -> Finding:
     if not writes:
         calls = list(run.log.requests())[-_SHOWN:]
         last = ", ".join(str(each.call) for each in calls) or "none"
-        return Finding(BuiltIn.NEVER_SETTLES, f"the process does not become idle; its last requests: {last}")
+        why = ": it uses processor time all the while" if run.working else ""
+        return Finding(BuiltIn.NEVER_SETTLES, f"the process does not become idle{why}; its last requests: {last}")
     return Finding(
         BuiltIn.NEVER_SETTLES,
         f"the process does not stop writing; its last writes: {last}",

@@ -189,6 +189,7 @@ class Runner:
                     await self._hand_over()
                 continue
             self._run.rest = rest
+            self._run.working = wait.working
             self._run.unready = rest is Rest.BUSY and not self._readiness[self._current].check()
             self._fresh = False
             if rest is Rest.IDLE and self._slow:

@@ -7,8 +7,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from plain import GROUP, Client, main  # type: ignore[import-not-found,unused-ignore]
 
@@ -63,6 +65,59 @@ def poll() -> None:
         time.sleep(0.03)
 
 
+def spin() -> None:
+    """Work, and burn processor time without a request."""
+    threading.Thread(target=main, daemon=True).start()
+    while True:
+        pass
+
+
+def background() -> None:
+    """Go on in the background, like a daemon."""
+    if os.fork() == 0:
+        os.setsid()
+        main()
+
+
+def late() -> None:
+    """Work, and write a while after that, when nobody waits for it any more."""
+    client = Client()
+    path = "/api/v1/namespaces/default/configmaps"
+
+    def later() -> None:
+        client("POST", path, {"metadata": {"name": "late"}})
+
+    threading.Timer(1.5, later).start()
+    main()
+
+
+def racy() -> None:
+    """Decide otherwise in each run."""
+    client = Client()
+    last = Path(os.environ["LAST"])
+    phase = "Pending" if last.exists() else "Ready"
+    last.unlink() if last.exists() else last.touch()
+    client("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}, "data": {"phase": phase}})
+    main()
+
+
+def ready() -> None:
+    """Work, with a listener that hangs up on the first request, refuses the second, and answers the third."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", int(sys.argv[2])))
+    listener.listen()
+    threading.Thread(target=main, daemon=True).start()
+    for answer in ("", "503 Unavailable", "200 OK"):
+        connection, _ = listener.accept()
+        connection.recv(4096)
+        if answer:
+            connection.sendall(f"HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n".encode())
+        connection.close()
+    sys.stderr.write("answered three times\n")
+    while True:
+        signal.pause()
+
+
 def elsewhere() -> None:
     """Talk to another server."""
     while True:
@@ -87,6 +142,11 @@ WAYS: dict[str, Callable[[], None]] = {
     "write": write_for_ever,
     "poll": poll,
     "elsewhere": elsewhere,
+    "spin": spin,
+    "background": background,
+    "late": late,
+    "racy": racy,
+    "ready": ready,
     "bind": bind,
 }
 

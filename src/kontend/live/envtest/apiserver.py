@@ -5,22 +5,28 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kontend.cluster.admission.plugins import SERVICE_ACCOUNT
 from kontend.cluster.settings import ISSUER, Settings, Signer
 from kontend.cluster.startup.bootstrap import bootstrap
 from kontend.cluster.startup.seed import empty_state
 from kontend.live.envtest.flags import BadFlags, Flags
-from kontend.live.envtest.noise import NoiseGate
 from kontend.serve.identity import Tokens
 from kontend.serve.server import Server
 from kontend.serve.signing_key import RsaKey, signing_key
 from kontend.serve.tls import Certificates
 
+if TYPE_CHECKING:
+    from kontend.live.envtest.noise import NoiseGate
+
 
 async def serve(flags: Flags, gate: NoiseGate | None) -> None:
     """Serve the Kubernetes API until SIGTERM or SIGINT."""
+    stopped = _stopped()
     address, port = flags.text("bind-address", "127.0.0.1"), flags.port("secure-port")
     client_ca = flags.file("client-ca-file").decode()
     tokens = Tokens()
@@ -45,7 +51,7 @@ async def serve(flags: Flags, gate: NoiseGate | None) -> None:
     )
     cluster = server.cluster
     cluster.state = bootstrap(cluster.state.replace(settings=settings), port=server.port, client_ca=client_ca)
-    await _until_stopped()
+    await stopped.wait()
     await server.stop()
 
 
@@ -61,16 +67,53 @@ def _certificates(flags: Flags) -> Certificates:
 
 def _signer(flags: Flags) -> Signer:
     """The key of service accounts: the given one if it is an RSA key, else (envtest brings an ECDSA key) our own."""
-    try:
-        key = RsaKey(flags.file("service-account-signing-key-file"))
-        key.sign(b"")
-    except (ImportError, ValueError, TypeError):
-        return signing_key()
-    return key
+    pem = flags.file("service-account-signing-key-file")
+
+    def make() -> Signer:
+        try:
+            key = RsaKey(pem)
+            key.sign(b"")
+        except (ImportError, ValueError, TypeError):
+            return signing_key()
+        return key
+
+    return _LaterKey(make)
 
 
-async def _until_stopped() -> None:
+class _LaterKey:
+    """A key that is made when it is first needed: to make one takes longer than to bootstrap the server."""
+
+    algorithm: str
+    key_id: str
+
+    def __init__(self, make: Callable[[], Signer]) -> None:
+        self._make = make
+
+    @cached_property
+    def _key(self) -> Signer:
+        return self._make()
+
+    def __getattr__(self, name: str) -> str:
+        if name not in ("algorithm", "key_id"):
+            raise AttributeError(name)
+        return str(getattr(self._key, name))
+
+    def sign(self, data: bytes) -> bytes:
+        """Return the signature of ``data``."""
+        return self._key.sign(data)
+
+    def verify(self, data: bytes, signature: bytes) -> bool:
+        """Return whether a signature is this key's."""
+        return self._key.verify(data, signature)
+
+    def public_keys(self) -> list[dict[str, str]]:
+        """Return the public keys."""
+        return self._key.public_keys()
+
+
+def _stopped() -> asyncio.Event:
+    """Return an event that a signal sets, from the first moment on."""
     stopped = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
-    await stopped.wait()
+    return stopped

@@ -39,8 +39,8 @@ def write_assets(target: Path) -> Path:
     """Write the stand-ins, and a link to kubectl if there is one; return their directory."""
     target.mkdir(parents=True, exist_ok=True)
     commands = {
-        "kube-apiserver": [sys.executable, "-m", "kontend.cli.envtest"],
-        "etcd": [sys.executable, str(Path(__file__).with_name("etcd.py"))],
+        "kube-apiserver": [sys.executable, "-m", "kontend.live.envtest"],
+        "etcd": [sys.executable, "-I", "-S", str(Path(__file__).with_name("etcd.py"))],
     }
     for name, text in _HELP.items():
         script = _SCRIPT.format(help=shlex.quote(text), command=shlex.join(commands[name]))

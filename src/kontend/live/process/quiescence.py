@@ -56,7 +56,10 @@ class Traffic(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a process must be silent, and after which time the wait is given up, in seconds."""
+    """The silence after which a process counts as idle, and the time after which the wait is given up, in seconds.
+
+    Only time in which this process had a processor counts, so that neither depends on the load of the machine.
+    """
 
     silence: float
     limit: float
@@ -68,6 +71,8 @@ class Wait:
 
     rest: Rest
     longest_silence: float = 0.0
+    #: The processes were silent for long enough, but used processor time.
+    working: bool = False
 
 
 async def wait_until_idle(
@@ -85,11 +90,12 @@ async def wait_until_idle(
     """
     loop = asyncio.get_running_loop()
     last = loop.time()
-    deadline = last + patience.limit
     measured = subjects if counts_time else {}
     before = _usage(measured)
-    #: Silence without processor time; silence between requests; the longest of the latter.
-    quiet = silent = longest = 0.0
+    #: Since the last request: the silence without processor time, without a break and altogether; all silence. And the
+    #: longest silence without processor time that a request has ended.
+    quiet = silent = mute = longest = 0.0
+    waited = 0.0
     while True:
         if interrupted():
             return Wait(Rest.INTERRUPTED, longest)
@@ -98,20 +104,24 @@ async def wait_until_idle(
         is_ready = ready()
         if quiet >= patience.silence and is_ready:
             return Wait(Rest.IDLE, longest)
-        if last >= deadline:
-            return Wait(Rest.BUSY, longest)
+        if waited >= patience.limit:
+            return Wait(Rest.BUSY, longest, working=mute >= patience.silence)
         await asyncio.sleep(_POLL)
         now, after = loop.time(), _usage(measured)
+        # A poll that comes late says that this process had no processor: then the others may have had none either.
+        passed = min(now - last, _MOST_AT_ONCE)
+        waited += passed
         spoke = any(traffic.in_progress(name) or traffic.last_activity.get(name, 0.0) > last for name in subjects)
         if spoke:
             longest = max(longest, silent if is_ready else 0.0)
-            quiet = silent = 0.0
-        elif _is_busy(before, after):
-            quiet = 0.0
+            quiet = silent = mute = 0.0
         else:
-            # A poll that comes late says that this process had no processor: then the others may have had none either.
-            quiet += min(now - last, _MOST_AT_ONCE)
-            silent += min(now - last, _MOST_AT_ONCE)
+            mute += passed
+            if _is_busy(before, after):
+                quiet = 0.0
+            else:
+                quiet += passed
+                silent += passed
         last, before = now, after
 
 
