@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kontend.live.baseline import Baseline, establish
-from kontend.live.confirmation import Confirmation, Identity, identity
+from kontend.live.confirmation import Confirmation, Identity, Occurrence, identity
 from kontend.live.gate.plan import Plan
 from kontend.live.outcome import Run
 from kontend.live.plans import derive, pairs_of
@@ -78,19 +78,15 @@ class Campaign:
         doubles = await self._carry_out(baseline, pairs, deadline)
         seconds = loop.time() - began
         outcomes = [*singles, *doubles]
-        first: dict[Identity, tuple[Finding, _Outcome]] = {}
-        count: Counter[Identity] = Counter()
+        shown: dict[Identity, list[Occurrence]] = {}
         for outcome in outcomes:
             for finding in outcome.findings:
-                first.setdefault(identity(finding), (finding, outcome))
-                count[identity(finding)] += 1
+                shown.setdefault(identity(finding), []).append(Occurrence(finding, outcome.plan, outcome.run))
         confirmation = Confirmation(
             baseline, self._run, repeats=self._options.confirmations, attempts=self._options.shrinks
         )
-        confirmed = await asyncio.gather(
-            *(confirmation.confirm(finding, outcome.plan, outcome.run) for finding, outcome in first.values())
-        )
-        violations = [replace(each, others=count[identity(each.finding)] - 1) for each in confirmed]
+        confirmed = await asyncio.gather(*map(confirmation.confirm, shown.values()))
+        violations = [replace(each, others=len(shown[identity(each.finding)]) - 1) for each in confirmed]
         return Verdict(
             baseline,
             len(plans),

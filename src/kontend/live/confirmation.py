@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from kontend.live.baseline import Baseline
 from kontend.live.gate.plan import Plan
@@ -21,6 +21,8 @@ from kontend.live.verdict import Violation
 #: The patience of confirmations, as a multiple of the learned one and in seconds.
 _LONGER: Final = 4.0
 _AT_LEAST: Final = 1.0
+#: The most plans that are repeated for one violation, until it occurs again.
+_PLANS: Final = 5
 
 Identity = tuple[str, tuple[str, ...]]
 RunPlan = Callable[[Setting, Plan], Awaitable[Run]]
@@ -29,6 +31,14 @@ RunPlan = Callable[[Setting, Plan], Awaitable[Run]]
 def identity(finding: Finding) -> Identity:
     """Return what is the same in every run that violates a property in the same way."""
     return finding.property, finding.key
+
+
+class Occurrence(NamedTuple):
+    """A finding, the plan that has shown it, and the run."""
+
+    finding: Finding
+    plan: Plan
+    run: Run
 
 
 @dataclass(slots=True)
@@ -55,11 +65,25 @@ class Confirmation:
         longer = Patience(max(_AT_LEAST, patience.silence * _LONGER), patience.limit * 2)
         self._setting = replace(baseline.setting, patience=longer)
 
-    async def confirm(self, finding: Finding, plan: Plan, run: Run) -> Violation:
-        """Return the violation with its rate, for the simplest plan that shows it reliably."""
-        first = _Seen(plan, run, finding)
-        await self._repeat(first, 1)
-        if first.seen > 1 and self._repeats:
+    async def confirm(self, occurrences: Sequence[Occurrence]) -> Violation:
+        """Return a violation with its rate, for the simplest plan that shows it reliably.
+
+        Occurrences of one violation come in the order of their plans. The first may have been chance, and a later one
+        not; so they are tried until the violation occurs again.
+        """
+        first = None
+        for occurrence in occurrences[:_PLANS]:
+            seen = _Seen(occurrence.plan, occurrence.run, occurrence.finding)
+            await self._repeat(seen, 1)
+            first = first or seen
+            if seen.seen > 1:
+                return await self._reliable(seen)
+        assert first is not None  # there is at least one occurrence
+        await self._repeat(first, self._repeats - 1)
+        return _violation(first)
+
+    async def _reliable(self, first: _Seen) -> Violation:
+        if self._repeats:
             shrunk = await self._shrink(first)
             if shrunk is not None:
                 await self._repeat(shrunk, self._repeats)

@@ -206,8 +206,8 @@ def _hand_overs(observed: _Observed) -> Iterator[Plan]:
 def pairs_of(plans: Sequence[Plan]) -> Iterator[Plan]:
     """Plans with the perturbations of two plans, mildest first.
 
-    >>> [pair.name for pair in pairs_of([Plan((Down(1, 0),)), Plan((Down(2, 1),)), Plan((Down(1, 1),))])]
-    ['restart after the start; restart after action 1', 'restart after the start; down during action 1']
+    >>> [pair.name for pair in pairs_of([Plan((Down(1, 0),)), Plan((Down(2, 1),)), Plan((Down(1, 2),))])][0]
+    'restart after the start; restart after action 1'
     """
     for total in range(1, 2 * len(plans) - 2):
         for first in range(max(0, total - len(plans) + 1), (total + 1) // 2):

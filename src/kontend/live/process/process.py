@@ -18,8 +18,8 @@ from kontend.live.process.processes import MARK, Usage, kill_marked
 _HEAD: Final = 64 * 1024
 _TAIL: Final = 256 * 1024
 _CHUNK: Final = 1 << 20
-#: How often the children of a process are looked for, in seconds.
-_COUNT_EVERY: Final = 0.1
+#: How often the members of a session are looked for among all processes, in seconds; children are looked for always.
+_COUNT_EVERY: Final = 1.0
 
 
 class CannotStart(Exception):
@@ -137,6 +137,8 @@ class Process:
         now = asyncio.get_running_loop().time()
         if now - self._counted > _COUNT_EVERY:
             self._counted, self._members = now, processes.in_session(self._started.pid)
+        else:
+            self._members = processes.with_children(self._members)
         return processes.usage(self._members)
 
     async def wait(self, seconds: float) -> None:

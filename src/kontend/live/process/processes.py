@@ -13,10 +13,9 @@ import os
 import signal
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-_PROC: Final = Path("/proc")
+_PROC: Final = "/proc"
 #: The environment variable by which the processes of a run are found, also those that have left its process group.
 MARK: Final = "KONTEND_LIVE_RUN"
 _TICK: Final = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
@@ -24,63 +23,90 @@ _TICK: Final = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The processor time of some processes so far, in seconds, and whether one of them wants to run now."""
+    """The processor time of some processes so far and the time they waited for a processor, in seconds.
+
+    ``running`` says that one of them runs or waits for a processor now.
+    """
 
     seconds: float = 0.0
+    waited: float = 0.0
     running: bool = False
 
 
 def marked(mark: str) -> list[int]:
     """Return the processes whose environment has a mark that begins so, children and grandchildren included."""
     wanted = f"{MARK}={mark}".encode()
-    found = []
-    for entry in _entries():
-        try:
-            if any(each.startswith(wanted) for each in (entry / "environ").read_bytes().split(b"\0")):
-                found.append(int(entry.name))
-        except OSError:
-            continue  # it has ended, or belongs to somebody else
-    return found
-
-
-def _entries() -> list[Path]:
-    try:
-        return [entry for entry in _PROC.iterdir() if entry.name.isdecimal()]
-    except OSError:
-        return []
+    return [
+        pid for pid in _all() if any(each.startswith(wanted) for each in _bytes(f"{_PROC}/{pid}/environ").split(b"\0"))
+    ]
 
 
 def in_session(leader: int) -> list[int]:
     """Return the processes of the session that a process leads."""
     found = []
-    for entry in _entries():
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[3]) == leader:
-            found.append(int(entry.name))
+    for pid in _all():
+        with contextlib.suppress(OSError):  # it has ended
+            if os.getsid(pid) == leader:
+                found.append(pid)
     return found
+
+
+def _all() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
+    except OSError:
+        return []
+
+
+def with_children(pids: list[int]) -> list[int]:
+    """Return processes and their descendants, as far as the kernel lists children; cheaper than a look at all."""
+    known = dict.fromkeys(pids)
+    rest = list(pids)
+    while rest:
+        pid = rest.pop()
+        for thread in _threads(pid):
+            for child in map(int, _read(f"{thread}/children").split()):
+                if child not in known:
+                    known[child] = None
+                    rest.append(child)
+    return list(known)
+
+
+def _threads(pid: int) -> list[str]:
+    task = f"{_PROC}/{pid}/task"
+    try:
+        return [f"{task}/{name}" for name in os.listdir(task)]
+    except OSError:
+        return []
+
+
+def _read(path: str) -> str:
+    return _bytes(path).decode(errors="replace")
+
+
+def _bytes(path: str) -> bytes:
+    """The content of a file of the kernel's; empty for one that is gone, or of somebody else's process."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def usage(pids: list[int]) -> Usage:
     """Return the processor time of processes; a thread that waits for a processor counts as running."""
-    total, running = 0.0, False
+    total, waited, running = 0.0, 0.0, False
     for pid in pids:
-        try:
-            threads = list((_PROC / str(pid) / "task").iterdir())
-        except OSError:
-            continue
-        for thread in threads:
-            try:
-                # The name of the program is in parentheses and may contain anything.
-                fields = (thread / "stat").read_text().rpartition(")")[2].split()
-                nanoseconds = (thread / "schedstat").read_text().split()[0]
-            except OSError:
-                continue
+        for thread in _threads(pid):
+            # The name of the program is in parentheses and may contain anything.
+            fields = _read(f"{thread}/stat").rpartition(")")[2].split()
+            if not fields:
+                continue  # it has ended
+            ran, delayed, *_ = [*map(int, _read(f"{thread}/schedstat").split()), 0, 0]
             running = running or fields[0] in "RD"
-            total += int(nanoseconds) / 1e9 or (int(fields[11]) + int(fields[12])) * _TICK
-    return Usage(total, running)
+            total += ran / 1e9 or (int(fields[11]) + int(fields[12])) * _TICK
+            waited += delayed / 1e9
+    return Usage(total, waited, running)
 
 
 def kill_marked(mark: str) -> list[int]:
@@ -98,15 +124,12 @@ def kill_marked(mark: str) -> list[int]:
 
 
 def _is_zombie(pid: int) -> bool:
-    try:
-        return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except OSError:
-        return True
+    return _read(f"{_PROC}/{pid}/stat").rpartition(")")[2].split()[:1] in ([], ["Z"], ["X"])
 
 
 def can_see_processes() -> bool:
     """Return whether this system shows the processor time of processes."""
-    return (_PROC / "self" / "task").is_dir()
+    return os.path.isdir(f"{_PROC}/self/task")
 
 
 def watch(prefix: str) -> None:

@@ -2,7 +2,8 @@
 
 A process is idle when it has no request in progress, has been sent every event, has made no request for a while (the
 *patience*) other than watches, lease renewals and what the baseline has learned to ignore, and has used no processor
-time meanwhile. A thread that waits for a processor counts as running, so a loaded machine does not look idle.
+time meanwhile. Time in which one of its threads waits for a processor does not count, so a loaded machine does not look
+idle.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import Final, Protocol
 
 from kontend.live.process.processes import Usage, can_see_processes
 
-_POLL: Final = 0.01
-#: Processor time within a poll that still counts as idle: timers of a language's runtime.
+#: The polls within the silence that is waited for, and the shortest and longest time between two, in seconds.
+_POLLS: Final = 6
+_SHORTEST: Final = 0.01
+_LONGEST: Final = 0.1
+#: Processor time within a poll that still counts as idle: timers of a language's runtime. A constant, and a share.
 _NOISE: Final = 0.001
-#: The silence that one poll can add.
-_MOST_AT_ONCE: Final = 2 * _POLL
+_SHARE: Final = 0.01
 
 
 class Rest(Enum):
@@ -90,6 +93,7 @@ async def wait_until_idle(
     """
     loop = asyncio.get_running_loop()
     last = loop.time()
+    poll = min(_LONGEST, max(_SHORTEST, patience.silence / _POLLS))
     measured = subjects if counts_time else {}
     before = _usage(measured)
     #: Since the last request: the silence without processor time, without a break and altogether; all silence. And the
@@ -106,10 +110,10 @@ async def wait_until_idle(
             return Wait(Rest.IDLE, longest)
         if waited >= patience.limit:
             return Wait(Rest.BUSY, longest, working=mute >= patience.silence)
-        await asyncio.sleep(_POLL)
+        await asyncio.sleep(poll)
         now, after = loop.time(), _usage(measured)
         # A poll that comes late says that this process had no processor: then the others may have had none either.
-        passed = min(now - last, _MOST_AT_ONCE)
+        passed = min(now - last, poll)
         waited += passed
         spoke = any(traffic.in_progress(name) or traffic.last_activity.get(name, 0.0) > last for name in subjects)
         if spoke:
@@ -117,11 +121,12 @@ async def wait_until_idle(
             quiet = silent = mute = 0.0
         else:
             mute += passed
-            if _is_busy(before, after):
+            if _has_worked(before, after, _NOISE + _SHARE * (now - last)):
                 quiet = 0.0
-            else:
-                quiet += passed
-                silent += passed
+            elif not any(usage.running for usage in after.values()):
+                idle = max(0.0, passed - _waited(before, after))
+                quiet += idle
+                silent += idle
         last, before = now, after
 
 
@@ -129,5 +134,10 @@ def _usage(subjects: Mapping[str, Subject]) -> dict[str, Usage]:
     return {name: subject.usage() for name, subject in subjects.items()} if can_see_processes() else {}
 
 
-def _is_busy(before: Mapping[str, Usage], after: Mapping[str, Usage]) -> bool:
-    return any(usage.running or usage.seconds - before[name].seconds > _NOISE for name, usage in after.items())
+def _has_worked(before: Mapping[str, Usage], after: Mapping[str, Usage], noise: float) -> bool:
+    return any(usage.seconds - before[name].seconds > noise for name, usage in after.items())
+
+
+def _waited(before: Mapping[str, Usage], after: Mapping[str, Usage]) -> float:
+    """The time for which processes waited for a processor: it is no silence, for they could not speak."""
+    return sum(max(0.0, usage.waited - before[name].waited) for name, usage in after.items())

@@ -1,0 +1,91 @@
+"""Confirmation of violations: the rate, plans that showed them by chance, and shrinking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from kontend import Cluster
+from kontend.cluster.state import State
+from kontend.live.baseline import Baseline
+from kontend.live.confirmation import Confirmation, Occurrence
+from kontend.live.final_state import Mask, comparable
+from kontend.live.gate.call import Call, Point
+from kontend.live.gate.perturbation import Crash, Down
+from kontend.live.gate.plan import Plan
+from kontend.live.gate.records import Log
+from kontend.live.outcome import Run
+from kontend.live.process.quiescence import Rest
+from kontend.live.properties import Expected, findings
+from kontend.live.setting import Setting
+from kontend.live.verdict import Violation
+from live.conftest import setting
+
+INITIAL = Cluster().state
+CHANCE, SURE = Plan((Down(1, 0),)), Plan((Down(2, 1),))
+
+
+def ended(plan: Plan, *names: str) -> Run:
+    """A run that has left some objects, and took two actions that did nothing."""
+    cluster = Cluster(state=INITIAL)
+    for name in names:
+        cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
+    phases: list[State] = [cluster.state] * 3
+    return Run(plan, Log(), Rest.IDLE, INITIAL, cluster.state, phases=phases)
+
+
+def confirm(outcomes: Callable[[Plan], bool], *plans: Plan, repeats: int = 3) -> tuple[Violation, list[Plan]]:
+    """Confirm what some plans have shown; ``outcomes`` says of each further run whether it shows it again."""
+    good = ended(Plan(()))
+    expected = Expected([comparable(INITIAL, good.final)], Mask())
+    given = setting(["true"], "plain.yaml")
+    baseline = Baseline((good, good), given, expected, (), ())
+    carried_out: list[Plan] = []
+
+    async def run_plan(_: Setting, plan: Plan) -> Run:
+        carried_out.append(plan)
+        return ended(plan, *(["left"] if outcomes(plan) else []))
+
+    async def work() -> Violation:
+        runs = [ended(plan, "left") for plan in plans]
+        shown = [Occurrence(findings(run, expected)[0], run.plan, run) for run in runs]
+        return await Confirmation(baseline, run_plan, repeats=repeats, attempts=5).confirm(shown)
+
+    return asyncio.run(work()), carried_out
+
+
+def test_a_violation_is_repeated_and_its_rate_reported() -> None:
+    found, carried_out = confirm(lambda plan: plan == SURE, SURE)
+    assert (found.plan, found.rate) == (SURE, "4 of 4 runs")
+    assert carried_out.count(SURE) == 3
+
+
+def test_a_violation_that_does_not_occur_again_has_a_low_rate() -> None:
+    found, _ = confirm(lambda _: False, CHANCE)
+    assert (found.plan, found.rate) == (CHANCE, "1 of 4 runs")
+
+
+def test_a_plan_that_showed_it_by_chance_does_not_hide_one_that_shows_it_always() -> None:
+    found, _ = confirm(lambda plan: plan == SURE, CHANCE, SURE)
+    assert (found.plan, found.rate) == (SURE, "4 of 4 runs")
+
+
+def test_the_rate_is_that_of_the_plan_that_is_reported() -> None:
+    crash = Crash(Point(Call("create", "configmaps", "default", "c")))
+    found, carried_out = confirm(lambda _: True, Plan((Down(1, 0), crash)))
+    assert found.plan == Plan((crash,), actions=1)
+    assert found.rate == "4 of 4 runs"
+    assert carried_out.count(found.plan) == 4
+
+
+def test_a_simpler_plan_that_shows_it_only_sometimes_is_not_reported() -> None:
+    crash = Crash(Point(Call("create", "configmaps", "default", "c")))
+    whole = Plan((Down(1, 0), crash))
+    seen: list[Plan] = []
+
+    def outcomes(plan: Plan) -> bool:
+        seen.append(plan)
+        return plan == whole or seen.count(plan) == 1
+
+    found, _ = confirm(outcomes, whole)
+    assert (found.plan, found.rate) == (whole, "4 of 4 runs")

@@ -1,0 +1,95 @@
+"""When a process counts as idle: decided by requests and by processor time, on a loaded machine too."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+
+import pytest
+
+from kontend.live.process import processes
+from kontend.live.process.processes import Usage
+from kontend.live.process.quiescence import Patience, Rest, Wait, wait_until_idle
+
+pytestmark = pytest.mark.skipif(not processes.can_see_processes(), reason="the system shows no processor time")
+PATIENCE = Patience(0.06, 0.6)
+
+
+class Traffic:
+    """No requests at all."""
+
+    def __init__(self) -> None:
+        self.last_activity: dict[str, float] = {}
+
+    def in_progress(self, process: str) -> int:
+        del process
+        return 0
+
+
+class Subject:
+    """A process whose usage at each poll is a function of the number of polls."""
+
+    exited = False
+
+    def __init__(self, usage: Callable[[int], Usage]) -> None:
+        self._usage = usage
+        self.polls = 0
+
+    def usage(self) -> Usage:
+        self.polls += 1
+        return self._usage(self.polls)
+
+
+def wait(usage: Callable[[int], Usage]) -> tuple[Wait, int]:
+    subject = Subject(usage)
+    found = asyncio.run(wait_until_idle(Traffic(), {"controller": subject}, PATIENCE))
+    return found, subject.polls
+
+
+def test_a_process_without_requests_and_processor_time_is_idle() -> None:
+    found, polls = wait(lambda _: Usage(1.0, 1.0))
+    assert found.rest is Rest.IDLE
+    assert polls >= 6
+
+
+def test_a_process_that_uses_processor_time_is_not_idle() -> None:
+    found, _ = wait(lambda polls: Usage(polls * 0.5))
+    assert found.rest is Rest.BUSY
+    assert found.working
+
+
+def test_a_process_that_waits_for_a_processor_is_not_idle_however_long_it_is_silent() -> None:
+    found, _ = wait(lambda _: Usage(1.0, 1.0, running=True))
+    assert found.rest is Rest.BUSY
+
+
+def test_a_process_that_gets_a_processor_only_between_two_looks_is_not_idle() -> None:
+    """It never looks as if it were running, and uses next to no time: but it has waited all the while."""
+    found, _ = wait(lambda polls: Usage(1.0 + polls * 1e-5, polls * 1.0))
+    assert found.rest is Rest.BUSY
+
+
+def test_timers_of_a_runtime_do_not_count_as_work() -> None:
+    found, _ = wait(lambda polls: Usage(1.0 + polls * 1e-4, polls * 1e-5))
+    assert found.rest is Rest.IDLE
+
+
+def test_the_usage_of_a_process_includes_its_children() -> None:
+    async def usages() -> tuple[list[int], Usage]:
+        script = "sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo; exec sleep 600' & wait"
+        started = await asyncio.create_subprocess_exec(
+            "sh", "-c", script, start_new_session=True, stdout=asyncio.subprocess.PIPE
+        )
+        assert started.stdout is not None
+        await started.stdout.readline()
+        found = processes.with_children([started.pid])
+        assert sorted(found) == sorted(processes.in_session(started.pid))
+        both, parent = processes.usage(found), processes.usage([started.pid])
+        os.killpg(started.pid, 9)
+        await started.wait()
+        return found, Usage(both.seconds - parent.seconds)
+
+    found, children = asyncio.run(usages())
+    assert len(found) == 2
+    assert children.seconds > 0.001
