@@ -299,7 +299,7 @@ class State:
     def next_uid(self) -> tuple[State, str]:
         """A uid that no object has had."""
         serial = self.serial + 1
-        return self.replace(serial=serial), f"{serial:08x}-0000-4000-8000-{serial:012x}"
+        return self.replace(serial=serial), uid_of(serial)
 
     def next_suffix(self) -> tuple[State, str]:
         """Five characters for a generated name, spread like random ones but always the same."""
@@ -324,3 +324,12 @@ def _oldest(newest: Change | None) -> int:
         oldest = newest.resource_version
         newest = newest.previous
     return oldest
+
+
+def uid_of(serial: int) -> str:
+    """The uid with a number of up to 48 bits.
+
+    >>> uid_of(7)
+    '00000007-0000-4000-8000-000000000007'
+    """
+    return f"{serial & 0xFFFFFFFF:08x}-0000-4000-8000-{serial:012x}"

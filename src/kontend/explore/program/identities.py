@@ -14,6 +14,9 @@ from typing import Final
 
 import xxhash
 
+from kontend.cluster.state import uid_of
+from kontend.explore.problems import BadScenario
+
 #: The uids that the server hands out, and the uuids that reconciles generate.
 IDENTITIES: Final = re.compile(rb"[0-9a-f]{8}-0000-4000-(?:8000|b000)-[0-9a-f]{12}")
 #: resourceVersions are counted from here, so that one that user code has stored can be recognised.
@@ -23,12 +26,26 @@ VERSIONS: Final = re.compile(rb"70000000\d{8}")
 TIMES: Final = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 #: How many serials one request to the server may use.
 _STRIDE: Final = 16
+#: The objects that have got a serial, to see that no two get the same; and how many are kept.
+_HOLDERS: Final[dict[int, tuple[str, str, int]]] = {}
+_MOST_HOLDERS: Final = 1_000_000
 
 
 @lru_cache(maxsize=100_000)
 def first_serial(resource: str, name: str, count: int) -> int:
-    """The serial from which the server counts uids and suffixes for the ``count``-th object of a name."""
-    return (xxhash.xxh3_64_intdigest(f"{resource}\0{name}\0{count}".encode()) & 0xFFFFFFF) * _STRIDE
+    """The serial from which the server counts uids and suffixes for the ``count``-th object of a name.
+
+    It is a hash of 44 bits: uids have room for 48. Two objects with the same one are refused, however unlikely.
+    """
+    subject = (resource, name, count)
+    serial = (xxhash.xxh3_64_intdigest(f"{resource}\0{name}\0{count}".encode()) & 0xFFF_FFFF_FFFF) * _STRIDE
+    if len(_HOLDERS) >= _MOST_HOLDERS:
+        _HOLDERS.clear()
+    holder = _HOLDERS.setdefault(serial, subject)
+    if holder != subject:
+        one, other = (f"{kind} {key}" for kind, key, _ in (holder, subject))
+        raise BadScenario(f"{one} and {other} would get the same uid; give one of them another name")
+    return serial
 
 
 @lru_cache(maxsize=100_000)
@@ -57,4 +74,4 @@ def issued_identities(issued: Iterable[tuple[str, int]]) -> Iterator[str]:
             else:
                 resource, _, name = label.partition("\0")
                 first = first_serial(resource, name, number)
-                yield from (f"{serial:08x}-0000-4000-8000-{serial:012x}" for serial in range(first + 1, first + _USED))
+                yield from map(uid_of, range(first + 1, first + _USED))
