@@ -18,7 +18,7 @@ from kontend.cli.progress import ProgressLine
 from kontend.cli.timed import add_options as add_timed_options
 from kontend.cli.timed import check_options as check_timed_options
 from kontend.cli.timed import run_timed
-from kontend.explore.explain.explanation import Origin, explainer
+from kontend.explore.explain.explanation import Origin
 from kontend.explore.explain.lines import relative_name
 from kontend.explore.explain.results import explained_documents, scenario_result
 from kontend.explore.exploring import STRATEGIES, SearchOptions, explore
@@ -45,6 +45,8 @@ from kontend.runtime.user_file import BadFile, file_of_module
 from kontend.safe_files import write_whole
 
 _FAILURES: Final = Path("failures")
+#: How many states are searched with two faults in a run.
+_DEEPEN: Final = 1_000
 #: How many runs are made again in other processes.
 _RECHECKED: Final = 300
 _BOUNDS: Final = {
@@ -84,7 +86,9 @@ def run(argv: Sequence[str]) -> int:
         expected = expected_property(options.expect, scenarios) if options.expect else ""
         verdicts: dict[str, Verdict] = {}
         runs: list[dict[str, Any]] = []
-        search = SearchOptions(options.search, options.seed, options.walks, until_first=False, jobs=options.jobs)
+        search = SearchOptions(
+            options.search, options.seed, options.walks, until_first=False, jobs=options.jobs, deepen=options.deepen
+        )
         for name, scenario in scenarios.items():
             share = _RECHECKED // len(scenarios)
 
@@ -96,10 +100,11 @@ def run(argv: Sequence[str]) -> int:
                 continue
             line = ProgressLine(scenario.bounds.seconds)
             try:
-                verdicts[name] = explore(scenario, replace(search, progress=line), inspect=record)
+                verdicts[name] = explore(
+                    scenario, replace(search, progress=line), inspect=record, origin=Origin(source, name)
+                )
             finally:
                 line.clear()
-            verdicts[name].explain = explainer(scenario, Origin(source, name))
         if runs and not options.one_process:
             recheck(options.file, runs)
     documents = {name: explained_documents(verdict) for name, verdict in verdicts.items()}
@@ -189,6 +194,13 @@ def _parser() -> Parser:
     add("--jobs", type=at_least(1), default=1, metavar="N", help="number of processes for --search breadth")
     add("--seed", type=at_least(0), default=0, metavar="N", help="random seed (default: 0)")
     add("--walks", type=at_least(1), default=1_000, metavar="N", help="number of walks (default: 1,000)")
+    add(
+        "--deepen",
+        type=at_least(0),
+        default=_DEEPEN,
+        metavar="N",
+        help=f"where everything holds with one fault in a run, search N states with two (default: {_DEEPEN:,})",
+    )
     add("--expect", metavar="PROPERTY", help="say whether this is violated (lost-update, ...), and what avoids it")
     add("--verbose", "-v", action="store_true", help="show every step and every field of a trace")
     add("--interactive", action="store_true", help="serve a page on this machine on which you choose the steps")

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
 from kontend.check_runner import CHECK_RUNNER
+from kontend.explore.deepening import deepened, deeper
 from kontend.explore.explain.baselines import several_baselines
-from kontend.explore.explain.explanation import explainer
+from kontend.explore.explain.explanation import Origin, explainer
 from kontend.explore.model.model import Model
 from kontend.explore.parts.exploring import explored_in_parts
 from kontend.explore.problems import BadScenario, not_among
@@ -46,11 +47,13 @@ class SearchOptions:
     jobs: int = 1
     #: Called with a snapshot from time to time.
     progress: Progress | None = None
+    #: Where everything holds with one fault in a run, search so many states with two.
+    deepen: int = 0
 
     def __post_init__(self) -> None:
         if self.search not in STRATEGIES:
             raise BadScenario(f"check: {not_among('search', str(self.search), STRATEGIES)}", caller())
-        for name, least in (("seed", 0), ("walks", 1), ("jobs", 1)):
+        for name, least in (("seed", 0), ("walks", 1), ("jobs", 1), ("deepen", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise BadScenario(f"check({name}={value!r}): expected a whole number, at least {least}", caller())
@@ -69,6 +72,7 @@ def check(
     until_first: bool = False,
     jobs: int = 1,
     progress: Progress | None = None,
+    deepen: int = 0,
 ) -> Verdict:
     """Explore a scenario. The options are those of :class:`SearchOptions`.
 
@@ -80,7 +84,7 @@ def check(
     In a test with ``@reproduce(...)`` it only follows that counterexample.
     """
     recorded = recorded_to_follow()
-    options = SearchOptions(search, seed, walks, until_first, jobs, progress)
+    options = SearchOptions(search, seed, walks, until_first, jobs, progress, deepen)
 
     def search_it(scenario: Scenario, options: SearchOptions) -> Verdict:
         return explore(scenario, options) if recorded is None else follow(scenario, recorded)
@@ -96,8 +100,14 @@ def _plainly(
     return search(scenario, options)
 
 
-def explore(scenario: Scenario, options: SearchOptions, *, inspect: Callable[[Model], object] | None = None) -> Verdict:
-    """Explore a scenario; ``inspect`` is called with the model afterwards."""
+def explore(
+    scenario: Scenario,
+    options: SearchOptions,
+    *,
+    inspect: Callable[[Model], object] | None = None,
+    origin: Origin | None = None,
+) -> Verdict:
+    """Explore a scenario; ``inspect`` is called with the model afterwards. ``origin`` says where it comes from."""
 
     def searched(model: Model) -> Verdict:
         verdict = _parts(model, options)
@@ -108,7 +118,11 @@ def explore(scenario: Scenario, options: SearchOptions, *, inspect: Callable[[Mo
         return verdict
 
     verdict = restarted(scenario, searched)
-    verdict.explain = explainer(scenario)
+    further = deeper(scenario, options.deepen) if options.deepen and verdict.ok else None
+    if further is not None:
+        verdict = deepened(scenario, verdict, restarted(further, lambda model: _search(model, options).run()))
+        scenario = further if verdict.violations else scenario
+    verdict.explain = explainer(scenario, origin)
     verdict.notes += several_baselines(verdict)
     return verdict
 

@@ -1,0 +1,55 @@
+"""Deepening: where everything holds with one fault in a run, two are tried, and the verdict says so."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from explore.widgets import CRD, KIND, WIDGET
+from kontend import AlreadyExists, Api, Controller, Guards, Request, new_object
+from kontend.explore import Bounds, Scenario, check
+
+MAP = "ConfigMap/v1"
+
+
+class Twice(Controller):
+    """Tries a create again when it fails, once, and then gives up for good."""
+
+    kind = KIND
+    tries = 2
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        for _ in range(self.tries):
+            with suppress(AlreadyExists, Exception):
+                await api.create(new_object(MAP, "out", namespace="default"))
+                return
+
+
+def _scenario(tries: int) -> Scenario:
+    controller = Twice()
+    controller.tries = tries
+    bounds = Bounds(lag=0, crashes=0)
+    return Scenario([controller], crds=[CRD], objects=[WIDGET], bounds=bounds, guards=Guards.off())
+
+
+def test_a_violation_that_takes_two_faults_is_found_by_deepening() -> None:
+    assert check(_scenario(2)).ok
+    verdict = check(_scenario(2), deepen=500)
+    assert [violation.property for violation in verdict.violations] == ["diverged"]
+    assert any("it takes two faults" in note for note in verdict.notes)
+    assert "faults ≤ 2" in verdict.bounds
+    assert verdict.documents[0].violation.sentence
+
+
+def test_a_verdict_that_holds_says_how_far_it_went_with_two_faults() -> None:
+    verdict = check(_scenario(3), deepen=500)
+    assert verdict.ok
+    assert "faults ≤ 1" in verdict.bounds
+    assert any("with two faults in a run nothing lasting was found either, in all" in note for note in verdict.notes)
+    cut = check(_scenario(3), deepen=3)
+    assert cut.ok
+    assert any("not in all" in note for note in cut.notes)
+
+
+def test_bounds_that_are_given_are_not_deepened() -> None:
+    scenario = Scenario([Twice()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0, faults=0))
+    assert check(scenario, deepen=500).notes == check(scenario).notes
