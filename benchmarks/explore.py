@@ -15,6 +15,7 @@ from benchmarks.table import row
 from kontend import Controller
 from kontend.explore import Bounds, Reductions, Scenario, Verdict, check, update
 from kontend.explore.model.model import Model
+from kontend.explore.scenario_files import scenarios_in
 from kontend.explore.search.breadth_first import BreadthFirst
 from kontend.explore.search.limits import memory_in_use
 
@@ -157,6 +158,22 @@ def growth() -> None:
         row(f"a step among {count:,} other objects", f"{costs[count]:.0f} us", "growth under a half", good=good)
 
 
+def examples() -> None:
+    """Processor time of all scenarios of the examples within their bounds, the default ones where they name none."""
+    folder = Path(__file__).parent.parent / "examples"
+    spent, states, count = 0.0, 0, 0
+    undecided: list[str] = []
+    for path in sorted([*folder.glob("*.py"), *folder.glob("*/*scenarios.py"), folder / "flux/source_controller.py"]):
+        for name, scenario in scenarios_in(str(path)).items():
+            verdict, took = _timed(replace(scenario, bounds=replace(scenario.bounds, seconds=60)))
+            spent, states, count = spent + took, states + verdict.states, count + 1
+            if not verdict.exhausted and not verdict.violations:
+                undecided.append(f"{path.stem}:{name}")
+    what = f"{count} scenarios of the examples, {states:,} states{', undecided: ' * bool(undecided)}"
+    good = spent < 60 and not undecided
+    row(f"{what}{', '.join(undecided)}", f"{spent:.1f} s", "60 s on one core, all decided", good=good)
+
+
 def processes() -> None:
     """Gain of a second process, in wall-clock time."""
     from explore.samples import deployment
@@ -178,4 +195,5 @@ def main() -> None:
     reductions()
     memory()
     growth()
+    examples()
     processes()

@@ -17,8 +17,8 @@ class Twice(Controller):
     kind = KIND
     tries = 2
 
-    async def reconcile(self, request: Request, api: Api) -> None:
-        for _ in range(self.tries):
+    async def reconcile(self, _: Request, api: Api) -> None:
+        for _attempt in range(self.tries):
             with suppress(AlreadyExists, Exception):
                 await api.create(new_object(MAP, "out", namespace="default"))
                 return

@@ -39,7 +39,7 @@ def test_uids_of_many_objects_differ() -> None:
 
 def test_two_objects_with_the_same_uid_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(identities, "_HOLDERS", {})
-    monkeypatch.setattr(identities.xxhash, "xxh3_64_intdigest", lambda _: 5)
+    monkeypatch.setattr("kontend.explore.program.identities.xxhash.xxh3_64_intdigest", lambda _: 5)
     first_serial("ConfigMap/v1", "default/only-in-this-test", 0)
     with pytest.raises(BadScenario, match="would get the same uid"):
         first_serial("ConfigMap/v1", "default/only-in-this-test-as-well", 0)
