@@ -28,8 +28,6 @@ WIDE = ("wide-kinds", "wide-definitions", "validation", "requests")
 UNREPEATABLE = {
     "wide/csidriver-1008": "a page ends because other cases had made drivers with later names",
     "wide/ingressclass-1021": "a page ends because other cases had made ingress classes with later names",
-    "wide/crd-22": "of two unknown fields the server names those that it meets first, in random order",
-    "wide/crd-41": "of two unknown fields the server names those that it meets first, in random order",
     "wide/crd-273": "recorded as a failure of the recorder, which takes a page of text for events",
 }
 CASES = [pytest.param(case, id=case["id"]) for name in FILES for case in load(name)]

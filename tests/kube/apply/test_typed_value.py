@@ -68,8 +68,11 @@ def spec(**values: Any) -> dict[str, Any]:
         (spec(args=["a", 1]), ".spec.args[1]: expected string, got &value.valueUnstructured{Value:1}"),
         (spec(ports=[{"port": 1, "name": 2}]),
          '.spec.ports[port=1,protocol="TCP"].name: expected string, got &value.valueUnstructured{Value:2}'),
-        (spec(size="1", on=1), "errors:\n  .spec.size: expected numeric (int or float), got string\n"
-         "  .spec.on: expected boolean, got &{1}"),
+        (spec(size="1", on=1), "errors:\n  .spec.on: expected boolean, got &{1}\n"
+         "  .spec.size: expected numeric (int or float), got string"),
+        ({"spec": {"size": "1"}, "nope": 1}, ".nope: field not declared in schema"),
+        ({"spec": {"size": "1"}, "unknown": 1}, "errors:\n  .spec.size: expected numeric (int or float), got string\n"
+         "  .unknown: field not declared in schema"),
         ({"metadata": {"nope": 1}}, ".metadata.nope: field not declared in schema"),
         ({"metadata": []}, ".metadata: expected map, got &{[]}"),
     ],
