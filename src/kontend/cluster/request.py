@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
@@ -87,22 +88,11 @@ class Target:
 
 def route(registry: Registry, request: ApiRequest) -> Target:
     """The target of a resource request. Raises :class:`PageNotFound` or an :class:`ApiError`."""
-    parts = request.path.strip("/").split("/")
-    if parts[0] == "api" and len(parts) > 2:
-        group, version, rest = "", parts[1], parts[2:]
-    elif parts[0] == "apis" and len(parts) > 3:
-        group, version, rest = parts[1], parts[2], parts[3:]
-    else:
+    place = _place(request.path)
+    if place is None:
         raise PageNotFound
-    if "%" in request.path:
-        rest = [unquote(part) for part in rest]
+    group, version, namespace, rest, always_watch = place
     watching = bool(request.query) and request.first("watch").lower() not in ("", "0", "false")
-    always_watch = rest[0] == "watch" and len(rest) > 1  # the deprecated form, the only one that watches a single name
-    if always_watch:
-        rest = rest[1:]
-    namespace = ""
-    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
-        namespace, rest = rest[1], rest[2:]
     resource = registry.at(group, version, rest[0])
     name = rest[1] if len(rest) > 1 else ""
     if resource is None or "" in rest or (namespace and not resource.namespaced):
@@ -115,6 +105,27 @@ def route(registry: Registry, request: ApiRequest) -> Target:
     target.verb = "watch" if always_watch else _verb(request.method, bool(name), watching)
     _check_served(target)
     return target
+
+
+@lru_cache(maxsize=4096)
+def _place(path: str) -> tuple[str, str, str, list[str], bool] | None:
+    """Returns group, version, namespace and the rest of a resource's path, and whether it is one for watches only."""
+    parts = path.strip("/").split("/")
+    if parts[0] == "api" and len(parts) > 2:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[0] == "apis" and len(parts) > 3:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return None
+    if "%" in path:
+        rest = [unquote(part) for part in rest]
+    always_watch = rest[0] == "watch" and len(rest) > 1  # the deprecated form, the only one that watches a single name
+    if always_watch:
+        rest = rest[1:]
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
+        namespace, rest = rest[1], rest[2:]
+    return group, version, namespace, rest, always_watch
 
 
 _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")

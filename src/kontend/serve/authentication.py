@@ -8,8 +8,8 @@ one is, a request without any is refused with 401; under RBAC it is one of ``sys
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from kontend.cluster.access.attributes import Attributes
@@ -25,8 +25,7 @@ _GROUP: Final = "authentication.k8s.io"
 _EXTRA: Final = "impersonate-extra-"
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(NamedTuple):
     """Credentials of a client: headers with names in lower case, and its certificate as ``ssl`` decodes it."""
 
     headers: Mapping[str, str]
@@ -83,6 +82,11 @@ def _subject(certificate: Mapping[str, Any]) -> User:
 
 def impersonated(state: State, user: User, incoming: Incoming) -> User | None:
     """The user in whose name a request is to be carried out, if ``user`` may do that; None without such headers."""
+    for key in incoming.headers:
+        if key.startswith("impersonate-"):
+            break
+    else:
+        return None
     name = incoming.headers.get("impersonate-user", "")
     groups = incoming.values("impersonate-group")
     uid = incoming.headers.get("impersonate-uid", "")

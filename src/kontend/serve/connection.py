@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
+from time import monotonic  # the clock of the event loop
 from typing import Any, Final, Protocol, cast
 
 from kontend.serve.request_parser import BadMessage, Incoming, RequestParser, mistake
@@ -20,6 +21,7 @@ _HIGH_WATER: Final = 64 * 1024
 #: How long the requests of one client are answered before others get a turn.
 _TURN: Final = 0.005
 
+_NO_CERTIFICATE: Final[Mapping[str, Any]] = {}
 _REASONS: Final = {
     400: "Bad Request",
     405: "Method Not Allowed",
@@ -56,6 +58,7 @@ class Connection(asyncio.Protocol):
         "_parser",
         "_ready",
         "_scheduled",
+        "_secure",
         "_serving",
         "_transport",
         "address",
@@ -78,6 +81,7 @@ class Connection(asyncio.Protocol):
         self._serving = False
         self._scheduled = False
         self._lingering = False
+        self._secure = False
         #: A request is being answered.
         self.busy = False
         self.streaming = False
@@ -107,12 +111,15 @@ class Connection(asyncio.Protocol):
         self.address = peer[0] if isinstance(peer, tuple) else ""
         own = transport.get_extra_info("sockname")
         self.port = own[1] if isinstance(own, tuple) else 0
-        self.since = asyncio.get_running_loop().time()
+        self._secure = transport.get_extra_info("sslcontext") is not None
+        self.since = monotonic()
         self._app.connected(self)
 
     @property
     def certificate(self) -> Mapping[str, Any]:
         """The certificate of the client that TLS has verified, or nothing."""
+        if not self._secure:
+            return _NO_CERTIFICATE
         certificate: Mapping[str, Any] | None = self._transport.get_extra_info("peercert")
         return certificate or {}
 
@@ -127,7 +134,7 @@ class Connection(asyncio.Protocol):
             # What came before is answered first.
             self._bad = error
         if self._parser.reading and not was_reading:
-            self.since = asyncio.get_running_loop().time()
+            self.since = monotonic()
         self._serve_ready()
 
     def _take(self, incoming: Incoming) -> None:
@@ -140,7 +147,7 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Stops reading: the client gets the answer it waits for, but a stream ends."""
-        waiting = self.busy and not self.streaming and self._transport.get_extra_info("sslcontext") is None
+        waiting = self.busy and not self.streaming and not self._secure
         if waiting:
             self._ready.clear()
             self.closing = True
@@ -159,13 +166,13 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Stops sending: the client is slow."""
         self.paused = True
-        self.since = asyncio.get_running_loop().time()
+        self.since = monotonic()
         self._app.stalled(self)
 
     def resume_writing(self) -> None:
         """Goes on sending: the client has caught up."""
         self.paused = False
-        self.since = asyncio.get_running_loop().time()
+        self.since = monotonic()
         if self._on_writable is not None:
             self._on_writable()
         elif not self.busy:
@@ -186,11 +193,11 @@ class Connection(asyncio.Protocol):
         if self._serving:
             return
         self._serving = True
-        clock = asyncio.get_running_loop().time
-        turn_ends = clock() + _TURN
+        turn_ends = monotonic() + _TURN
         try:
             while self._ready and not self.busy and not self.closing and not self.paused:
-                if clock() > turn_ends:
+                now = monotonic()
+                if now > turn_ends:
                     self._serve_soon()
                     break
                 incoming = self._ready.popleft()
@@ -199,7 +206,7 @@ class Connection(asyncio.Protocol):
                     self._refuse(400, complaint)
                     return
                 self.busy = True
-                incoming.received = clock()
+                incoming.received = now
                 self._app.serve(incoming, self)
             if self._bad is not None and not self._ready and not self.busy and not self.closing:
                 self._refuse(self._bad.code, self._bad.detail)
@@ -227,10 +234,10 @@ class Connection(asyncio.Protocol):
 
     def _answered(self, keep_alive: bool) -> None:
         self.busy = self.streaming = False
-        self.since = asyncio.get_running_loop().time()
+        self.since = monotonic()
         if not keep_alive or self.closing:
             self.close()
-        else:
+        elif not self._serving:
             self._serve_ready()
 
     def begin_stream(self, head: bytes, *, on_writable: Callable[[], None], on_lost: Callable[[], None]) -> None:
@@ -261,7 +268,7 @@ class Connection(asyncio.Protocol):
         self.closing = True
         if self._parser.cut and not self._lingering:
             self._lingering = True
-            self.since = asyncio.get_running_loop().time()
+            self.since = monotonic()
             self._transport.resume_reading()
             if self._transport.can_write_eof():
                 self._transport.write_eof()

@@ -6,6 +6,8 @@ import itertools
 import os
 import time
 import zlib
+from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import sha512
 from typing import Any, Final
 from urllib.parse import unquote, unquote_plus
@@ -32,6 +34,8 @@ from kontend.serve.media import (
 from kontend.serve.request_parser import Incoming
 
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+#: Bytes of a request target up to which it is remembered.
+_SHORT_TARGET: Final = 512
 _serials: Final = itertools.count(1)
 _RUN: Final = os.urandom(6).hex()
 
@@ -40,15 +44,16 @@ class Exchange:
     """A request and its answer."""
 
     __slots__ = (
+        "_request",
+        "_user",
         "answered_at",
         "audit_id",
-        "client",
         "connection",
         "incoming",
+        "number",
         "path",
         "query",
         "received_at",
-        "request",
         "target",
     )
 
@@ -57,13 +62,31 @@ class Exchange:
         self.connection = connection
         self.received_at = time.time()
         self.answered_at = 0.0
-        self.target = incoming.target.decode("utf-8", "replace")
-        self.path, self.query = _parse_target(self.target)
+        target = incoming.target
+        self.target, self.path, self.query = (_known_target if len(target) < _SHORT_TARGET else _target)(target)
         #: Identifies the request in the audit log and in the answer.
         self.audit_id = incoming.headers.get("audit-id") or _new_audit_id()
-        headers = incoming.headers
-        self.client = ClientInfo(NOBODY, headers.get("user-agent", ""), connection.address, number)
-        self.request = ApiRequest(incoming.method, self.path, self.query)
+        #: The number of the connection.
+        self.number = number
+        self._user = NOBODY
+        self._request: ApiRequest | None = None
+
+    @property
+    def client(self) -> ClientInfo:
+        """The client that sent the request."""
+        agent = self.incoming.headers.get("user-agent", "")
+        return ClientInfo(self._user, agent, self.connection.address, self.number)
+
+    @property
+    def request(self) -> ApiRequest:
+        """The request for the API server; nobody's, without its body, until its user is known."""
+        if self._request is None:
+            self._request = ApiRequest(self.incoming.method, self.path, self.query)
+        return self._request
+
+    @request.setter
+    def request(self, request: ApiRequest) -> None:
+        self._request = request
 
     @property
     def reads(self) -> bool:
@@ -76,16 +99,15 @@ class Exchange:
         Raises an ApiError for a body that cannot be unpacked.
         """
         incoming, headers = self.incoming, self.incoming.headers
-        agent = self.client.user_agent
-        self.client = ClientInfo(user, agent, self.client.address, self.client.connection)
-        self.request = ApiRequest(
+        self._user = user
+        self._request = ApiRequest(
             incoming.method,
             self.path,
             self.query,
             _unpacked(incoming.body, headers.get("content-encoding", "")) if incoming.body else b"",
             content_type=headers.get("content-type", "") or JSON,
             accept=headers.get("accept", ""),
-            user_agent=agent,
+            user_agent=headers.get("user-agent", ""),
             user=user if impersonated is None else impersonated,
         )
 
@@ -106,7 +128,7 @@ class Exchange:
             return self._encoded_document(response.body, response.code)
         else:
             media_type = answer_type(incoming.headers.get("accept", ""))
-            pretty = wants_pretty(self.request.first("pretty"), self.client.user_agent)
+            pretty = wants_pretty(self.request.first("pretty"), incoming.headers.get("user-agent", ""))
             body = encode(response.body, media_type, pretty=pretty)
             extra = _retry_after(response)
             if response.content_type == AGGREGATED:
@@ -170,6 +192,16 @@ def _new_audit_id() -> str:
     """Unique without the cost of a random number each: one number a process, and a count."""
     serial = next(_serials) & 0xFFFFFFFFFFFFFFF
     return f"{serial >> 28:08x}-{serial >> 12 & 0xFFFF:04x}-4{serial & 0xFFF:03x}-8000-{_RUN}"
+
+
+def _target(raw: bytes) -> tuple[str, str, Mapping[str, tuple[str, ...]]]:
+    """The text of a request target, its path and its query parameters."""
+    text = raw.decode("utf-8", "replace")
+    return text, *_parse_target(text)
+
+
+#: The same for those that are short, most of which come again.
+_known_target: Final = lru_cache(maxsize=4096)(_target)
 
 
 def _parse_target(target: str) -> tuple[str, dict[str, tuple[str, ...]]]:

@@ -55,17 +55,17 @@ class LoopBudget:
             signal.signal(signal.SIGVTALRM, self._previous)
             sys.unraisablehook = self._previous_hook
 
-    def spend(self, work: Callable[[], T]) -> T:
+    def spend(self, work: Callable[..., T], *arguments: Any) -> T:
         """Returns the result of some work. Raises :class:`OverBudget` when it takes too long; it must be pure then.
 
-        >>> LoopBudget().spend(lambda: 1 + 1)
+        >>> LoopBudget().spend(max, 1, 2)
         2
         """
         self._ticks = 0
         self._working = True
         try:
             try:
-                return work()
+                return work(*arguments)
             finally:
                 self._working = False
         except OverBudget:

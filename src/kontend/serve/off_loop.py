@@ -16,8 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
+from kontend.cluster.memo import Memo
 from kontend.cluster.resources import Resource
-from kontend.cluster.state import State
+from kontend.cluster.state import Objects, State
 from kontend.kube.meta.names import Key
 from kontend.serve.exchange import Exchange
 from kontend.serve.loop_budget import LoopBudget
@@ -71,25 +72,23 @@ def is_costly(state: State, exchange: Exchange) -> bool:
     body = request.body
     if len(body) > _BODY or len(exchange.target) > _TARGET:
         return True
-    if b"&" in body and b"*" in body and "yaml" in request.content_type:
-        return True  # aliases: the value may be a thousand times larger than the text
-    if b'"copy"' in body and request.method == "PATCH":
-        return True  # each operation may double the object
+    if body:
+        if b"&" in body and b"*" in body and "yaml" in request.content_type:
+            return True  # aliases: the value may be a thousand times larger than the text
+        if b'"copy"' in body and request.method == "PATCH":
+            return True  # each operation may double the object
     path = request.path
     if not path.startswith("/api"):
         return path.startswith("/openapi/")
-    parts = path.split("/")[2:]
-    group, version, rest = ("", parts[0], parts[1:]) if path.startswith("/api/") else _group(parts)
-    if len(rest) > 2 and rest[0] == "namespaces":
-        rest = rest[2:]
-    if not rest:
+    group, version, rest = _place(path)
+    if not rest or (exchange.reads and len(rest) > 1):
         return False
     resource = state.registry.at(group, version, rest[0])
     if resource is None:
         return False
     if exchange.reads:
         # A watch begins on the loop, where it misses nothing; its first events are made as they are read.
-        return len(rest) == 1 and not request.first("watch") and _is_large(state, resource.key)
+        return not request.first("watch") and _known_as_large(state.objects(resource.key))
     if resource.plural in _DEFINITIONS or _has_nested_loops(resource):
         return True
     if len(state.objects(_POLICIES[0])) or len(state.objects(_POLICIES[1])):
@@ -97,13 +96,24 @@ def is_costly(state: State, exchange: Exchange) -> bool:
     return len(_stored(state, resource.key, path, rest)) > _BODY if len(rest) > 1 else request.method == "DELETE"
 
 
-def _group(parts: list[str]) -> tuple[str, str, list[str]]:
-    return (parts[0], parts[1], parts[2:]) if len(parts) > 2 else ("", "", [])
+@lru_cache(maxsize=4096)
+def _place(path: str) -> tuple[str, str, list[str]]:
+    """Returns the group and the version of a path, and the parts after them and the namespace."""
+    parts = path.split("/")[2:]
+    if path.startswith("/api/"):
+        group, version, rest = "", parts[0], parts[1:]
+    elif len(parts) > 2:
+        group, version, rest = parts[0], parts[1], parts[2:]
+    else:
+        return "", "", []
+    return group, version, rest[2:] if len(rest) > 2 and rest[0] == "namespaces" else rest
 
 
-def _is_large(state: State, key: str) -> bool:
-    objects = state.objects(key)
+def _is_large(objects: Objects) -> bool:
     return len(objects) > _LIST_OBJECTS or sum(len(version.body) for version in objects.values()) > _LIST_BYTES
+
+
+_known_as_large: Final = Memo(_is_large, size=32)
 
 
 def _stored(state: State, key: str, path: str, rest: list[str]) -> bytes:

@@ -178,7 +178,7 @@ class RequestParser:
         self._count += 1
         if self._count > HEADER_COUNT:
             raise BadMessage(431)
-        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        key, text = _HEADER_NAMES.get(name) or _header_name(name), value.decode("latin-1")
         if key in self._headers:
             self._repeated.setdefault(key, [self._headers[key]]).append(text)
         else:
@@ -216,13 +216,27 @@ class RequestParser:
     def _complete(self, *, keep_alive: bool) -> None:
         version = self._http.get_http_version()
         method = self._http.get_method().decode("ascii")
-        body = bytes(self._body[: BODY_LIMIT + 1])
+        body = b""
+        if self._body:
+            body = bytes(self._body if len(self._body) <= BODY_LIMIT else self._body[: BODY_LIMIT + 1])
+            self._body = bytearray()
         incoming = Incoming(
             method, self._url, self._headers, body, version, keep_alive and version == "1.1", self._repeated
         )
-        self._body = bytearray()
         self.reading = False
         self._request(incoming)
+
+
+#: Names of headers as they are sent, and in lower case.
+_HEADER_NAMES: Final[dict[bytes, str]] = {}
+_MOST_NAMES: Final = 1000
+
+
+def _header_name(raw: bytes) -> str:
+    name = raw.decode("latin-1").lower()
+    if len(_HEADER_NAMES) < _MOST_NAMES and len(raw) < 64:
+        _HEADER_NAMES[raw] = name
+    return name
 
 
 def mistake(incoming: Incoming) -> str | None:

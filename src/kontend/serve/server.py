@@ -240,10 +240,14 @@ class Server:
     def _serve(self, exchange: Exchange) -> None:
         if not self._authenticator.required:
             check_origin(exchange.incoming, self._address)
-        self._commits.tick(int(time.time()))
+        self._commits.tick(int(exchange.received_at))
         state = self._commits.durable
+        if not state.settings.rbac and "authorization" not in exchange.incoming.headers:
+            self._identify(state, exchange)  # takes no time: there is nothing to verify
+            self._serve_known(exchange)
+            return
         try:
-            self._workers.budget.spend(lambda: self._identify(state, exchange))
+            self._workers.budget.spend(self._identify, state, exchange)
         except OverBudget:
             self._workers.run(
                 lambda: self._identify(state, exchange),
@@ -293,19 +297,18 @@ class Server:
         state, known = self._commits.durable, self._conversions
         if self._gate is not None:
             state = self._gate.view(exchange, state)
-
-        def work() -> tuple[ApiResponse, bytes | None]:
-            return answering.read(state, exchange, progress, known)
-
         if not is_costly(state, exchange):
             try:
-                outcome = self._workers.budget.spend(work)
+                outcome = self._workers.budget.spend(answering.read, state, exchange, progress, known)
             except OverBudget:
                 pass
             else:
                 self._reply(exchange, *outcome)
                 return
-        self._workers.run(work, lambda done: self.resume(exchange, self._reply, done))
+        self._workers.run(
+            lambda: answering.read(state, exchange, progress, known),
+            lambda done: self.resume(exchange, self._reply, done),
+        )
 
     def _reply(self, exchange: Exchange, response: ApiResponse, answer: bytes | None) -> None:
         """Sends the answer to a read."""

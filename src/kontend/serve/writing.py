@@ -94,13 +94,9 @@ class Writes:
         if request.method != "DELETE" and not self._commits.has_room():
             raise ApiError("etcdserver: mvcc: database space exceeded", code=500)
         base = self._commits.newest
-
-        def work() -> tuple[State, ApiResponse, bytes]:
-            return answering.write(base, exchange, progress, self._conversions)
-
         if not is_costly(base, exchange):
             try:
-                outcome = self._workers.budget.spend(work)
+                outcome = self._workers.budget.spend(answering.write, base, exchange, progress, self._conversions)
             except OverBudget:
                 pass
             else:
@@ -109,7 +105,7 @@ class Writes:
         if attempt >= _ATTEMPTS and self._held is None:
             self._held = deque()
         self._workers.run(
-            lambda: (base, *work()),
+            lambda: (base, *answering.write(base, exchange, progress, self._conversions)),
             lambda done: self._finish_write(exchange, progress, attempt, done),
         )
         return True

@@ -104,3 +104,18 @@ def test_only_an_apply_creates(cluster: Cluster) -> None:
     assert _patch(cluster, path, APPLY_PATCH, applied, fieldManager="m").code == 201
     assert _patch(cluster, path, APPLY_PATCH, applied, fieldManager="m").code == 200
     assert _patch(cluster, path, APPLY_PATCH, applied).code == 422
+
+
+def test_the_message_about_a_result_that_is_no_object_shows_its_owners(cluster: Cluster) -> None:
+    """A merge patch is worked out without the managed fields first, but messages show them."""
+    _patch(cluster, CONFIG_MAP, MERGE_PATCH, {"data": {"a": "2"}}, fieldManager="somebody")
+    response = _patch(cluster, CONFIG_MAP, MERGE_PATCH, {"data": {"a": {}}})
+    assert response.code == 422
+    assert "managedFields" in response.body["message"]
+    assert "somebody" in response.body["message"]
+
+
+def test_a_merge_patch_can_reset_the_owners(cluster: Cluster) -> None:
+    assert "managedFields" in _patch(cluster, CONFIG_MAP, MERGE_PATCH, {"data": {"a": "2"}}).body["metadata"]
+    response = _patch(cluster, CONFIG_MAP, MERGE_PATCH, {"metadata": {"managedFields": []}})
+    assert "managedFields" not in response.body["metadata"]

@@ -39,6 +39,13 @@ def test_a_daemon_set_counts_its_templates_in_an_annotation() -> None:
     assert new["metadata"] == {"generation": 2, "annotations": {TEMPLATE_GENERATION: "2"}}
 
 
+def test_a_rolling_update_of_a_daemon_set_is_complete_whatever_its_type() -> None:
+    daemons: dict[str, Any] = {"updateStrategy": {"type": "OnDelete", "rollingUpdate": {"maxUnavailable": "10%"}}}
+    strategy_for("apps", "DaemonSet").convert({"metadata": {}, "spec": {**daemons, "template": {"spec": {}}}})
+
+    assert daemons["updateStrategy"]["rollingUpdate"] == {"maxUnavailable": "10%", "maxSurge": 0}
+
+
 def test_claims_in_a_stateful_set_say_what_they_are() -> None:
     obj: dict[str, Any] = {"metadata": {}, "spec": {"volumeClaimTemplates": [{"metadata": {"name": "d"}}]}}
     strategy_for("apps", "StatefulSet").convert(obj)

@@ -27,6 +27,7 @@ from kontend.kube.apply.managed_fields import ManagedFields
 from kontend.kube.encoding.json_syntax import go_kind
 from kontend.kube.encoding.json_text import MalformedJSON, MalformedYAML, parse_json, parse_yaml
 from kontend.kube.errors import (
+    ApiError,
     BadRequest,
     Invalid,
     UnsupportedMediaType,
@@ -92,13 +93,13 @@ def patched(
     if old is None:
         raise not_found(resource.group, resource.plural, target.name)
     live = served(resource, old.versioned())
-    if resource.custom is not None and patch_type == MERGE_PATCH and target.options.field_validation != "Strict":
-        change, problems = parse_merge_patch(body, field_validation=target.options.field_validation)
-        if "metadata" not in change:
-            # The metadata stays as it was stored, so there is nothing to decode.
-            obj = apply_merge_patch(served(resource, old.versioned()), change)
-            obj = _normalize(target, obj, problems, decodes_metadata=False)
-            return obj, owners_after_update(state, target, live, obj, old.managed, MISSING)
+    try:
+        quick = _patched_content(target, patch_type, body, old)
+    except ApiError:
+        quick = None  # the message may show the whole object
+    if quick is not None:
+        with_owned_texts(quick, target.text, live, stored_text(resource, old.body))
+        return quick, owners_after_update(state, target, live, quick, old.managed, MISSING)
     current = read_back(resource, old)
     if patch_type == STRATEGIC_MERGE_PATCH:
         change, problems = _strategic_body(target, body)
@@ -109,6 +110,20 @@ def patched(
     requested = obj["metadata"].pop("managedFields", MISSING)
     with_owned_texts(obj, target.text, live, stored_text(resource, old.body))
     return obj, owners_after_update(state, target, live, obj, old.managed, requested)
+
+
+def _patched_content(target: Target, patch_type: str, body: bytes, old: Version) -> dict[str, Any] | None:
+    """Returns an object after a merge patch that leaves the managed fields alone, which then need no decoding."""
+    validation = target.options.field_validation
+    if patch_type != MERGE_PATCH or validation == "Strict":
+        return None
+    change, problems = parse_merge_patch(body, field_validation=validation)
+    metadata = change.get("metadata", MISSING)
+    if metadata is not MISSING and (not isinstance(metadata, dict) or "managedFields" in metadata):
+        return None
+    obj = apply_merge_patch(served(target.resource, old.versioned()), change)
+    # Without changes, the metadata of a custom resource is as it was stored.
+    return _normalize(target, obj, problems, decodes_metadata=metadata is not MISSING, explains=False)
 
 
 def _changed(target: Target, patch_type: str, body: bytes, current: dict[str, Any]) -> tuple[Any, list[str]]:
@@ -136,11 +151,18 @@ def _strategic_body(target: Target, body: bytes) -> tuple[dict[str, Any], list[s
 
 
 def _normalize(
-    target: Target, obj: Any, problems: list[str], strategic: str = "", *, decodes_metadata: bool = True
+    target: Target,
+    obj: Any,
+    problems: list[str],
+    strategic: str = "",
+    *,
+    decodes_metadata: bool = True,
+    explains: bool = True,
 ) -> dict[str, Any]:
     """Decodes the result of a patch; a result that cannot be decoded is the patch's fault.
 
     ``strategic`` is the text of a strategic merge patch, which has another decoder and is shown instead of the object.
+    The metadata of a custom resource need not be decoded. Unless this ``explains`` the mistake, any error will do.
     """
     validation = target.options.field_validation
     resource = target.resource
@@ -157,7 +179,7 @@ def _normalize(
         theirs = f"{str(fields['apiVersion']).rpartition('/')[2]}.{fields['kind']}"
         raise _bad_patch(shown or go_json(obj), f"converting ({theirs}) to ({ours}): unknown conversion")
     target.text = text_of(resource, fields)
-    before = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS) if decodes_metadata and not strategic else b""
+    before = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS) if explains and not strategic else b""
     try:
         fields, unknown = resource.normalized(fields, from_maps=bool(strategic), decodes_metadata=decodes_metadata)
     except BadRequest as error:

@@ -7,15 +7,17 @@ Lists are sorted by namespace and name. ``resourceVersion`` and ``resourceVersio
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any, Final
 
 import orjson
 
+from kontend.cluster.memo import Memo
 from kontend.cluster.options import ListOptions
 from kontend.cluster.request import Target
 from kontend.cluster.resources import Resource
-from kontend.cluster.state import State, Version
+from kontend.cluster.state import Objects, State, Version
 from kontend.cluster.storage import read_back
 from kontend.kube.encoding.json_text import MalformedJSON, parse_json
 from kontend.kube.errors import ApiError, BadRequest, Gone, Timeout, not_found, timeout
@@ -23,7 +25,6 @@ from kontend.kube.field_errors import go_quote
 from kontend.kube.golang.base64 import decode_raw_url_base64
 from kontend.kube.golang.strconv import whole_number
 from kontend.kube.meta.field_selectors import FieldSelector, parse_field_selector
-from kontend.kube.meta.names import Key
 from kontend.kube.meta.selectors import LabelSelector, parse_selector
 
 ObjectFilter = Callable[[Mapping[str, Any]], bool]
@@ -106,20 +107,41 @@ def _sorted(state: State, target: Target, at: int) -> list[tuple[str, Version]]:
         objects = state.objects(resource.key)
     else:
         objects = state.objects_at(resource.key, at)
-    candidates: Iterable[tuple[Key, Version]]
     if target.name:
         version = objects.get(target.key)
-        candidates = [] if version is None else [(target.key, version)]
-    else:
-        candidates = objects.items()
-    if namespace and resource.namespaced:
-        pairs = [(key[1], version) for key, version in candidates if key[0] == namespace]
-    elif resource.namespaced:
-        pairs = [(f"{key[0]}/{key[1]}", version) for key, version in candidates]
-    else:
-        pairs = [(key[1], version) for key, version in candidates]
-    pairs.sort(key=lambda pair: pair[0])
+        path = target.name if namespace or not resource.namespaced else f"{namespace}/{target.name}"
+        return [] if version is None else [(path, version)]
+    if len(objects) <= _FEW:
+        return _pairs(objects, resource, namespace)
+    by_namespace = _lists(objects)
+    pairs = by_namespace.get(namespace)
+    if pairs is None:
+        pairs = by_namespace[namespace] = _pairs(objects, resource, namespace)
     return pairs
+
+
+def _pairs(objects: Objects, resource: Resource, namespace: str) -> list[tuple[str, Version]]:
+    if namespace and resource.namespaced:
+        pairs = [(key[1], version) for key, version in objects.items() if key[0] == namespace]
+    elif resource.namespaced:
+        pairs = [(f"{key[0]}/{key[1]}", version) for key, version in objects.items()]
+    else:
+        pairs = [(key[1], version) for key, version in objects.items()]
+    pairs.sort(key=_path_of)
+    return pairs
+
+
+_path_of: Final = itemgetter(0)
+#: Up to so many objects are sorted again for each list.
+_FEW: Final = 8
+
+
+def _no_lists(_: Objects) -> dict[str, list[tuple[str, Version]]]:
+    return {}
+
+
+#: The objects of a resource in order, by namespace.
+_lists: Final = Memo(_no_lists)
 
 
 def filter_of(target: Target, options: ListOptions) -> ObjectFilter | None:

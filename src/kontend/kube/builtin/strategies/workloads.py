@@ -165,8 +165,12 @@ class DaemonSets(_WithTemplate):
     }
 
     def convert(self, obj: Json) -> None:
-        """Converts the pod template, and writes the annotation that every daemon set has."""
+        """Converts the pod template and the strategy, and writes the annotation that every daemon set has."""
         super().convert(obj)
+        rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate")
+        if rolling is not None:  # inside, both are numbers, not pointers
+            rolling.setdefault("maxUnavailable", 0)
+            rolling.setdefault("maxSurge", 0)
         metadata = metadata_of(obj)
         if TEMPLATE_GENERATION not in (metadata.get("annotations") or {}):
             metadata.setdefault("annotations", {})[TEMPLATE_GENERATION] = "0"
