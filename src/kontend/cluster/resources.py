@@ -33,6 +33,9 @@ from kontend.kube.schema.pruning import prune
 from kontend.kube.schema.tree import MISSING, Schema
 from kontend.kube.strategy import Strategy
 
+#: An empty list of owners differs from none at all: it resets them.
+_MANAGED_FIELDS: Final = ("metadata", "managedFields")
+
 
 @dataclass(frozen=True, eq=False)
 class Resource:
@@ -117,7 +120,7 @@ class Resource:
         resource that comes from storage need not be decoded.
         """
         if self.custom is None:
-            empty = [path for path in self.null_lists if _at(obj, path) == []]
+            empty = [path for path in (*self.null_lists, _MANAGED_FIELDS) if _at(obj, path) == []]
             obj, unknown = (from_unstructured if from_maps else decode)(obj, self.schema)
             for *parents, name in empty:
                 _at(obj, parents)[name] = []

@@ -183,7 +183,9 @@ def _normalize(
     try:
         fields, unknown = resource.normalized(fields, from_maps=bool(strategic), decodes_metadata=decodes_metadata)
     except BadRequest as error:
-        raise _bad_patch(shown or go_json(obj), _first_mistake(resource, before) or error.message) from None
+        # Decoding has used up the object.
+        text = shown or go_json(orjson.loads(before) if before else obj)
+        raise _bad_patch(text, _first_mistake(resource, before) or error.message) from None
     problems = problems + [f"unknown field {go_quote(path)}" for path in unknown]
     if problems and validation == "Strict":
         raise _bad_patch(shown, "strict decoding error: " + ", ".join(problems))

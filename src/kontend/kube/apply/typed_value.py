@@ -33,8 +33,8 @@ def validate(kind: FieldType | None, value: Any, *, path: str = "", duplicates: 
     errors: list[tuple[str, str]] = []
     _validate(kind, value, path, errors, duplicates)
     if errors:
-        # Validation of a map ends at its first undeclared field. kube-apiserver iterates over a Go map that was filled in
-        # the order of its keys: it starts anywhere, so with few keys it nearly always meets them in that order.
+        # Validation of a map ends at its first undeclared field. kube-apiserver iterates over a Go map that was filled
+        # in the order of its keys: it starts anywhere, so with few keys it nearly always meets them in that order.
         errors.clear()
         _validate(kind, _in_key_order(value), path, errors, duplicates)
         raise Violations(errors)
