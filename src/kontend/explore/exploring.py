@@ -110,9 +110,7 @@ def explore(
     """Explore a scenario; ``inspect`` is called with the model afterwards. ``origin`` says where it comes from."""
 
     def searched(model: Model) -> Verdict:
-        verdict = _parts(model, options)
-        if verdict is None:
-            verdict = _search(model, options).run()
+        verdict = _searched(model, options)
         if inspect is not None:
             inspect(model)
         return verdict
@@ -120,11 +118,17 @@ def explore(
     verdict = restarted(scenario, searched)
     further = deeper(scenario, options.deepen) if options.deepen and verdict.ok else None
     if further is not None:
-        verdict = deepened(scenario, verdict, restarted(further, lambda model: _search(model, options).run()))
+        verdict = deepened(scenario, verdict, restarted(further, lambda model: _searched(model, options)))
         scenario = further if verdict.violations else scenario
     verdict.explain = explainer(scenario, origin)
     verdict.notes += several_baselines(verdict)
     return verdict
+
+
+def _searched(model: Model, options: SearchOptions) -> Verdict:
+    """The verdict on a scenario, in parts where there are any."""
+    verdict = _parts(model, options)
+    return _search(model, options).run() if verdict is None else verdict
 
 
 def _parts(model: Model, options: SearchOptions) -> Verdict | None:
