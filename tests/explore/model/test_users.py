@@ -15,7 +15,7 @@ from kontend.explore.model.step import Step
 from kontend.kube.errors import AlreadyExists, NotFound
 from kontend.kube.meta.new_object import new_object
 from kontend.runtime.client.api import Api
-from kontend.runtime.controller import Controller, Request
+from kontend.runtime.controller import Controller, Request, Result
 
 MAP: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "namespace": "default"}}
 
@@ -211,3 +211,17 @@ def test_records_of_states_that_a_user_overwrites_soon_may_be_missing() -> None:
 
 def test_an_action_with_a_condition_is_not_taken_in_a_hurry() -> None:
     assert check(_hurried(Remembers(), when=lambda _: True)).ok
+
+
+class Waits(Records):
+    """The same, and looks again from time to time."""
+
+    name = "remembers"
+
+    async def reconcile(self, request: Request, api: Api) -> Result:  # type: ignore[override]
+        await super().reconcile(request, api)
+        return Result(requeue=True)
+
+
+def test_records_may_be_missing_also_where_a_controller_looks_again_and_again() -> None:
+    assert check(_hurried(Waits())).ok

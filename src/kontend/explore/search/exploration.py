@@ -91,8 +91,8 @@ class Exploration:
         self._created: set[Key] = set()
         #: The canonical forms of the final states of unperturbed runs, once all of these are known.
         self._baseline: frozenset[bytes] | None = None
-        #: Those of runs with users who do not wait, where these do no harm.
-        self._harmless: frozenset[bytes] = frozenset()
+        #: The final states of runs with users who do not wait.
+        self._hurried: dict[bytes, State] = {}
         #: The number of states when the last violation was found that is not just a cheaper way to a known one.
         self.last_news = 0
         self._passed: set[str] = set()
@@ -304,14 +304,12 @@ class Exploration:
 
     def know_hurried(self, hurried: Exploration) -> None:
         """The runs with users who do not wait are known."""
-        unperturbed = [state for number, state in self._final.values() if self.graph.costs[number] == 0]
-        final = {form: state for form, (_, state) in hurried._final.items()}
-        self._harmless = harmless(final, unperturbed)
+        self._hurried = {form: state for form, (_, state) in hurried._final.items()}
 
     def baseline_states(self) -> frozenset[bytes]:
         """The canonical forms of the final states that unperturbed runs reach, or that count as such."""
-        unperturbed = frozenset(form for form, (number, _) in self._final.items() if self.graph.costs[number] == 0)
-        return unperturbed | self._harmless if unperturbed else unperturbed
+        unperturbed = {form: state for form, (number, state) in self._final.items() if self.graph.costs[number] == 0}
+        return harmless(self._hurried, unperturbed.values()).union(unperturbed)
 
     def schedules_of_final_states(self) -> list[tuple[Step, ...]]:
         """The cheapest way to each final state, in the order of the verdict."""

@@ -40,7 +40,7 @@ class HurriedSteps:
 
 def harmless(final_states: Mapping[bytes, State], settled: Iterable[State]) -> frozenset[bytes]:
     """Of some final states by canonical form, those that differ from a settled one in no spec of a common object."""
-    patient = [_specs(state) for state in settled]
+    patient = [_specs(state) for state in settled] if final_states else []
     return frozenset(
         form for form, state in final_states.items() if any(_agree(_specs(state), expected) for expected in patient)
     )
