@@ -206,6 +206,8 @@ class Site:
     """The kind's type is declared in the audited tree, so that the tree's CRDs are about it."""
     owner_reference: bool | None = None
     """A create: the object carries an owner reference, does not, or it cannot be seen."""
+    lockable: bool = True
+    """A lock on the base of a patch would refuse only the writes of others: the base is as new as the object."""
 
     @property
     def status(self) -> bool:

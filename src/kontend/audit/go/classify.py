@@ -10,8 +10,10 @@ import re
 from dataclasses import dataclass
 
 from kontend.audit.go.bases import PatchSource, from_data, patch_type, resolve, together
+from kontend.audit.go.calls.write import Dialect, Write
 from kontend.audit.go.error_handling import error_use
 from kontend.audit.go.hazards import hazards
+from kontend.audit.go.lockable import lockable
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.provenance import provenance, read_line, runs_while_deleting
 from kontend.audit.go.retries import retry_around
@@ -23,7 +25,6 @@ from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.types import resolve_function, type_of
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.go.versions import without_version
-from kontend.audit.go.writes import Dialect, Write
 from kontend.audit.site import Base, BaseOrigin, Lock, PatchType, Provenance, Role, Site, Target, Verb
 
 _REMOVES = re.compile(r"(?i)(remove|strip|drop|clear)\w*finalizer")
@@ -58,6 +59,7 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
     function = file.function_at(call)
     facts = hazards(workspace, write, made, changed, source, lock)
     deleting = runs_while_deleting(workspace, file, call) or _finalized(workspace, file, changed)
+    retry = retry_around(workspace, file, call, write.object)
     site = Site(
         language="go",
         path=file.path,
@@ -75,7 +77,7 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         patch_type=kind,
         base=_base(file, made, lock),
         provenance=source,
-        retry=retry_around(workspace, file, call, write.object),
+        retry=retry,
         error=error_use(call),
         fields=tuple(sorted({change.path for change in changed if change.path and change.target in targets})),
         lists=tuple(sorted({change.path for change in changed if change.is_list and change.target in targets})),
@@ -86,9 +88,10 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         conditions=tuple(sorted({change.condition for change in changed if change.condition})),
         removal=_only_removes(changed, deleting=deleting) or bool(function and _REMOVES.search(function.name)),
         deleting=deleting,
-        read_line=read_line(write.object, call),
+        read_line=read_line(workspace, file, write.object, call),
         local_kind=object_type is not None and workspace.directory_of(object_type.package, file.directory) is not None,
         owner_reference=_owner_reference(workspace, write, changed),
+        lockable=lockable(workspace, write, made, retry) if lock in (Lock.UNLOCKED, Lock.MIXED) else True,
     )
     return Classified(site, write, tuple(made), tuple(changed))
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 
 from kontend.audit.go.bases import PatchSource
+from kontend.audit.go.calls.recognition import recognise
+from kontend.audit.go.calls.write import Write
 from kontend.audit.go.error_handling import error_path
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.order import order_facts
@@ -19,7 +21,6 @@ from kontend.audit.go.source.scope import How, definitions, may_reach, outermost
 from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.types import resolve_function
 from kontend.audit.go.source.workspace import Workspace
-from kontend.audit.go.writes import Write, recognise
 from kontend.audit.site import Fact, Lock, Provenance, Target, Verb
 
 _INDEXED = re.compile(r"/\d+(?=[\"'/`]|$)|/%d|/-\b|strconv\.Itoa")

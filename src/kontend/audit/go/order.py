@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 
+from kontend.audit.go.calls.recognition import recognise
+from kontend.audit.go.calls.typed_clients import cached_getter
+from kontend.audit.go.calls.write import Dialect, Write
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
 from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function
 from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.workspace import Workspace
-from kontend.audit.go.writes import Dialect, Write, recognise
 from kontend.audit.site import Fact, Target, Verb
 
 _PLAN = re.compile(r"^status\.(\w*[pP]lan|operation|current(Task|Step|Operation)\w*)(\.\w+)?$")
@@ -209,6 +211,7 @@ def _lister_read(workspace: Workspace, file: GoFile, node: Node) -> Node | None:
     if value is None or value.type != "call_expression":
         return None
     operand, called = syntax.callee(value)
-    if called not in ("Get", "List", "GetByKey") or operand is None or not _LISTER.search(text(operand)):
+    if called not in ("Get", "List", "GetByKey") or operand is None:
         return None
-    return definition.node
+    listed = _LISTER.search(text(operand)) or cached_getter(workspace, file, operand)
+    return definition.node if listed else None

@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from kontend.audit.go.calls.reads import read_into, read_kind
+from kontend.audit.go.calls.recognition import recognise
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction
 from kontend.audit.go.source.scope import How, definitions, outermost_function, runs_in
 from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.types import callers, resolve_function, type_of
 from kontend.audit.go.source.workspace import Workspace
-from kontend.audit.go.writes import recognise
 from kontend.audit.site import Provenance
 
-_LIVE = re.compile(r"api.?reader|live|uncached|direct|nocache|no_cache", re.IGNORECASE)
 _SHARED_FIELD = re.compile(r"^(Resource|Object|Obj|Instance|Owner|CR|Parent)$")
 _HOPS = 3
 
@@ -55,24 +55,18 @@ def _last_event(workspace: Workspace, file: GoFile, parts: list[str], use: Node)
             continue
         operand, name = syntax.callee(call)
         args = syntax.arguments(call)
-        if operand is None:
-            continue
-        if name == "Get" and len(args) >= 3 and syntax.selector(args[2]) == parts:
-            return read_kind(operand)
-        if name == "List" and len(args) >= 2 and syntax.selector(args[1]) == parts:
-            return Provenance.LIST_ITEM
-        written = name in ("Update", "Patch", "Create") and len(args) >= 2 and syntax.selector(args[1]) == parts
+        read = read_into(workspace, file, call, parts)
+        if read is not None:
+            return read
+        written = (
+            operand is not None
+            and name in ("Update", "Patch", "Create")
+            and len(args) >= 2
+            and syntax.selector(args[1]) == parts
+        )
         if written and recognise(workspace, file, call) is not None:
             return Provenance.JUST_WRITTEN
     return None
-
-
-def read_kind(operand: Node) -> Provenance:
-    """Tell a live reader from a cached one by its name: `r.APIReader.Get`, client-go's typed getters are live."""
-    source = text(operand)
-    if _LIVE.search(source) or re.search(r"V\d+\w*\(\)", source):
-        return Provenance.LIVE_GET
-    return Provenance.CACHED_GET
 
 
 def _of_call(workspace: Workspace, file: GoFile, call: Node, hops: int) -> Provenance:
@@ -135,15 +129,13 @@ def _parameter_of(workspace: Workspace, function: GoFunction, value: Node) -> in
     return None
 
 
-def read_line(node: Node | None, use: Node) -> int:
+def read_line(workspace: Workspace, file: GoFile, node: Node | None, use: Node) -> int:
     """Return the line of the last read into the object before a use, in the same function."""
     outer, parts = outermost_function(use), syntax.selector(node)
     if outer is None or not parts:
         return 0
     for call in reversed(syntax.nearby_calls(outer, use)):
-        args = syntax.arguments(call)
-        read = call.end_byte <= use.start_byte and syntax.callee(call)[1] == "Get" and len(args) >= 3
-        if read and syntax.selector(args[2]) == parts:
+        if call.end_byte <= use.start_byte and read_into(workspace, file, call, parts) is not None:
             return line(call)
     return 0
 

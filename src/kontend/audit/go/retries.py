@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from kontend.audit.go.provenance import read_kind
+from kontend.audit.go.calls.reads import read_kind
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
 from kontend.audit.go.source.scope import How, definitions, targets, values

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from kontend.audit.go.calls.recognition import PREFILTER, find_writes
 from kontend.audit.go.classify import Classified, classify
 from kontend.audit.go.helpers import helper_calls
 from kontend.audit.go.registrations import note_registrations
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
 from kontend.audit.go.source.workspace import Workspace
-from kontend.audit.go.writes import PREFILTER, find_writes
 from kontend.audit.site import Lock, Role, Site, Verb
 from kontend.audit.sources.files import Problem
 

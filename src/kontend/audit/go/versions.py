@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import re
 
+from kontend.audit.go.calls.recognition import recognise
+from kontend.audit.go.calls.write import Write
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function
 from kontend.audit.go.source.syntax import Node, text
 from kontend.audit.go.source.types import resolve_function
 from kontend.audit.go.source.workspace import Workspace
-from kontend.audit.go.writes import Write, recognise
 from kontend.audit.site import Provenance, Verb
 
 _WINDOW = 20_000
 _NAMED = re.compile(r"\b(ObjectMeta|Name|GenerateName)\s*:")
 _VERSION = re.compile(r"ResourceVersion")
+_CLIENT = re.compile(r"(?i)client(set)?$|^kube$|apireader$")
 _FILLED = re.compile(
     r"\b(Unmarshal|Decode|DecodeInto|Convert\w*|FromUnstructured|SetUnstructuredContent|DeepCopyInto)\b"
 )
@@ -141,12 +143,15 @@ def _complete(literal: Node) -> bool:
 
 
 def _filled(outer: Node, use: Node, name: str) -> bool:
-    """Find a call that may have put a version in: decoding into the object, or a call that also gets the context."""
+    """Find a call that may have put a version in: decoding into the object, or one that also gets the context or a
+    client."""
     for call in syntax.nearby_calls(outer, use):
         args = syntax.arguments(call)
         if call.end_byte > use.start_byte or not any(syntax.root_identifier(arg) == name for arg in args):
             continue
         called = syntax.callee(call)[1]
         if _FILLED.search(called) or re.search(r"(?i)\bctx\b|context", text(args[0])):
+            return True
+        if any(_CLIENT.search(text(arg)) for arg in args if syntax.root_identifier(arg) != name):
             return True
     return False

@@ -29,8 +29,10 @@ def edits_for(finding: Finding, site: Site, sources: Mapping[str, bytes]) -> tup
     """Return the edits that lock the write of a finding, or none where that is not safe."""
     if finding.rule not in _LOCKABLE or site.lock not in (Lock.UNLOCKED, Lock.MIXED) or finding.path != site.path:
         return ()
-    if site.error is not ErrorUse.RETURNED or any(fact.rule == "locked-base-reused" for fact in site.facts):
+    if site.error is not ErrorUse.RETURNED:
         return ()  # a conflict that nobody sees would lose the write instead of the other writer's
+    if not site.lockable or any(fact.rule == "locked-base-reused" for fact in site.facts):
+        return ()  # the base is older than the controller's own last write, so a lock would refuse every attempt
     start, end = site.base.span
     path = site.base.path or site.path
     source = sources.get(path)

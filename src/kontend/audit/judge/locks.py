@@ -12,6 +12,7 @@ from kontend.audit.site import BaseOrigin, Lock, PatchType, Site, Target, Verb
 
 _MERGES = (PatchType.MERGE, PatchType.UNKNOWN, None)
 GO_FIX = "Use client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}) and let the conflict requeue."
+GO_NEW_BASE = "Take the base from the object as last read or written: a lock on this base would refuse every attempt. "
 PYTHON_FIX = "Put the resourceVersion that was read into the body's metadata, and retry from a fresh read on 409."
 _REMOVED = (
     " Entries are only taken away, from an object that is being deleted: the server refuses to add finalizers then, so "
@@ -21,6 +22,8 @@ _REMOVED = (
 
 def fix_for(site: Site) -> str:
     """Return the advice for an unlocked patch in the site's language."""
+    if site.language == "go" and not site.lockable and site.base.line:
+        return GO_NEW_BASE + GO_FIX
     return GO_FIX if site.language == "go" else PYTHON_FIX
 
 

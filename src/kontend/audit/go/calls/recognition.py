@@ -10,9 +10,9 @@ and arguments where it does not.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from enum import Enum
 
+from kontend.audit.go.calls.typed_clients import TYPED_ONLY, looks_like_context, typed_write
+from kontend.audit.go.calls.write import VERBS, Dialect, Write
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoType
 from kontend.audit.go.source.scope import definitions
@@ -23,39 +23,6 @@ from kontend.audit.site import Verb
 
 CONTROLLER_CLIENT = "sigs.k8s.io/controller-runtime/pkg/client"
 _WRITERS = {"Client", "Writer", "WithWatch", "StatusClient", "StatusWriter", "SubResourceWriter", "SubResourceClient"}
-_VERBS = {
-    "Update": Verb.UPDATE,
-    "UpdateStatus": Verb.UPDATE,
-    "Patch": Verb.PATCH,
-    "Create": Verb.CREATE,
-    "Delete": Verb.DELETE,
-    "DeleteAllOf": Verb.DELETE,
-    "DeleteCollection": Verb.DELETE,
-    "Apply": Verb.APPLY,
-    "ApplyStatus": Verb.APPLY,
-    "CreateOrUpdate": Verb.CREATE_OR_UPDATE,
-    "CreateOrPatch": Verb.CREATE_OR_UPDATE,
-    "UpdateScale": Verb.UPDATE,
-    "UpdateApproval": Verb.UPDATE,
-    "UpdateEphemeralContainers": Verb.UPDATE,
-    "UpdateResize": Verb.UPDATE,
-    "Finalize": Verb.UPDATE,
-}
-_TYPED_ONLY = (
-    *("UpdateStatus", "ApplyStatus", "DeleteCollection", "UpdateScale", "UpdateApproval"),
-    *("UpdateEphemeralContainers", "UpdateResize", "Finalize"),
-)
-_NAMED_SUBRESOURCES = {
-    "UpdateStatus": "status",
-    "ApplyStatus": "status",
-    "UpdateScale": "scale",
-    "UpdateApproval": "approval",
-    "UpdateEphemeralContainers": "ephemeralcontainers",
-    "UpdateResize": "resize",
-    "Finalize": "finalize",
-}
-_OPTIONS = re.compile(r"\b(\w+)\.(?:Update|Patch|Create|Delete|Apply)Options\b")
-_TYPED_CHAIN = re.compile(r"\.[A-Z]\w*V\d+\w*\(\)\s*\.\s*[A-Z]\w*\(", re.DOTALL)
 _CLIENT_NAME = re.compile(r"client|^(c|cl|kc|k8s|kube|k|w|writer)$|kube(?!let)", re.IGNORECASE)
 _WRITE_METHODS = ("Update", "Patch", "Create", "Delete")
 _IDENTIFIER = re.compile(r"^(ID|Id|id|Name|name|Key|key|UID|URL|Path|path)$")
@@ -63,37 +30,11 @@ _OTHER_CLIENT = re.compile(
     r"http|rest|s3|redis|aws|gcp|azure|docker|grpc|helm|registry|sql|vault|etcd|oauth|github|slack|rpc|storage|cache",
     re.IGNORECASE,
 )
-_CONTEXT = re.compile(r"\bctx\b|ctx$|Ctx$|^context\.|\.Context\b|[cC]ontext(\(\))?$|^t?c$")
 _API_PACKAGE = re.compile(r"^k8s\.io/|/apis?(/|$)|/v\d+\w*$|sigs\.k8s\.io|unstructured")
 
 PREFILTER = re.compile(
-    rb"\.\s*(Status\(\)|Update(Status|Scale|Approval|EphemeralContainers|Resize)?|Finalize|Patch|Create(Or(Update|Patch))?|Delete(AllOf|Collection)?|Apply(Status)?|SubResource)\s*\("
+    rb"\.\s*(Status\(\)|Update(\w*Status|Scale|Approval|EphemeralContainers|Resize)?|Finalize|Patch|Create(Or(Update|Patch))?|Delete(AllOf|Collection)?|Apply(\w*Status)?|SubResource)\s*\("
 )
-
-
-class Dialect(Enum):
-    """Whose client makes the call."""
-
-    CONTROLLER = "controller-runtime"
-    CLIENT_GO = "client-go"
-    CONTROLLERUTIL = "controllerutil"
-    LIBRARY = "patch library"
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """A call that writes, with its parts told apart."""
-
-    file: GoFile
-    call: Node
-    dialect: Dialect
-    verb: Verb
-    method: str
-    receiver: Node | None
-    subresource: str
-    object: Node | None
-    patch: Node | None
-    options: tuple[Node, ...]
 
 
 def find_writes(workspace: Workspace, file: GoFile) -> list[Write]:
@@ -114,7 +55,7 @@ def recognise(workspace: Workspace, file: GoFile, call: Node) -> Write | None:
 
 def _recognise(workspace: Workspace, file: GoFile, call: Node) -> Write | None:
     operand, name = syntax.callee(call)
-    verb = _VERBS.get(name)
+    verb = VERBS.get(name)
     if verb is None or operand is None:
         return None
     args = syntax.arguments(call)
@@ -125,14 +66,15 @@ def _recognise(workspace: Workspace, file: GoFile, call: Node) -> Write | None:
             return Write(file, call, Dialect.CONTROLLERUTIL, verb, name, args[1], "", args[2], None, tuple(args[3:]))
         return None
     subresource, client = _subresource(operand)
+    typed = typed_write(workspace, file, call, operand, name)
+    if typed is not None:
+        return typed
     if not subresource and _is_status_writer(workspace, file, operand):
         subresource = "status"
-    if _is_client_go(file, operand, args, name):
-        return _client_go(file, call, verb, name, operand, args)
-    if name in _TYPED_ONLY or len(args) < 2:
+    if name in TYPED_ONLY or len(args) < 2:
         return None
     if subresource:
-        if not _looks_like_context(workspace, file, args[0]):
+        if not looks_like_context(workspace, file, args[0]):
             return None
     elif library_patcher(workspace, file, client, name):
         return Write(file, call, Dialect.LIBRARY, verb, name, client, "", args[1], None, tuple(args[2:]))
@@ -172,33 +114,6 @@ def _is_status_writer(workspace: Workspace, file: GoFile, operand: Node) -> bool
     return bool(values) and all(
         value is not None and value.type == "call_expression" and _subresource(value)[0] == "status" for value in values
     )
-
-
-def _is_client_go(file: GoFile, operand: Node, args: list[Node], name: str) -> bool:
-    if len(args) < 2 or name == "DeleteAllOf":
-        return False
-    return any(_meta_options(file, arg) for arg in args[1:]) or bool(_TYPED_CHAIN.search(text(operand)))
-
-
-def _meta_options(file: GoFile, options: Node) -> bool:
-    """`metav1.PatchOptions{}` belongs to client-go; `client.PatchOptions{}` and anybody else's options do not."""
-    match = _OPTIONS.search(text(options))
-    return match is not None and file.imports.get(match.group(1), "").endswith("apimachinery/pkg/apis/meta/v1")
-
-
-def _client_go(file: GoFile, call: Node, verb: Verb, name: str, operand: Node, args: list[Node]) -> Write:
-    subresource = _NAMED_SUBRESOURCES.get(name, "")
-    if verb is Verb.PATCH and len(args) >= 4:
-        trailing = [text(arg).strip('"`') for arg in args[5:]]
-        subresource = trailing[0] if trailing else ""
-        return Write(file, call, Dialect.CLIENT_GO, verb, name, operand, subresource, args[1], args[3], tuple(args[2:]))
-    if (
-        verb is Verb.UPDATE and not subresource and len(args) > 3
-    ):  # the dynamic client names subresources after the options
-        subresource = text(args[3]).strip('"`')
-    if name == "UpdateScale" or name == "UpdateApproval":
-        return Write(file, call, Dialect.CLIENT_GO, verb, name, operand, subresource, args[2], None, tuple(args[3:]))
-    return Write(file, call, Dialect.CLIENT_GO, verb, name, operand, subresource, args[1], None, tuple(args[2:]))
 
 
 _PATCHERS = re.compile(r"(?:^|[:/])patch$")
@@ -246,7 +161,7 @@ def _applies(workspace: Workspace, file: GoFile, receiver: Node | None, argument
 
 def is_client(workspace: Workspace, file: GoFile, receiver: Node | None, args: list[Node]) -> bool:
     """Decide whether the receiver of `Update(ctx, obj)` is an API client."""
-    if receiver is None or not _looks_like_context(workspace, file, args[0]):
+    if receiver is None or not looks_like_context(workspace, file, args[0]):
         return False
     kind = type_of(workspace, file, receiver)
     if kind is not None:
@@ -280,13 +195,6 @@ def is_client_type(workspace: Workspace, file: GoFile, kind: GoType, depth: int 
         # An interface of the audited code: Kubernetes' clients take an object, other services take what is theirs.
         return any(len(kinds) > 1 and text(kinds[1]).endswith("Object") for kinds in signatures)
     return None if struct.interface and not answers and _CLIENT_NAME.search(kind.name) else False
-
-
-def _looks_like_context(workspace: Workspace, file: GoFile, node: Node) -> bool:
-    if _CONTEXT.search(text(node)):
-        return True
-    kind = type_of(workspace, file, node)
-    return kind is not None and kind.name == "Context"
 
 
 def _looks_like_object(workspace: Workspace, file: GoFile, node: Node) -> bool:

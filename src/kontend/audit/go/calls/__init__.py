@@ -1,0 +1,1 @@
+"""Calls of the Kubernetes API: which ones write, through whose client, and which ones read into an object."""
