@@ -206,6 +206,10 @@ class Site:
     """The kind's type is declared in the audited tree, so that the tree's CRDs are about it."""
     owner_reference: bool | None = None
     """A create: the object carries an owner reference, does not, or it cannot be seen."""
+    reads_itself: bool = False
+    """A call of a helper that reads the object before it applies the change."""
+    of_client: bool = False
+    """The write is part of a client that the audited code implements: its callers decide what is sent."""
     lockable: bool = True
     """A lock on the base of a patch would refuse only the writes of others: the base is as new as the object."""
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from kontend.audit.go.bases import PatchSource, from_data, patch_type, resolve, together
-from kontend.audit.go.calls.write import Dialect, Write
+from kontend.audit.go.calls.write import VERBS, Dialect, Write
 from kontend.audit.go.error_handling import error_use
 from kontend.audit.go.hazards import hazards
 from kontend.audit.go.lockable import lockable
@@ -18,7 +18,7 @@ from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.provenance import provenance, read_line, runs_while_deleting
 from kontend.audit.go.retries import retry_around
 from kontend.audit.go.source import syntax
-from kontend.audit.go.source.package import GoFile
+from kontend.audit.go.source.package import GoFile, GoFunction
 from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function, runs_in
 from kontend.audit.go.source.scope import targets as assigned
 from kontend.audit.go.source.syntax import Node, line, text
@@ -91,9 +91,16 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         read_line=read_line(workspace, file, write.object, call),
         local_kind=object_type is not None and workspace.directory_of(object_type.package, file.directory) is not None,
         owner_reference=_owner_reference(workspace, write, changed),
+        of_client=function is not None and _of_client(function),
         lockable=lockable(workspace, write, made, retry) if lock in (Lock.UNLOCKED, Lock.MIXED) else True,
     )
     return Classified(site, write, tuple(made), tuple(changed))
+
+
+def _of_client(function: GoFunction) -> bool:
+    """Recognise a method that a client must have: `func (c *client) Patch(ctx, obj, patch, opts...)`."""
+    named = function.name in VERBS and bool(function.receiver_type)
+    return named and len(function.parameters) > 1 and text(function.parameters[0][1]).endswith("Context")
 
 
 def _one_line(source: str) -> str:

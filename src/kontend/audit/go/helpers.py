@@ -24,7 +24,7 @@ from kontend.audit.go.source.scope import targets as assigned
 from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.types import callers, type_of
 from kontend.audit.go.source.workspace import Workspace
-from kontend.audit.site import BaseOrigin, ErrorUse, Fact, Location, Role, Site, Target, Verb
+from kontend.audit.site import BaseOrigin, ErrorUse, Fact, Location, Provenance, Role, Site, Target, Verb
 
 _LEVELS = 3
 """Helpers of helpers are followed this far from the write."""
@@ -179,6 +179,7 @@ def _site(workspace: Workspace, each: Classified, helper: Helper, file: GoFile, 
         helper=Location(each.site.path, each.site.line, function.label),
         chain=helper.chain,
         read_line=0,
+        reads_itself=callback is not None and each.site.provenance in (Provenance.CACHED_GET, Provenance.LIVE_GET),
     )
 
 

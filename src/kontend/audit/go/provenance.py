@@ -23,8 +23,10 @@ _SHARED_FIELD = re.compile(r"^(Resource|Object|Obj|Instance|Owner|CR|Parent)$")
 _HOPS = 3
 
 
-def provenance(workspace: Workspace, file: GoFile, node: Node | None, use: Node, hops: int = 0) -> Provenance:
-    """Return where the object in `node` was last filled before `use`."""
+def provenance(
+    workspace: Workspace, file: GoFile, node: Node | None, use: Node, hops: int = 0, *, index: int = 0
+) -> Provenance:
+    """Return where the object in `node` was last filled before `use`; of a call, its result at `index`."""
     stripped = syntax.strip(node)
     if stripped is None:
         return Provenance.UNKNOWN
@@ -32,7 +34,7 @@ def provenance(workspace: Workspace, file: GoFile, node: Node | None, use: Node,
         return Provenance.BUILT
     parts = syntax.selector(stripped)
     if stripped.type in ("call_expression", "type_conversion_expression"):
-        return _of_call(workspace, file, stripped, hops)
+        return _of_call(workspace, file, stripped, hops, index)
     if not parts:
         return Provenance.UNKNOWN
     if "[]" in parts:
@@ -69,7 +71,7 @@ def _last_event(workspace: Workspace, file: GoFile, parts: list[str], use: Node)
     return None
 
 
-def _of_call(workspace: Workspace, file: GoFile, call: Node, hops: int) -> Provenance:
+def _of_call(workspace: Workspace, file: GoFile, call: Node, hops: int, index: int) -> Provenance:
     operand, name = syntax.callee(call)
     if name in ("DeepCopy", "DeepCopyObject") and operand is not None:
         return provenance(workspace, file, operand, call, hops)
@@ -80,7 +82,7 @@ def _of_call(workspace: Workspace, file: GoFile, call: Node, hops: int) -> Prove
         return Provenance.JUST_WRITTEN
     function = resolve_function(workspace, file, call)
     if function is not None and function.body is not None and hops < _HOPS:
-        built = _returned(workspace, file, call, function, hops)
+        built = _returned(workspace, file, call, function, hops, index)
         if built is not None:
             return built
     args = [syntax.selector(arg) for arg in syntax.arguments(call)]
@@ -89,8 +91,10 @@ def _of_call(workspace: Workspace, file: GoFile, call: Node, hops: int) -> Prove
     return Provenance.UNKNOWN
 
 
-def _returned(workspace: Workspace, file: GoFile, call: Node, function: GoFunction, hops: int) -> Provenance | None:
-    """Return the provenance that all return statements of a function agree on, when it is a literal or a read.
+def _returned(
+    workspace: Workspace, file: GoFile, call: Node, function: GoFunction, hops: int, index: int
+) -> Provenance | None:
+    """Return the provenance of a result that all return statements of a function agree on: a literal or a read.
 
     A function that returns its parameter, or a copy of it, returns what this call gives it.
     """
@@ -100,14 +104,17 @@ def _returned(workspace: Workspace, file: GoFile, call: Node, function: GoFuncti
     for statement in syntax.captures(body, "(return_statement) @r", "r") if body is not None else ():
         if syntax.enclosing(statement, "func_literal", "function_declaration", "method_declaration") != function.node:
             continue
-        value = next(iter(syntax.children(next(iter(syntax.children(statement)), None))), None)
+        results = syntax.children(next(iter(syntax.children(statement)), None))
+        passed_on = len(results) == 1 and index > 0  # `return f(x)` gives all the results of f
+        value = results[0] if passed_on else results[index] if index < len(results) else None
         if value is None or value.type == "nil":
             continue
         position = _parameter_of(workspace, function, value)
         if position is not None and position < len(args):
             answers.add(provenance(workspace, file, args[position], call, hops + 1))
         else:
-            answers.add(provenance(workspace, function.file, value, value, hops + 1))
+            at = index if passed_on else 0
+            answers.add(provenance(workspace, function.file, value, value, hops + 1, index=at))
     known = (Provenance.BUILT, Provenance.CACHED_GET, Provenance.LIVE_GET)
     return answers.pop() if len(answers) == 1 and answers <= set(known) else None
 
@@ -219,7 +226,7 @@ def _of_definition(workspace: Workspace, file: GoFile, node: Node, hops: int) ->
         if stripped is not None and stripped.type == "composite_literal":
             return Provenance.BUILT
         if stripped is not None:
-            return provenance(workspace, definition.file, stripped, definition.node, hops)
+            return provenance(workspace, definition.file, stripped, definition.node, hops, index=definition.index)
     return Provenance.UNKNOWN
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from kontend.audit.go.calls.reads import read_kind
+from kontend.audit.go.calls.reads import read_into, read_kind
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
 from kontend.audit.go.source.scope import How, definitions, targets, values
@@ -109,7 +109,7 @@ def _retry(workspace: Workspace, file: GoFile, wrapper: Node, literal: Node, cal
     if _POLLS.match(name):
         label += " on conflict"
     parts = syntax.selector(target)
-    reads = _reads(workspace, file, literal, parts[:1])
+    reads = _reads(workspace, file, literal, parts[:1]) or _reads(workspace, file, literal, parts)
     live = any(kind is Provenance.LIVE_GET for kind in reads)
     if not reads and parts:  # an object built in the closure from what the closure reads
         reads = _built_from_read(workspace, file, literal, target) or _replaced_by_read(workspace, file, literal, parts)
@@ -125,6 +125,10 @@ def _reads(workspace: Workspace, file: GoFile, literal: Node, parts: list[str]) 
     for call in syntax.calls(literal):
         operand, name = syntax.callee(call)
         args = syntax.arguments(call)
+        read = read_into(workspace, file, call, parts) if parts and name not in ("Get", "List") else None
+        if read is not None:  # a function of the audited code that reads into the object
+            provenances.append(read)
+            continue
         if name in ("Get", "get", "Refresh", "refresh") and operand is not None:
             if any("GetOptions" in text(arg) for arg in args):  # client-go answers with what it read, from the server
                 provenances.append(Provenance.LIVE_GET)

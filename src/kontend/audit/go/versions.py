@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from kontend.audit.go.calls.reads import read_into
 from kontend.audit.go.calls.recognition import recognise
 from kontend.audit.go.calls.write import Write
 from kontend.audit.go.source import syntax
@@ -19,6 +20,7 @@ from kontend.audit.site import Provenance, Verb
 
 _WINDOW = 20_000
 _NAMED = re.compile(r"\b(ObjectMeta|Name|GenerateName)\s*:")
+_WRAPPED = re.compile(r"\bUnstructured\s*:\s*[*\w]")  # a literal around an object that was made elsewhere
 _VERSION = re.compile(r"ResourceVersion")
 _CLIENT = re.compile(r"(?i)client(set)?$|^kube$|apireader$")
 _FILLED = re.compile(
@@ -35,7 +37,7 @@ def without_version(workspace: Workspace, write: Write, source: Provenance) -> s
     before = _text_before(outer, write.call)
     if name and _emptied(outer, write.call, name):
         return "its resourceVersion is emptied before"
-    if name and _given_version(before, name):
+    if name and (_given_version(before, name) or _version_copied(workspace, write, outer, name)):
         return ""
     if _after_refused_create(workspace, write, outer):
         return "the Create before it was refused, so the object never got a resourceVersion"
@@ -50,11 +52,19 @@ def _emptied(outer: Node, use: Node, name: str) -> bool:
     emptied = rf"{re.escape(name)}(\.ObjectMeta)?\.(SetResourceVersion\(\s*\"\"\s*\)|ResourceVersion\s*=\s*\"\")"
     written = syntax.between(syntax.assignments(outer), outer.start_byte, use.start_byte)
     changes = [*written, *syntax.nearby_calls(outer, use)]
-    return any(
-        change.end_byte <= use.start_byte and re.fullmatch(emptied, text(change)) and may_reach(change, use)
+    emptying = [
+        change
         for change in changes
         if b"ResourceVersion" in (change.text or b"")[:200]
-    )
+        and change.end_byte <= use.start_byte
+        and re.fullmatch(emptied, text(change))
+        and may_reach(change, use)
+    ]
+    if not emptying:
+        return False
+    last = max(change.end_byte for change in emptying) - outer.start_byte
+    since = (outer.text or b"")[last : use.start_byte - outer.start_byte].decode("utf-8", "replace")
+    return not _given_version(since, name)
 
 
 def _text_before(outer: Node, call: Node) -> str:
@@ -66,6 +76,28 @@ def _given_version(before: str, name: str) -> bool:
     here = rf"\b{re.escape(name)}"
     assigned = rf"{here}(\.ObjectMeta)?\.(SetResourceVersion\(|ResourceVersion\s*=[^=])|{here}\.ObjectMeta\s*=[^=]"
     return re.search(assigned, before) is not None
+
+
+def _version_copied(workspace: Workspace, write: Write, outer: Node, name: str) -> bool:
+    """Find a call that is given the object and another one that was read, and may copy the version across."""
+    for call in syntax.nearby_calls(outer, write.call):
+        args = syntax.arguments(call)
+        if call.end_byte > write.call.start_byte or len(args) < 2 or name not in map(syntax.root_identifier, args):
+            continue
+        function = resolve_function(workspace, write.file, call)
+        if function is not None:
+            if _VERSION.search(text(function.body)):
+                return True
+            continue
+        others = [syntax.selector(arg) for arg in args if syntax.root_identifier(arg) != name]
+        if any(
+            parts and read_into(workspace, write.file, reading, parts) is not None
+            for parts in others
+            for reading in syntax.nearby_calls(outer, call)
+            if reading.end_byte <= call.start_byte
+        ):
+            return True
+    return False
 
 
 def _after_refused_create(workspace: Workspace, write: Write, outer: Node) -> bool:
@@ -131,7 +163,8 @@ def _literal(workspace: Workspace, write: Write, source: Provenance) -> Node | N
             return None  # a copy has the version of its original, which was followed already
         function = resolve_function(workspace, write.file, value)
         body = function.body if function is not None else None
-        return value if body is not None and not _VERSION.search(text(body)) else None
+        made = text(body)
+        return value if made and not _VERSION.search(made) and not _WRAPPED.search(made) else None
     return None
 
 

@@ -35,6 +35,8 @@ def lock_verdict(site: Site, policy: Policy, writers: Writers) -> Finding | None
         return None
     if site.via and site.language == "go" and site.base.origin is not BaseOrigin.HELPER:
         return None  # the helper makes the patch and changes nothing: its own line is where to lock
+    if site.of_client and (site.verb is Verb.UPDATE or site.base.origin is BaseOrigin.PARAMETER):
+        return None  # a client passes on what its callers made; they are judged
     if site.verb is Verb.CREATE_OR_UPDATE and site.patch_type is PatchType.MERGE:
         return _status_patch(site, policy, writers) if site.status else _metadata_patch(site, policy)
     if site.verb in (Verb.UPDATE, Verb.CREATE_OR_UPDATE):
@@ -45,7 +47,7 @@ def lock_verdict(site: Site, policy: Policy, writers: Writers) -> Finding | None
         return _status_patch(site, policy, writers)
     if site.status and len(site.targets) == 1:
         return None
-    if site.patch_type not in _MERGES:
+    if site.patch_type not in _MERGES or (site.patch_type is PatchType.UNKNOWN and site.language == "go"):
         return None  # a strategic merge patch merges these lists by their keys
     return _metadata_patch(site, policy)
 
@@ -103,8 +105,9 @@ def _weakened(site: Site, policy: Policy, severity: Severity) -> Severity:
         return severity
     if site.comment:
         return Severity.INFO  # the authors say in a comment that they mean it
-    if site.patch_type is PatchType.STRATEGIC:
-        return Severity.WARNING  # built-in kinds: lists are merged by key, scalars are still overwritten
+    if site.patch_type is PatchType.STRATEGIC:  # lists are merged by key, scalars are still overwritten
+        merged = bool(site.fields) and set(site.fields) <= set(site.lists)
+        return Severity.INFO if merged else Severity.WARNING
     if site.lock is Lock.MIXED and site.base.origin is BaseOrigin.HELPER:
         return Severity.WARNING  # a helper that locks on request: the request cannot be seen here
     return severity
@@ -152,7 +155,7 @@ def _metadata_patch(site: Site, policy: Policy, *, said: str = "") -> Finding | 
     ):
         if target not in site.targets:
             continue
-        if target is Target.OWNER_REFERENCES and site.verb is Verb.CREATE_OR_UPDATE:
+        if target is Target.OWNER_REFERENCES and (site.verb is Verb.CREATE_OR_UPDATE or site.reads_itself):
             continue  # CreateOrPatch reads first, and a reference that is there already is not sent
         message = f"{call_text(site)}: {said}" if said else f"{call_text(site)} from {base_text(site)}"
         message += f" replaces the whole list {noun}"

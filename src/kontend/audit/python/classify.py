@@ -224,12 +224,9 @@ def _late_base(module: Module, call: Call) -> list[Fact]:
 
 
 def _list_facts(body: Body, line: int) -> list[Fact]:
-    listed = body.rebuilt or {path for path in body.lists if path.endswith(".conditions")}
-    if not listed:
+    if not body.rebuilt:
         return []
-    said = f"{', '.join(sorted(listed))} is " + (
-        "rebuilt from a read and sent without its version" if body.rebuilt else "sent whole without a version"
-    )
+    said = f"{', '.join(sorted(body.rebuilt))} is rebuilt from a read and sent without its version"
     return [Fact("list-merge-patch-without-lock", line, said)]
 
 

@@ -119,9 +119,26 @@ def error_use(module: Module, node: ast.AST) -> ErrorUse:
             broad = [handler for handler in parent.handlers if _catches_conflicts(handler)]
             verdicts = [_handler(module, handler) for handler in broad]
             if verdicts and ErrorUse.RETURNED not in verdicts:
-                return ErrorUse.DROPPED if ErrorUse.DROPPED in verdicts else verdicts[0]
+                if ErrorUse.DROPPED not in verdicts:
+                    return verdicts[0]
+                return ErrorUse.HANDLED if _written_again(module, node, parent) else ErrorUse.DROPPED
         child = parent
     return ErrorUse.RETURNED
+
+
+_STATUS_WRITE = re.compile(r"(?i)(patch|set|update|replace|write|mark)\w*status|status\w*(patch|set|update)")
+
+
+def _written_again(module: Module, node: ast.AST, attempt: ast.Try) -> bool:
+    """Decide whether the function writes the status once more after a try whose failure it passes over."""
+    function = module.function_of(node)
+    end = attempt.end_lineno or 0
+    if function is None:
+        return False
+    same = dotted(node.func) if isinstance(node, ast.Call) else ""
+    later = [call for call in ast.walk(function) if isinstance(call, ast.Call) and call.lineno > end]
+    names = [dotted(call.func) for call in later]
+    return any((same and name == same) or _STATUS_WRITE.search(name.split(".")[-1]) for name in names)
 
 
 _BROAD = re.compile(

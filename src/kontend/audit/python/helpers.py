@@ -18,10 +18,11 @@ from pathlib import PurePath
 from kontend.audit.python.bodies import Body, read_body
 from kontend.audit.python.classify import classify_call, worker_of
 from kontend.audit.python.clients import Call
+from kontend.audit.python.flow import error_use
 from kontend.audit.python.kinds import class_around, object_kind
 from kontend.audit.python.kopf import Handler
 from kontend.audit.python.source.module import Function, Module, Unparsable, argument, dotted, parameters, parse
-from kontend.audit.site import Location, Role, Site
+from kontend.audit.site import ErrorUse, Location, Role, Site
 
 _COMMON = {"replace", "update", "patch", "set", "get", "apply", "put", "post", "request", "delete", "create", "run"}
 _LEVELS = 3
@@ -38,6 +39,8 @@ class Helper:
     body: Body
     location: Location
     chain: tuple[Location, ...] = ()
+    raises: bool = True
+    """The exception of the write reaches the caller; a helper that catches it answers for it itself."""
 
     @property
     def holder(self) -> str:
@@ -55,9 +58,9 @@ def helper_of(module: Module, function: Function | None, call: Call, body: Body,
     given += tuple((path, "") for path in sorted(body.derived) if path.startswith("status."))
     if not given or not (call.status or any(path.startswith("status") or not path for path, _ in given)):
         return None
-    return Helper(
-        module, function, call, given, body, Location(module.path, getattr(place, "lineno", 0), function.name)
-    )
+    location = Location(module.path, getattr(place, "lineno", 0), function.name)
+    raises = error_use(module, place) is ErrorUse.RETURNED
+    return Helper(module, function, call, given, body, location, raises=raises)
 
 
 def helper_sites(
@@ -102,13 +105,15 @@ def helper_sites(
                 again = helper_of(module, function, call, body, node)
                 if again is not None:
                     chain = (*chosen.chain, again.location)
-                    pending.append(replace(again, location=chosen.location, chain=chain))
+                    raises = again.raises and chosen.raises
+                    pending.append(replace(again, location=chosen.location, chain=chain, raises=raises))
                 yield replace(
                     site,
                     owner=handler.resource if handler else module.path,
                     worker=worker_of(module, handler),
                     helper=chosen.location,
                     chain=chosen.chain,
+                    error=site.error if chosen.raises else ErrorUse.HANDLED,
                 )
 
 

@@ -118,8 +118,10 @@ def _handed(module: Module, node: ast.Name, use: ast.AST) -> bool:
     function = module.function_of(use)
     if function is None or node.id not in ("body", "status") or not module.uses("kopf"):
         return False
+    names = parameters(function)
     decorated = any(dotted(decorator).startswith("kopf.") for decorator in function.decorator_list)
-    return decorated and node.id in parameters(function)
+    registered = "patch" in names and function.args.kwarg is not None  # `kopf.on.update("widgets")(changed)`
+    return (decorated or registered) and node.id in names
 
 
 def _assigned_to_self(module: Module, name: str) -> list[ast.expr]:
