@@ -206,8 +206,8 @@ class Site:
     """The kind's type is declared in the audited tree, so that the tree's CRDs are about it."""
     owner_reference: bool | None = None
     """A create: the object carries an owner reference, does not, or it cannot be seen."""
-    reads_itself: bool = False
-    """A call of a helper that reads the object before it applies the change."""
+    creates_or_patches: bool = False
+    """A call of a helper that reads the object, creates it where it is missing, and patches it where it is there."""
     of_client: bool = False
     """The write is part of a client that the audited code implements: its callers decide what is sent."""
     lockable: bool = True

@@ -179,8 +179,16 @@ def _site(workspace: Workspace, each: Classified, helper: Helper, file: GoFile, 
         helper=Location(each.site.path, each.site.line, function.label),
         chain=helper.chain,
         read_line=0,
-        reads_itself=callback is not None and each.site.provenance in (Provenance.CACHED_GET, Provenance.LIVE_GET),
+        creates_or_patches=callback is not None and _creates(each),
     )
+
+
+def _creates(each: Classified) -> bool:
+    """Decide whether the function of a write reads the object and creates it where it is missing."""
+    function = each.write.file.function_at(each.write.call)
+    read = each.site.provenance in (Provenance.CACHED_GET, Provenance.LIVE_GET)
+    calls = syntax.calls(function.body) if function is not None and function.body is not None else ()
+    return read and any(syntax.callee(call)[1] == "Create" for call in calls)
 
 
 def _returns_error(function: GoFunction) -> bool:

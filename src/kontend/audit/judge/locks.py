@@ -155,7 +155,7 @@ def _metadata_patch(site: Site, policy: Policy, *, said: str = "") -> Finding | 
     ):
         if target not in site.targets:
             continue
-        if target is Target.OWNER_REFERENCES and (site.verb is Verb.CREATE_OR_UPDATE or site.reads_itself):
+        if target is Target.OWNER_REFERENCES and (site.verb is Verb.CREATE_OR_UPDATE or site.creates_or_patches):
             continue  # CreateOrPatch reads first, and a reference that is there already is not sent
         message = f"{call_text(site)}: {said}" if said else f"{call_text(site)} from {base_text(site)}"
         message += f" replaces the whole list {noun}"
