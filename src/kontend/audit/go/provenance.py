@@ -178,7 +178,7 @@ def runs_while_deleting(workspace: Workspace, file: GoFile, use: Node, hops: int
     function = file.function_at(use)
     if function is None:
         return False
-    if _returned_unless_deleted(function, use):
+    if _returned_unless_deleted(function, use) or _uses_deletion_time(function, use):
         return True
     if _DELETION.search(function.name):
         return True
@@ -189,6 +189,19 @@ def runs_while_deleting(workspace: Workspace, file: GoFile, use: Node, hops: int
 def _returned_unless_deleted(function: GoFunction, use: Node) -> bool:
     """Recognise `if obj.DeletionTimestamp.IsZero() { ...; return }` before the use."""
     return any(guard.end_byte <= use.start_byte for guard in _guards(function.node))
+
+
+_DELETION_TIME = re.compile(r"DeletionTimestamp(\(\))?\.(Add|Sub|Time|After|Before|Unix|UTC|Format)\b")
+
+
+def _uses_deletion_time(function: GoFunction, use: Node) -> bool:
+    """Recognise code that takes the deletion time for granted: `releaseAt := pod.DeletionTimestamp.Add(delay)`."""
+    before = (function.node.text or b"")[: use.start_byte - function.node.start_byte]
+    return any(
+        _DELETION_TIME.search(statement) and "if " not in statement
+        for statement in before.decode("utf-8", "replace").split("\n")
+        if statement.startswith("\t") and not statement.startswith("\t\t")
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -157,6 +157,8 @@ def _metadata_patch(site: Site, policy: Policy, *, said: str = "") -> Finding | 
             continue
         if target is Target.OWNER_REFERENCES and (site.verb is Verb.CREATE_OR_UPDATE or site.creates_or_patches):
             continue  # CreateOrPatch reads first, and a reference that is there already is not sent
+        if target is Target.OWNER_REFERENCES and site.language == "python" and Target.SPEC in site.targets:
+            continue  # the whole of a child that the program creates, with the reference to its owner
         message = f"{call_text(site)}: {said}" if said else f"{call_text(site)} from {base_text(site)}"
         message += f" replaces the whole list {noun}"
         if target is Target.FINALIZERS and site.removal and site.deleting:
