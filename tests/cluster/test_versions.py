@@ -109,3 +109,25 @@ def test_one_and_true_are_two_values(cluster: Cluster) -> None:
         made["spec"]["free"]["n"] = value
         made = cluster.update(made)
         assert made["metadata"]["generation"] == (number if number < 4 else number - 1), value
+
+
+def test_a_definition_whose_schema_names_a_deletion_timestamp_is_served_and_deleted() -> None:
+    """As every definition with an embedded pod template does."""
+    template = {"type": "object", "properties": {"deletionTimestamp": {"type": "string"}}}
+    names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
+    versions = [version("v1", storage=True, template=template)]
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": versions},
+    }
+    cluster = Cluster(crds=[definition])
+    send(cluster, "POST", "", "v1", thing("v1"))
+
+    cluster.delete("CustomResourceDefinition.apiextensions.k8s.io/v1", "things.example.com")
+
+    path = PATH.format(version="v1")
+    assert cluster.request(ApiRequest("GET", f"{path}/x")).code == 404
+    names_left = [each["metadata"]["name"] for each in cluster.list("CustomResourceDefinition.apiextensions.k8s.io/v1")]
+    assert names_left == []

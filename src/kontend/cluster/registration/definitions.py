@@ -80,10 +80,10 @@ def _settle(state: State, change: Change) -> State:
     version = state.find(DEFINITIONS, change.key)
     if version is None:
         return state
-    if b'"deletionTimestamp"' in version.body:
+    live, definition = version.versioned(), version.versioned()
+    if "deletionTimestamp" in definition["metadata"]:
         return state
     target = _target(state, change.key)
-    live, definition = version.versioned(), version.versioned()
     others = [pair.content() for key, pair in state.objects(DEFINITIONS).items() if key != change.key]
     taken = [other for other in others if other["spec"]["group"] == definition["spec"]["group"]]
     definition["status"] = crd_status(definition, now=rfc3339(state.now), taken=taken)

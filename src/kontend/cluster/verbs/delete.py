@@ -41,7 +41,7 @@ def delete(state: State, target: Target, options: DeleteOptions) -> tuple[State,
         outcome = _terminate_namespace(state, target, version, options)
         if outcome is not None:
             return *outcome, 200
-    if resource.key == DEFINITIONS and b'"deletionTimestamp"' not in version.body:
+    if resource.key == DEFINITIONS and "deletionTimestamp" not in version.content()["metadata"]:
         return *_terminate_definition(state, target, version), 200
     return _delete_object(state, target, version, options)
 
