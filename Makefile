@@ -24,9 +24,9 @@ api: $(VENV)/.ready
 conformance: $(VENV)/.ready
 	$(BIN)/pytest tests/conformance
 
-# Real clients for tests/clients: the Python ones from PyPI, the Go ones built where Go is installed.
+# Real clients for tests/clients and operators for tests/live: the Python ones from PyPI, the Go ones built where Go is installed.
 clients: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group clients
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group clients --group operators
 	@if command -v go >/dev/null; then $(BIN)/python tools/build_clients.py; else echo "going without the Go clients: go is not installed"; fi
 
 # Playwright for the tests of the HTML page in Chromium, which the system has to have (Debian: apt-get install chromium).
