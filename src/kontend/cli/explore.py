@@ -15,6 +15,7 @@ from kontend.cli.by_hand import explore_by_hand
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
 from kontend.cli.expect import answer, as_json, exit_code, expected_property
 from kontend.cli.progress import ProgressLine
+from kontend.cli.scale import add_scale_options, check_scale_options
 from kontend.cli.timed import add_options as add_timed_options
 from kontend.cli.timed import check_options as check_timed_options
 from kontend.cli.timed import run_timed
@@ -32,6 +33,7 @@ from kontend.explore.recheck import recheck, recorded_runs
 from kontend.explore.scenario import LEAST, Scenario
 from kontend.explore.scenario_documents import ENDINGS, scenario_documents
 from kontend.explore.scenario_files import GENERATED, scenarios_in
+from kontend.explore.shards.spec import Source
 from kontend.explore.verdict import Verdict
 from kontend.kube.errors import ApiError
 from kontend.report.archive import slug
@@ -70,8 +72,7 @@ def run(argv: Sequence[str]) -> int:
     """Run ``kontend explore``."""
     options = _parser().parse_args(list(argv))
     _find_module(options)
-    if options.jobs > 1 and options.search != "breadth":
-        raise UsageError(f"--jobs: only --search breadth runs in several processes, found --search {options.search}")
+    check_scale_options(options)
     check_timed_options(options)
     if options.timed:
         with usage_errors(*_ERRORS):
@@ -87,7 +88,13 @@ def run(argv: Sequence[str]) -> int:
         verdicts: dict[str, Verdict] = {}
         runs: list[dict[str, Any]] = []
         search = SearchOptions(
-            options.search, options.seed, options.walks, until_first=False, jobs=options.jobs, deepen=options.deepen
+            options.search,
+            options.seed,
+            options.walks,
+            jobs=options.jobs,
+            executor=options.executor,
+            checkpoint=options.checkpoint,
+            deepen=options.deepen,
         )
         for name, scenario in scenarios.items():
             share = _RECHECKED // len(scenarios)
@@ -100,9 +107,9 @@ def run(argv: Sequence[str]) -> int:
                 continue
             line = ProgressLine(scenario.bounds.seconds)
             try:
-                verdicts[name] = explore(
-                    scenario, replace(search, progress=line), inspect=record, origin=Origin(source, name)
-                )
+                known = Source(str(source), name, scenario.bounds)
+                chosen = replace(search, progress=line, source=known)
+                verdicts[name] = explore(scenario, chosen, inspect=record, origin=Origin(source, name))
             finally:
                 line.clear()
         if runs and not options.one_process:
@@ -191,7 +198,10 @@ def _parser() -> Parser:
         default="breadth",
         help="search strategy: every state (breadth, depth), or random walks (random, pct) (default: breadth)",
     )
-    add("--jobs", type=at_least(1), default=1, metavar="N", help="number of processes for --search breadth")
+    add_scale_options(parser)
+    add(
+        "--checkpoint", type=Path, metavar="DIR", help="go on from here after the search has ended early, or was killed"
+    )
     add("--seed", type=at_least(0), default=0, metavar="N", help="random seed (default: 0)")
     add("--walks", type=at_least(1), default=1_000, metavar="N", help="number of walks (default: 1,000)")
     add(

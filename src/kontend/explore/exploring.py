@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, Literal, get_args
 
 from kontend.check_runner import CHECK_RUNNER
@@ -21,9 +22,11 @@ from kontend.explore.search.depth_first import DepthFirst
 from kontend.explore.search.expander import Expander
 from kontend.explore.search.snapshot import Progress
 from kontend.explore.search.walks import Walks
-from kontend.explore.shards.processes import Processes
+from kontend.explore.shards.checkpoint import Checkpointed, fingerprint
+from kontend.explore.shards.engines import engine_of, engine_problem
+from kontend.explore.shards.journal import Journal
 from kontend.explore.shards.sharded import Sharded
-from kontend.explore.shards.spec import ShardSpec
+from kontend.explore.shards.spec import ShardSpec, Source
 from kontend.explore.verdict import Verdict
 from kontend.runtime.source_location import caller
 
@@ -45,6 +48,12 @@ class SearchOptions:
     until_first: bool = False
     #: The number of processes of a breadth-first search.
     jobs: int = 1
+    #: The way to start them: ``fork`` or ``spawn``; empty for the best that this machine has.
+    executor: str = ""
+    #: A directory from which a breadth-first search goes on after it has ended early.
+    checkpoint: Path | None = None
+    #: The file and the name of the scenario, for processes that load it themselves.
+    source: Source | None = None
     #: Called with a snapshot from time to time.
     progress: Progress | None = None
     #: Where everything holds with one fault in a run, search so many states with two.
@@ -57,10 +66,15 @@ class SearchOptions:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise BadScenario(f"check({name}={value!r}): expected a whole number, at least {least}", caller())
-        if self.jobs > 1 and self.search != "breadth":
-            raise BadScenario(
-                f"jobs={self.jobs}: only search='breadth' runs in several processes, found {self.search!r}", caller()
-            )
+        for name, value in (("jobs", self.jobs), ("executor", self.executor), ("checkpoint", self.checkpoint)):
+            if value and value != 1 and self.search != "breadth":
+                raise BadScenario(
+                    f"{name}={value!r}: only search='breadth' runs in several processes or goes on where it was, "
+                    f"found {self.search!r}",
+                    caller(),
+                )
+        if problem := engine_problem(self.executor):
+            raise BadScenario(f"executor={self.executor!r}: {problem}", caller())
 
 
 def check(
@@ -71,6 +85,8 @@ def check(
     walks: int = 1_000,
     until_first: bool = False,
     jobs: int = 1,
+    executor: str = "",
+    checkpoint: str | Path | None = None,
     progress: Progress | None = None,
     deepen: int = 0,
 ) -> Verdict:
@@ -84,7 +100,17 @@ def check(
     In a test with ``@reproduce(...)`` it only follows that counterexample.
     """
     recorded = recorded_to_follow()
-    options = SearchOptions(search, seed, walks, until_first, jobs, progress, deepen)
+    options = SearchOptions(
+        search,
+        seed,
+        walks,
+        until_first,
+        jobs,
+        executor,
+        Path(checkpoint) if checkpoint is not None else None,
+        progress=progress,
+        deepen=deepen,
+    )
 
     def search_it(scenario: Scenario, options: SearchOptions) -> Verdict:
         return explore(scenario, options) if recorded is None else follow(scenario, recorded)
@@ -135,7 +161,8 @@ def _parts(model: Model, options: SearchOptions) -> Verdict | None:
     """The verdict from independent parts, each searched in one process; None where there are none."""
     if options.search not in ("breadth", "depth") or options.until_first:
         return None
-    alone = replace(options, jobs=1)
+    # A part notes what it touches, so it is always searched in this process and from its start.
+    alone = replace(options, jobs=1, executor="", checkpoint=None)
     return explored_in_parts(model, lambda part: _exhaustive(part, alone))
 
 
@@ -158,6 +185,9 @@ def _exhaustive(model: Model, options: SearchOptions) -> BreadthFirst | DepthFir
         return DepthFirst(model, until_first=until_first, progress=progress)
     expander = Expander(model)
     shared: StateExpander = expander
-    if options.jobs > 1:
-        shared = Sharded(expander, Processes(), options.jobs, ShardSpec.of(expander))
+    if options.jobs > 1 or options.executor:
+        engine = engine_of(options.executor)
+        shared = Sharded(expander, engine, options.jobs, ShardSpec.of(expander, options.source))
+    if options.checkpoint is not None:
+        shared = Checkpointed(shared, Journal(options.checkpoint, fingerprint(model)))
     return BreadthFirst(model, expander=shared, until_first=until_first, progress=progress)

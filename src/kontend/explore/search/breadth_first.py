@@ -62,10 +62,13 @@ class StateExpander(Protocol):
         """Release processes."""
 
     def adopt(self, numbers: list[int]) -> None:
-        """Make states again that were found before."""
+        """Own just these states, which were found before."""
 
     def run_ids(self) -> set[bytes]:
         """The ids of the different reconcile runs."""
+
+    def take_runs(self) -> set[bytes]:
+        """The ids of those that are new since the last time."""
 
     @property
     def runs(self) -> int:

@@ -87,6 +87,9 @@ class Expander:
         self._held: dict[int, list[MacroStep]] = {}
         #: The keys of all states that this expander has seen.
         self._seen: set[bytes] = set()
+        #: The ids of reconcile runs that were taken; and the number of nodes of all program trees then.
+        self._taken: set[bytes] = set()
+        self._counted = 0
         self._graph: Graph | None = None
         self._walker = Walker(model)
 
@@ -95,9 +98,9 @@ class Expander:
         self._graph = graph
 
     def adopt(self, numbers: list[int]) -> None:
-        """Make states again that were found before."""
+        """Own just these states, which were found before: they are made again."""
         assert self._graph is not None
-        self._frontier.update(self._walker.followed(ways_to(self._graph, numbers)))
+        self._frontier = dict(self._walker.followed(ways_to(self._graph, numbers)))
 
     def initial(self) -> tuple[bytes, Reserve, int, tuple[bool, ...], tuple[Finding, ...]]:
         """The initial state: its key, the faults left, its objects, the answers of the properties, and violations."""
@@ -164,6 +167,14 @@ class Expander:
         """Forget some of them."""
         for number in numbers:
             self._frontier.pop(number, None)
+
+    def take_runs(self) -> set[bytes]:
+        """The ids of the reconcile runs that are new since the last time."""
+        count = sum(len(program.ids) for program in self.model.programs)
+        if count == self._counted:
+            return set()
+        before, self._taken, self._counted = self._taken, self.run_ids(), count
+        return self._taken - before
 
     def run_ids(self) -> set[bytes]:
         """The ids of the nodes of all program trees."""

@@ -1,8 +1,8 @@
 """The seam between a search and the place where it runs.
 
 A search talks to shards by calls on a :class:`Handle`. The calls of one shard are carried out in their order, while the
-caller goes on; each returns a :class:`Pending` result. An engine starts shards: in processes of this machine, or as
-actors of Ray or Dask.
+caller goes on; each returns a :class:`Pending` result. An engine starts shards,
+in processes of this machine.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ class Handle(Protocol):
 
 class Engine(Protocol):
     """Starts shards."""
+
+    #: How many calls of one shard may be under way together.
+    window: int
 
     def start(self, spec: ShardSpec) -> Handle:
         """Start a shard."""

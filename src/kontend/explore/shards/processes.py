@@ -74,6 +74,10 @@ class _Process:
 class Processes:
     """Starts shards in processes."""
 
+    #: Few enough for the calls to fit into the buffer of a pipe: a shard that waits to send its result must not keep
+    #: the search from sending.
+    window = 4
+
     def __init__(self, method: Method | None = None) -> None:
         self._method: Method = method or default_method()
         self._pipes: list[Connection] = []

@@ -29,7 +29,7 @@ class Shard:
         self._packer = Packer()
         self._walker = Walker(expander.model)
         self._lessons = Lessons(expander.model)
-        self._sent = expander.run_ids()
+        expander.take_runs()
 
     def adopt(self, ways: list[Way]) -> None:
         """Own some states from now on: they are made again by taking the steps that lead to them."""
@@ -45,15 +45,12 @@ class Shard:
         batch: list[tuple[int, list[Successor]]] = []
         runs: dict[int, set[bytes]] = {}
         error: Exception | None = None
-        programs = self._expander.model.programs
-        count = sum(len(program.ids) for program in programs)
         try:
             for number, successors in self._expander.expand_and_hold(numbers):
                 batch.append((number, successors))
-                before, count = count, sum(len(program.ids) for program in programs)
-                if count != before:
-                    ids = self._expander.run_ids()
-                    runs[number], self._sent = ids - self._sent, ids
+                ids = self._expander.take_runs()
+                if ids:
+                    runs[number] = ids
         except Exception as raised:
             error = raised
         return Expansion(self._packer.pack(batch), runs, error)
@@ -70,4 +67,4 @@ class Shard:
         """Take over what other shards have learnt."""
         for each in learnt:
             self._lessons.take(each)
-        self._sent |= self._expander.run_ids()
+        self._expander.take_runs()

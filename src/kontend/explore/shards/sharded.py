@@ -29,10 +29,8 @@ from kontend.explore.shards.spec import ShardSpec
 
 #: How many states a layer must have for each shard before shards are worth it.
 _ENOUGH: Final = 16
-#: How many states are expanded by one call, and how many calls a shard has before it at most. Small enough for the
-#: requests to fit into the buffer of a pipe: a shard that waits to send must not keep the search from sending.
+#: How many states are expanded by one call.
 _CHUNK: Final = 64
-_WINDOW: Final = 4
 #: A shard may have so many states more than the mean before some move.
 _UNEVEN: Final = 1.1
 _SLACK: Final = 2
@@ -94,6 +92,7 @@ class Sharded:
         self._expanded: list[int] = []
         #: The ids of the reconcile runs that some shard knows.
         self._runs: set[bytes] = set()
+        self._fresh: set[bytes] = set()
         #: Everything that was learnt, for shards that start later.
         self._learnt: list[Learnt] = []
         self.traffic = Traffic()
@@ -125,7 +124,9 @@ class Sharded:
             while not self._shares[index].received:
                 self._receive(index)
             share = self._shares[index]
-            self._runs |= share.runs.pop(number, _NO_RUNS)
+            runs = share.runs.pop(number, _NO_RUNS)
+            self._fresh |= runs - self._runs
+            self._runs |= runs
             yield share.received.popleft()
 
     def keep(self, number: int, parent: int, at: int) -> None:
@@ -140,7 +141,7 @@ class Sharded:
         self._shares[owner].keep.append((number, parent, at))
 
     def adopt(self, numbers: list[int]) -> None:
-        """Make states again that were found before."""
+        """Own just these states, which were found before."""
         self._expander.adopt(numbers)
 
     def successor(self, at: int) -> World | None:
@@ -177,6 +178,11 @@ class Sharded:
     def run_ids(self) -> set[bytes]:
         """Their ids."""
         return self._runs | self._expander.run_ids()
+
+    def take_runs(self) -> set[bytes]:
+        """The ids of those that are new since the last time."""
+        fresh, self._fresh = self._fresh, set()
+        return fresh | self._expander.take_runs()
 
     def close(self) -> None:
         """Stop the shards."""
@@ -252,7 +258,7 @@ class Sharded:
             if share.news and share.waiting:
                 news, share.news = share.news, []
                 share.handle.call("learn", news).result()
-            while share.waiting and len(share.calls) < _WINDOW:
+            while share.waiting and len(share.calls) < self._engine.window:
                 chunk = [share.waiting.popleft() for _ in range(min(_CHUNK, len(share.waiting)))]
                 try:
                     share.calls.append((chunk, share.handle.call("expand", chunk)))

@@ -40,6 +40,8 @@ class ShardSpec:
     def of(cls, expander: Expander, source: Source | None = None) -> ShardSpec:
         """Describe the model of an expander."""
         scenario, knowledge = expander.model.scenario, expander.model.knowledge
+        if source is not None:
+            source = replace(source, bounds=scenario.bounds)
         return cls(scenario, source, knowledge.assumptions, dict(knowledge.namespaced), expander)
 
     def portable(self) -> ShardSpec:

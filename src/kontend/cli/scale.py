@@ -1,0 +1,44 @@
+"""The options of commands that run in several processes or on several machines."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+
+from kontend.cli.command import UsageError, at_least
+from kontend.explore.shards.engines import engine_problem
+
+
+def add_scale_options(parser: ArgumentParser) -> None:
+    """Add ``--jobs`` and ``--executor``."""
+    parser.add_argument(
+        "--jobs",
+        type=at_least(1),
+        metavar="N",
+        help="number of processes or workers (default: 1; with --executor, as many as this machine has processors)",
+    )
+    parser.add_argument(
+        "--executor",
+        default="",
+        metavar="NAME",
+        help="the way to start them: fork or spawn (default: fork, where the system can)",
+    )
+
+
+def check_scale_options(options: Namespace) -> None:
+    """Check them, and fill in the number of workers. Raises :class:`UsageError`."""
+    if problem := engine_problem(options.executor):
+        raise UsageError(f"--executor {options.executor}: {problem}")
+    if options.jobs is None:
+        options.jobs = (os.cpu_count() or 1) if options.executor else 1
+    search = getattr(options, "search", "breadth")
+    for name, is_given in (
+        ("jobs", options.jobs > 1),
+        ("executor", bool(options.executor)),
+        ("checkpoint", getattr(options, "checkpoint", None) is not None),
+    ):
+        if is_given and search != "breadth":
+            raise UsageError(
+                f"--{name}: only --search breadth runs in several processes or goes on where it was, "
+                f"found --search {search}"
+            )

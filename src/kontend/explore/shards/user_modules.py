@@ -1,0 +1,60 @@
+"""The modules of the user that a scenario depends on.
+
+A checkpoint is only good for the code that it was made with, and workers on other machines may not have the files.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from kontend.explore.scenario import Scenario
+
+_OURS = Path(__file__).parents[2]
+_INSTALLED = tuple(
+    Path(sysconfig.get_paths()[name]).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+
+
+def user_modules(scenario: Scenario) -> list[ModuleType]:
+    """The modules that define the controllers and properties of a scenario, and those of the user that they use."""
+    todo = [name for value in _values(scenario) if (name := _module_of(value))]
+    found: dict[str, ModuleType] = {}
+    while todo:
+        name = todo.pop()
+        module = sys.modules.get(name)
+        if name in found or module is None or not _is_users(module):
+            continue
+        found[name] = module
+        todo += [used for value in list(vars(module).values()) if (used := _module_of(value))]
+    return [found[name] for name in sorted(found)]
+
+
+def _values(scenario: Scenario) -> Iterator[object]:
+    for controller in scenario.controllers:
+        yield from type(controller).__mro__
+    for each in scenario.properties:
+        yield each.question
+    for writer in scenario.everybody():
+        for action in writer.actions:
+            yield action.perform
+            yield action.when
+
+
+def _module_of(value: object) -> str:
+    """The name of the module that a value is, or that defines it."""
+    if isinstance(value, ModuleType):
+        return value.__name__
+    name = getattr(value, "__module__", "")
+    return name if isinstance(name, str) else ""
+
+
+def _is_users(module: ModuleType) -> bool:
+    file = getattr(module, "__file__", None)
+    if not isinstance(file, str):
+        return False
+    path = Path(file).resolve()
+    return not any(path.is_relative_to(directory) for directory in (_OURS, *_INSTALLED))
