@@ -165,6 +165,48 @@ def test_without_locked_status_the_condition_of_another_controller_is_erased() -
     assert two_writers(replace(ON, locked_status=False)) == ["Mine"]
 
 
+def two_finalizers(guards: Guards, *, lock: bool | None = None) -> list[str]:
+    """Two controllers add a finalizer each, both from what they read first."""
+    world = cluster(gadget("a"))
+    one, two = (Api(InProcess(world), guards=guards, manager=name) for name in ("one", "two"))
+
+    async def run() -> None:
+        mine, theirs = await one.get(GADGET, "default/a"), await two.get(GADGET, "default/a")
+        for api, obj, name in ((two, theirs, "example.com/theirs"), (one, mine, "example.com/mine")):
+            base = copy_json(obj)
+            obj["metadata"]["finalizers"] = [name]
+            await api.patch(obj, merge_from(base, lock=lock))
+
+    drive(run())  # type: ignore[arg-type]
+    finalizers: list[str] = world.get(GADGET, "a")["metadata"]["finalizers"]
+    return finalizers
+
+
+def test_locked_status_a_stale_list_of_finalizers_is_refused() -> None:
+    with pytest.raises(Conflict):
+        two_finalizers(ON)
+
+
+def test_without_locked_status_the_finalizer_of_another_controller_is_erased() -> None:
+    assert two_finalizers(replace(ON, locked_status=False)) == ["example.com/mine"]
+    assert two_finalizers(ON, lock=False) == ["example.com/mine"]
+
+
+def test_locked_status_leaves_patches_of_single_fields_unlocked() -> None:
+    world = cluster(gadget("a"))
+    api = Api(InProcess(world), guards=ON)
+
+    async def run() -> None:
+        obj = await api.get(GADGET, "default/a")
+        base = copy_json(obj)
+        world.patch(GADGET, "a", {"metadata": {"labels": {"theirs": "1"}}})
+        obj["metadata"]["labels"] = {"mine": "1"}
+        await api.patch(obj, merge_from(base))
+
+    drive(run())  # type: ignore[arg-type]
+    assert world.get(GADGET, "a")["metadata"]["labels"] == {"mine": "1", "theirs": "1"}
+
+
 def writes_after_losing_the_lease(guards: Guards) -> tuple[list[str], Metrics]:
     """A leader sleeps past its lease, another one takes over, and the first goes on where it was."""
     now = 0.0

@@ -24,7 +24,8 @@ class Guards:
     read_your_writes: bool = True
     #: A delete names the uid and the version of the object that was read.
     delete_preconditions: bool = True
-    #: A status patch carries the version that was read, unless it says ``lock=False``.
+    #: A patch of the status, or of a list such as the finalizers, carries the version that was read, unless it says
+    #: ``lock=False``.
     locked_status: bool = True
     #: A cache never shows an older version than it has shown, also over a restart.
     monotonic_views: bool = True

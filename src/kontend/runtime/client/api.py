@@ -182,8 +182,13 @@ class Api(Reader):
         return await self._write("update", obj, subresource=subresource, body=canonical(obj))
 
     async def patch(self, obj: Object, patch: Patch) -> Object:
-        """Patch an object and return it."""
-        return await self._write("patch", obj, body=patch.data(obj), content_type=patch.content_type)
+        """Patch an object and return it.
+
+        With the guard ``locked_status``, a patch made by ``merge_from`` that replaces a list, such as the finalizers, is
+        locked too, unless it says ``lock=False``.
+        """
+        data = patch.data(obj, lock_by_default=self.guards.locked_status and patch.replaces_list(obj))
+        return await self._write("patch", obj, body=data, content_type=patch.content_type)
 
     async def apply(self, obj: Object, *, force: bool = True, manager: str = "") -> Object:
         """Apply an object, by server-side apply, and return it. The field manager then owns the fields that it had."""

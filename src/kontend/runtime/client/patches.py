@@ -31,7 +31,7 @@ class Patch:
     content_type: str
     #: The object before it was changed, for patches that are a difference.
     base: Mapping[str, Any] | None = None
-    #: True adds the base's resourceVersion. None leaves that to the manager's guard for status writes.
+    #: True adds the base's resourceVersion. None leaves that to the manager's guard ``locked_status``.
     lock: bool | None = None
     #: The patch itself, for those that are given.
     given: bytes = b""
@@ -50,6 +50,18 @@ class Patch:
                 )
             diff.setdefault("metadata", {})["resourceVersion"] = version
         return canonical(diff)
+
+    def replaces_list(self, obj: Mapping[str, Any]) -> bool:
+        """Return True for a difference from a version that changes a list, which a merge patch replaces whole."""
+        if self.base is None or not (self.base.get("metadata") or {}).get("resourceVersion"):
+            return False
+        return _changes_list(self.base, obj)
+
+
+def _changes_list(base: Any, obj: Any) -> bool:
+    if isinstance(base, Mapping) and isinstance(obj, Mapping):
+        return any(_changes_list(base.get(key), obj.get(key)) for key in {*base, *obj})
+    return base != obj and (isinstance(base, list) or isinstance(obj, list))
 
 
 def merge_from(base: Mapping[str, Any], *, lock: bool | None = None) -> Patch:
