@@ -184,8 +184,8 @@ class Api(Reader):
     async def patch(self, obj: Object, patch: Patch) -> Object:
         """Patch an object and return it.
 
-        With the guard ``locked_status``, a patch made by ``merge_from`` that replaces a list, such as the finalizers, is
-        locked too, unless it says ``lock=False``.
+        With the guard ``locked_status``, a patch made by ``merge_from`` that replaces a list, such as the finalizers,
+        is locked too, unless it says ``lock=False``.
         """
         data = patch.data(obj, lock_by_default=self.guards.locked_status and patch.replaces_list(obj))
         return await self._write("patch", obj, body=data, content_type=patch.content_type)
