@@ -1,7 +1,7 @@
 """Scenarios of the historical variants: ``kontend explore examples/sei/variant_scenarios.py --scenario NAME``.
 
-Guards are off, because controller-runtime has none. Each variant has a scenario in which the operator itself holds,
-with the same properties and bounds (``product_...``).
+Guards are off, because controller-runtime has none. Beside the variants the operator itself is explored, with
+the same properties and bounds (``product_...``).
 """
 
 from __future__ import annotations
