@@ -136,8 +136,9 @@ def test_objects_are_generated_from_the_schema_and_shown(tmp_path: Path, capsys:
     options = ["--failures", str(tmp_path), "--one-process", "--states", "200"]
     assert main(["explore", operator, *options]) == 3
     printed = capsys.readouterr().out
-    assert f"{operator} defines no Scenario; these objects were generated" in printed
-    assert '"kind":"Website","metadata":{"name":"example"},"spec":{"image":"example"}' in printed
+    assert f"{operator} defines no Scenario; this was generated" in printed
+    assert "    kind: Website\n    metadata:\n      name: example\n    spec:\n      image: example\n" in printed
+    assert "websites.example.com (from a file of the project)" in printed
     assert "exception" not in printed
 
 

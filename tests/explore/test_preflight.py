@@ -553,6 +553,6 @@ def test_definitions_are_read_from_files(tmp_path: Path) -> None:
     file.write_text(yaml.safe_dump(CRD))
     assert list(_scenario(crds=[str(file)]).crds) == [CRD]
     file.write_text("kind: ConfigMap\n")
-    for name, reason in ((file, "it has no CustomResourceDefinition"), (tmp_path / "x.yaml", "No such file")):
+    for name, reason in ((file, "there is no CustomResourceDefinition"), (tmp_path / "x.yaml", "no such file")):
         with pytest.raises(BadScenario, match=reason):
             _scenario(crds=[name])

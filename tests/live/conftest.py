@@ -6,6 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
+from kontend.cluster.startup import manifests
 from kontend.cluster.startup.seed import empty_state
 from kontend.live.campaign import Campaign, Options
 from kontend.live.process.command import Command
@@ -13,7 +14,6 @@ from kontend.live.process.quiescence import Patience
 from kontend.live.setting import Setting
 from kontend.live.verdict import Verdict
 from kontend.live.workload import Workload, read_actions
-from kontend.serve import manifests
 
 HERE = Path(__file__).parent
 SUBJECTS = HERE / "subjects"

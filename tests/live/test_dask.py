@@ -14,10 +14,10 @@ from importlib import metadata
 
 import pytest
 
+from kontend.cluster.startup import manifests
 from kontend.cluster.startup.seed import empty_state
 from kontend.explore.properties.expressions import property_of
 from kontend.live.workload import Workload, read_actions
-from kontend.serve import manifests
 from live.conftest import HERE, explore, setting
 
 OPERATOR = "dask_kubernetes.operator.controller"

@@ -9,12 +9,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+import kontend.cluster.startup.manifests
 import kontend.pytest_plugin.checks
 import kontend.serve.background
-import kontend.serve.manifests
 
 #: Imported before any inner run: pytester forgets the modules that a run imports, and two copies of one do not mix.
-IMPORTED = (kontend.pytest_plugin.checks, kontend.serve.background, kontend.serve.manifests)
+IMPORTED = (kontend.pytest_plugin.checks, kontend.serve.background, kontend.cluster.startup.manifests)
 pytest_plugins = ["pytester"]
 
 SCENARIO = '''

@@ -27,7 +27,8 @@ class Command(NamedTuple):
 COMMANDS: Final = {
     "serve": Command("kontend.cli.serve", "run", "serve the Kubernetes API from one process, for any client"),
     "run": Command("kontend.cli.run", "run", "run the controllers of a Python file against a cluster"),
-    "explore": Command("kontend.cli.explore", "run", "check controllers against every order and every lag"),
+    "explore": Command("kontend.cli.explore", "run", "check controllers against every order, every lag and faults"),
+    "init": Command("kontend.cli.init", "run", "write a first scenario and a test for a controller file"),
     "envtest": Command("kontend.cli.envtest", "run", "print KUBEBUILDER_ASSETS for controller-runtime's envtest"),
     "live": Command("kontend.cli.live", "run", "explore an unmodified controller in any language"),
     "race": Command("kontend.cli.race", "run", "find races in the audit log of a cluster"),

@@ -16,9 +16,11 @@ from kontend.report.page.contents import ScenarioResult, page_data
 from kontend.report.page.page import render
 
 
-def explore_by_hand(source: Path, scenarios: Mapping[str, Scenario], *, port: int) -> int:
+def explore_by_hand(
+    source: Path, scenarios: Mapping[str, Scenario], *, origins: Mapping[str, Origin], port: int
+) -> int:
     """Serve the page until Ctrl-C."""
-    server = server_for(source, scenarios, port=port)
+    server = server_for(source, scenarios, origins=origins, port=port)
     try:
         write(f"Open: {server.url}\nStop with Ctrl-C.\n")
         server.run()
@@ -29,9 +31,12 @@ def explore_by_hand(source: Path, scenarios: Mapping[str, Scenario], *, port: in
     return ExitCode.OK
 
 
-def server_for(source: Path, scenarios: Mapping[str, Scenario], *, port: int = 0) -> InteractiveServer:
+def server_for(
+    source: Path, scenarios: Mapping[str, Scenario], *, origins: Mapping[str, Origin] | None = None, port: int = 0
+) -> InteractiveServer:
     """The server of the interactive page of some scenarios. The first state of each is made at once, as a check."""
-    sessions = {name: Session(scenario, Origin(source, name)) for name, scenario in scenarios.items()}
+    known = origins or {}
+    sessions = {name: Session(scenario, known.get(name, Origin(source, name))) for name, scenario in scenarios.items()}
     for session in sessions.values():
         session.at(())
 

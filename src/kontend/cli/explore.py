@@ -1,7 +1,8 @@
-"""``kontend explore FILE``."""
+"""``kontend explore TARGET``."""
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -16,10 +17,11 @@ from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_er
 from kontend.cli.expect import answer, as_json, exit_code, expected_property
 from kontend.cli.progress import ProgressLine
 from kontend.cli.scale import add_scale_options, check_scale_options
+from kontend.cli.targets import Target, find_targets, shown_inputs, with_bounds
+from kontend.cli.targets import add_options as add_target_options
 from kontend.cli.timed import add_options as add_timed_options
 from kontend.cli.timed import check_options as check_timed_options
 from kontend.cli.timed import run_timed
-from kontend.explore.explain.explanation import Origin
 from kontend.explore.explain.lines import relative_name
 from kontend.explore.explain.results import explained_documents, scenario_result
 from kontend.explore.exploring import STRATEGIES, SearchOptions, explore
@@ -27,12 +29,10 @@ from kontend.explore.model.model import Model
 from kontend.explore.planned.perturbations import PERTURBATIONS, only, unperturbed
 from kontend.explore.planned.plan import Plan, load_plan, plan_of
 from kontend.explore.planned.running import explore_plan
-from kontend.explore.problems import BadScenario, not_among
+from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.recheck import recheck, recorded_runs
-from kontend.explore.scenario import LEAST, Scenario
-from kontend.explore.scenario_documents import ENDINGS, scenario_documents
-from kontend.explore.scenario_files import GENERATED, scenarios_in
+from kontend.explore.scenario import LEAST, Bounds
 from kontend.explore.shards.spec import Source
 from kontend.explore.verdict import Verdict
 from kontend.kube.errors import ApiError
@@ -43,7 +43,6 @@ from kontend.report.grouping import grouped
 from kontend.report.page.page import page
 from kontend.report.saving import page_beside, save
 from kontend.runtime.controller import BadController
-from kontend.runtime.user_file import BadFile, file_of_module
 from kontend.safe_files import write_whole
 
 _FAILURES: Final = Path("failures")
@@ -71,54 +70,23 @@ _ERRORS: Final = (BadScenario, BadController, Nondeterminism, ApiError)
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend explore``."""
     options = _parser().parse_args(list(argv))
-    _find_module(options)
     check_scale_options(options)
     check_timed_options(options)
-    if options.timed:
-        with usage_errors(*_ERRORS):
-            return run_timed(_scenarios(options), options)
-    source = Path(options.file).resolve()
-    if options.interactive:
-        with usage_errors(*_ERRORS):
-            return explore_by_hand(source, _scenarios(options), port=options.port)
     with usage_errors(*_ERRORS):
-        scenarios = _scenarios(options)
-        plans = _plans(options, scenarios)
+        targets = _bounded_targets(options)
+        scenarios = {title: target.scenario for title, target in targets.items()}
+        if options.timed:
+            return run_timed(scenarios, options)
+        if options.interactive:
+            origins = {title: target.origin for title, target in targets.items()}
+            return explore_by_hand(_title(targets), scenarios, origins=origins, port=options.port)
         expected = expected_property(options.expect, scenarios) if options.expect else ""
-        verdicts: dict[str, Verdict] = {}
-        runs: list[dict[str, Any]] = []
-        search = SearchOptions(
-            options.search,
-            options.seed,
-            options.walks,
-            jobs=options.jobs,
-            executor=options.executor,
-            checkpoint=options.checkpoint,
-            deepen=options.deepen,
-        )
-        for name, scenario in scenarios.items():
-            share = _RECHECKED // len(scenarios)
-
-            def record(model: Model, name: str = name, share: int = share) -> None:
-                runs.extend(recorded_runs(name, model.programs, most=share))
-
-            if name in plans:
-                verdicts[name] = explore_plan(scenario, plans[name], Origin(source, name))
-                continue
-            line = ProgressLine(scenario.bounds.seconds)
-            try:
-                known = Source(str(source), name, scenario.bounds)
-                chosen = replace(search, progress=line, source=known)
-                verdicts[name] = explore(scenario, chosen, inspect=record, origin=Origin(source, name))
-            finally:
-                line.clear()
-        if runs and not options.one_process:
-            recheck(options.file, runs)
+        verdicts = _explored(targets, options)
     documents = {name: explained_documents(verdict) for name, verdict in verdicts.items()}
     files = {name: [_saved(options.failures, document) for document in documents[name]] for name in verdicts}
     if options.html is not None:
         results = [scenario_result(name, scenarios[name], verdicts[name], documents[name]) for name in verdicts]
-        _write_page(options.html, page(results, title=relative_name(source)))
+        _write_page(options.html, page(results, title=relative_name(_title(targets))))
     if options.output_format == "json":
         document = {name: _document(verdict, files[name]) for name, verdict in verdicts.items()}
         for name in verdicts if expected else ():
@@ -129,9 +97,7 @@ def run(argv: Sequence[str]) -> int:
             write(answer(name, verdict, expected, verbose=options.verbose))
     else:
         for name, verdict in verdicts.items():
-            if scenarios[name].name == GENERATED:
-                write(_generated(options.file, scenarios[name]))
-            write(_text(name, verdict, files[name], verbose=options.verbose))
+            write(shown_inputs(targets[name]) + _text(name, verdict, files[name], verbose=options.verbose))
     if expected:
         return exit_code(verdicts, expected)
     if any(verdict.violations for verdict in verdicts.values()):
@@ -139,16 +105,47 @@ def run(argv: Sequence[str]) -> int:
     return ExitCode.OK if all(verdict.ok for verdict in verdicts.values()) else ExitCode.UNDECIDED
 
 
-def _find_module(options: Namespace) -> None:
-    """Replace ``pkg.mod:name`` by the file of the module and the name of the scenario."""
-    module, colon, scenario = options.file.partition(":")
-    if not colon or Path(options.file).exists() or not all(part.isidentifier() for part in module.split(".")):
-        return
-    if options.scenario not in (None, scenario):
-        raise UsageError(f"--scenario {options.scenario}: {options.file} names the scenario already")
-    with usage_errors(BadFile):
-        options.file = str(file_of_module(module))
-    options.scenario = scenario or options.scenario
+def _explored(targets: Mapping[str, Target], options: Namespace) -> dict[str, Verdict]:
+    """Explore all targets, and make some of their runs again in other processes."""
+    plans = _plans(options, targets)
+    verdicts: dict[str, Verdict] = {}
+    runs: dict[Path, list[dict[str, Any]]] = {}
+    search = SearchOptions(
+        options.search,
+        options.seed,
+        options.walks,
+        jobs=options.jobs,
+        executor=options.executor,
+        checkpoint=options.checkpoint,
+        deepen=options.deepen,
+    )
+    share = _RECHECKED // len(targets) or 1
+    for title, target in targets.items():
+
+        def record(model: Model, target: Target = target) -> None:
+            runs.setdefault(target.file, []).extend(recorded_runs(target.name, model.programs, most=share))
+
+        if title in plans:
+            verdicts[title] = explore_plan(target.scenario, plans[title], target.origin)
+            continue
+        line = ProgressLine(target.scenario.bounds.seconds)
+        try:
+            known = Source(str(target.file.resolve()), target.name, target.scenario.bounds, target.inputs)
+            chosen = replace(search, progress=line, source=known)
+            verdicts[title] = explore(target.scenario, chosen, inspect=record, origin=target.origin)
+        finally:
+            line.clear()
+    if not options.one_process:
+        inputs = next(iter(targets.values())).inputs
+        for file, recorded in runs.items():
+            recheck(file, recorded, inputs)
+    return verdicts
+
+
+def _title(targets: Mapping[str, Target]) -> Path:
+    """The file that all targets are from, or their common directory."""
+    files = list(dict.fromkeys(target.file.resolve() for target in targets.values()))
+    return files[0] if len(files) == 1 else Path(os.path.commonpath(files))
 
 
 def _saved(directory: Path, document: Document) -> str:
@@ -177,12 +174,7 @@ def _parser() -> Parser:
         epilog="Exit codes: 0 everything holds, 1 something is violated, 2 usage error, 3 undecided.",
     )
     add = parser.add_argument
-    add(
-        "file",
-        metavar="FILE",
-        help="a Python file that defines scenarios or controllers, or a YAML file of scenarios; or pkg.mod:name",
-    )
-    add("--scenario", metavar="NAME", help="explore only this scenario (default: all)")
+    add_target_options(parser)
     add("--failures", type=Path, default=_FAILURES, metavar="DIR", help="directory for counterexamples")
     for name, what in _BOUNDS.items():
         add(f"--{name}", type=at_least(LEAST[name]), metavar="N", help=f"{what} (default: as in the scenario)")
@@ -221,48 +213,33 @@ def _parser() -> Parser:
     return parser
 
 
-def _scenarios(options: Namespace) -> dict[str, Scenario]:
+def _bounded_targets(options: Namespace) -> dict[str, Target]:
     """The scenarios to explore, with the bounds of the command line."""
-    scenarios = scenarios_in(options.file)
-    if options.scenario and options.scenario not in scenarios:
-        raise UsageError(f"--scenario: {not_among('scenario', options.scenario, scenarios)}")
     given: dict[str, Any] = {name: value for name in _BOUNDS if (value := getattr(options, name)) is not None}
     if options.atomic:
         given["atomic"] = True
     if options.no_perturbations and options.only:
         raise UsageError("--only: --no-perturbations leaves nothing to try; say one of them")
     return {
-        name: _bounded(scenario, given, options)
-        for name, scenario in scenarios.items()
-        if options.scenario in (None, name)
+        title: with_bounds(target, _bounds(target.scenario.bounds, given, options))
+        for title, target in find_targets(options).items()
     }
 
 
-def _plans(options: Namespace, scenarios: Mapping[str, Scenario]) -> dict[str, Plan]:
-    """The plans of scenarios: that of the command line, or those of their file."""
+def _plans(options: Namespace, targets: Mapping[str, Target]) -> dict[str, Plan]:
+    """The plans of scenarios: that of the command line, or those of their files."""
     if options.plan is not None:
-        return dict.fromkeys(scenarios, load_plan(options.plan))
-    if Path(options.file).suffix not in ENDINGS:
-        return {}
-    documents = scenario_documents(options.file)
-    return {name: plan_of(documents[name][1], f"{name}: plan") for name in scenarios if documents[name][1]}
+        return dict.fromkeys(targets, load_plan(options.plan))
+    return {title: plan_of(each.plan, f"{title}: plan") for title, each in targets.items() if each.plan}
 
 
-def _bounded(scenario: Scenario, given: dict[str, Any], options: Namespace) -> Scenario:
-    bounds = replace(scenario.bounds, **given) if given else scenario.bounds
+def _bounds(bounds: Bounds, given: dict[str, Any], options: Namespace) -> Bounds:
+    changed = replace(bounds, **given) if given else bounds
     if options.no_perturbations:
-        bounds = unperturbed(bounds)
+        changed = unperturbed(changed)
     if options.only:
-        bounds = only(bounds, [name.strip() for name in options.only.split(",")])
-    return scenario if bounds is scenario.bounds else replace(scenario, bounds=bounds)
-
-
-def _generated(file: str, scenario: Scenario) -> str:
-    """Show the objects that were generated."""
-    objects = [f"  {orjson.dumps(obj).decode()}\n" for obj in scenario.objects]
-    return (
-        f"{file} defines no Scenario; these objects were generated, and a user changes the first:\n{''.join(objects)}"
-    )
+        changed = only(changed, [name.strip() for name in options.only.split(",")])
+    return changed
 
 
 def _text(name: str, verdict: Verdict, files: list[str], *, verbose: bool) -> str:

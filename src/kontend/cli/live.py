@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
+from kontend.cluster.startup import manifests
+from kontend.cluster.startup.manifests import BadManifest
 from kontend.cluster.startup.seed import empty_state
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties.expressions import property_of
@@ -38,8 +40,6 @@ from kontend.report.page.contents import results_of
 from kontend.report.page.page import page
 from kontend.runtime.user_file import BadFile, load_file
 from kontend.safe_files import write_whole
-from kontend.serve import manifests
-from kontend.serve.manifests import BadManifest
 
 Result = TypeVar("Result")
 _ERRORS = (BadFile, BadManifest, BadPlan, BadScenario, BadReady, BadWorkload, CannotStart, Unusable)

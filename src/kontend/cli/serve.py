@@ -27,10 +27,10 @@ from pathlib import Path
 from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors
 from kontend.cluster.admission.plugins import SERVICE_ACCOUNT
 from kontend.cluster.settings import Settings
+from kontend.cluster.startup import manifests
 from kontend.cluster.startup.seed import empty_state
 from kontend.cluster.state import State
 from kontend.safe_files import write_private
-from kontend.serve import manifests
 from kontend.serve.identity import BadToken, Tokens
 from kontend.serve.kubeconfig import kubeconfig
 from kontend.serve.server import Server

@@ -14,7 +14,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -29,6 +29,7 @@ from kontend.explore.program.progress import Done, Failure, Progress
 from kontend.explore.program.run import Start
 from kontend.explore.program.tree import Exchange, Program, RecordedRun
 from kontend.explore.scenario_files import scenarios_in
+from kontend.explore.sources.inputs import Inputs
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
 
@@ -48,9 +49,10 @@ def recorded_runs(scenario: str, programs: Sequence[Program], *, most: int) -> l
     ]
 
 
-def recheck(file: str | Path, runs: list[dict[str, Any]]) -> None:
+def recheck(file: str | Path, runs: list[dict[str, Any]], inputs: Inputs | None = None) -> None:
     """Make some runs of the controllers of a file again in other processes. Raises :class:`Nondeterminism`."""
-    document = orjson.dumps({"file": str(Path(file).resolve()), "runs": runs})
+    given = inputs.to_json() if inputs is not None else {}
+    document = orjson.dumps({"file": str(Path(file).resolve()), "runs": runs, "inputs": given})
     with ThreadPoolExecutor(_PROCESSES) as pool:
         for difference in pool.map(lambda seed: _checked(file, document, seed), _seeds()):
             if difference:
@@ -95,13 +97,14 @@ def main() -> int:
     """Make the runs on the standard input, and report the first difference."""
     document = orjson.loads(sys.stdin.buffer.read())
     with contextlib.redirect_stdout(sys.stderr):  # the file may print
-        difference = _first_difference(document["file"], document["runs"])
+        difference = _first_difference(document["file"], document["runs"], document.get("inputs"))
     sys.stdout.write(orjson.dumps({"difference": difference}).decode())
     return 0
 
 
-def _first_difference(file: str, runs: Iterable[dict[str, Any]]) -> str:
-    scenarios = scenarios_in(file)
+def _first_difference(file: str, runs: Iterable[dict[str, Any]], inputs: Mapping[str, Any] | None = None) -> str:
+    runs = list(runs)
+    scenarios = scenarios_in(file, Inputs.from_json(inputs), names=[document["scenario"] for document in runs])
     programs: dict[str, dict[str, Program]] = {}
     for document in runs:
         name = document["scenario"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from kontend.cluster.startup.manifests import BadManifest, read, read_definitions
 from kontend.explore.actions import Action, Writer
-from kontend.explore.definitions import definitions_in
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.property import Property
@@ -154,6 +154,13 @@ class Reductions:
     parts: bool = True
 
 
+#: Read the values of a field from a file or a directory.
+_READERS: Final[Mapping[str, Callable[[Path], list[Any]]]] = {
+    "crds": lambda path: [manifest.obj for manifest in read_definitions([path])],
+    "objects": lambda path: [manifest.obj for manifest in read([path])],
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """Everything that the explorer needs to know.
@@ -164,8 +171,9 @@ class Scenario:
 
     #: Controllers, or the names of built-in ones, such as "deployment".
     controllers: Sequence[Controller | str]
-    objects: Sequence[Mapping[str, Any]] = ()
-    #: Definitions, or paths of YAML files with some, relative to the file that makes the scenario.
+    #: Objects, or paths of YAML files and directories with some, relative to the file that makes the scenario.
+    objects: Sequence[Any] = ()
+    #: Definitions, or paths, as for objects.
     crds: Sequence[Any] = ()
     #: The actions of the user, in their order.
     actions: Sequence[Action] = ()
@@ -179,16 +187,18 @@ class Scenario:
     line: SourceLocation | None = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.crds, (list, tuple)) or not any(isinstance(crd, (str, Path)) for crd in self.crds):
-            return
         base = Path(self.line.file).parent if self.line is not None else Path()
-        crds: list[Mapping[str, Any]] = []
-        for crd in self.crds:
-            try:
-                crds += definitions_in(base / crd) if isinstance(crd, (str, Path)) else [crd]
-            except BadScenario as error:
-                raise BadScenario(f"Scenario(crds=...): {error.message}", self.line) from error
-        object.__setattr__(self, "crds", crds)
+        for name, reader in _READERS.items():
+            given = getattr(self, name)
+            if not isinstance(given, (list, tuple)) or not any(isinstance(each, (str, Path)) for each in given):
+                continue
+            values: list[Any] = []
+            for each in given:
+                try:
+                    values += reader(base / each) if isinstance(each, (str, Path)) else [each]
+                except BadManifest as error:
+                    raise BadScenario(f"Scenario({name}=...): {error}", self.line) from error
+            object.__setattr__(self, name, values)
 
     def everybody(self) -> list[Writer]:
         """All users, each with actions that are taken in their order."""

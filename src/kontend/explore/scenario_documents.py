@@ -7,7 +7,7 @@ permissive definition. Properties are CEL expressions (:mod:`kontend.explore.pro
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from importlib import import_module
@@ -17,11 +17,12 @@ from typing import Any, Final
 import yaml
 
 from kontend.cluster.cluster import Cluster
+from kontend.cluster.startup.manifests import BadManifest, Manifest, read, read_definitions
 from kontend.cluster.startup.seed import UnknownKind
-from kontend.explore.actions import Action, create, delete, patch
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.properties.expressions import property_of
 from kontend.explore.scenario import Bounds, Scenario
+from kontend.explore.sources.action_documents import actions_of
 from kontend.kube.crd.permissive import permissive_crd
 from kontend.kube.meta.names import kind_of
 from kontend.runtime.controller import Controller
@@ -52,11 +53,11 @@ def scenario_documents(path: str | Path) -> dict[str, tuple[Scenario, Any]]:
             name = str(each.get("name") or f"scenario{at + 1}")
             if name in found:
                 raise BadScenario(f"{where}: two scenarios are called {name}")
-            found[name] = (_scenario(each, where), each.get("plan"))
+            found[name] = (_scenario(each, where, Path(path).resolve().parent), each.get("plan"))
     return found
 
 
-def _scenario(document: Mapping[str, Any], where: str) -> Scenario:
+def _scenario(document: Mapping[str, Any], where: str, base: Path) -> Scenario:
     for name in document:
         if name not in _FIELDS:
             raise BadScenario(f"{where}: {not_among('field', str(name), _FIELDS)}")
@@ -64,12 +65,13 @@ def _scenario(document: Mapping[str, Any], where: str) -> Scenario:
         if not isinstance(document.get(name, []), list):
             raise BadScenario(f"{where}: {name}: expected a list, found {document[name]!r}")
     controllers = [_controller(each, where) for each in document.get("controllers", [])]
-    objects = document.get("objects", [])
-    actions = [_action(each, f"{where}: actions[{at}]") for at, each in enumerate(document.get("actions", []))]
+    objects = _read(document.get("objects", []), base, read)
+    given = _read(document.get("crds", []), base, read_definitions)
+    actions = actions_of(document.get("actions", []), f"{where}: actions", objects)
     kinds = [str(kind_of(obj)) for obj in objects if isinstance(obj, Mapping)]
     kinds += [action.kind for action in actions]
     kinds += [kind for each in controllers if isinstance(each, Controller) for kind in each.kinds]
-    crds = [*document.get("crds", []), *_missing(kinds, document.get("crds", []))]
+    crds = [*given, *_missing(kinds, given)]
     every = tuple(dict.fromkeys(kinds))
     return Scenario(
         controllers=controllers,
@@ -86,6 +88,18 @@ def _scenario(document: Mapping[str, Any], where: str) -> Scenario:
     )
 
 
+def _read(given: list[Any], base: Path, reader: Callable[[Iterable[Path]], list[Manifest]]) -> list[Any]:
+    """Objects as they are given, and those of files and directories that are named beside the scenario's file."""
+    try:
+        return [
+            obj
+            for each in given
+            for obj in ([manifest.obj for manifest in reader([base / each])] if isinstance(each, str) else [each])
+        ]
+    except BadManifest as error:
+        raise BadScenario(str(error)) from error
+
+
 def _controller(path: Any, where: str) -> Controller | str:
     if not isinstance(path, str):
         raise BadScenario(f"{where}: controllers: expected module:Class or the name of a built-in one, found {path!r}")
@@ -100,25 +114,6 @@ def _controller(path: Any, where: str) -> Controller | str:
     if not isinstance(made, Controller):
         raise BadScenario(f"{where}: controllers: {path} is not a Controller")
     return made
-
-
-def _action(document: Any, where: str) -> Action:
-    if not isinstance(document, Mapping) or len(document) != 1:
-        raise BadScenario(f"{where}: expected one of create, update and delete, with an object, found {document!r}")
-    verb, obj = next(iter(document.items()))
-    if verb not in ("create", "update", "delete"):
-        raise BadScenario(f"{where}: {not_among('action', str(verb), ('create', 'update', 'delete'))}")
-    if not isinstance(obj, Mapping):
-        raise BadScenario(f"{where}: {verb}: expected an object, found {obj!r}")
-    if verb == "create":
-        return create(obj)
-    if verb == "delete":
-        return delete(obj)
-    change = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind", "metadata")}
-    metadata = {
-        name: value for name, value in obj["metadata"].items() if name in ("labels", "annotations", "finalizers")
-    }
-    return patch(obj, change | ({"metadata": metadata} if metadata else {}))
 
 
 def _missing(kinds: list[str], crds: list[Any]) -> Iterator[Mapping[str, Any]]:

@@ -7,43 +7,19 @@ it once. The definitions of their kinds are taken from YAML files beside it, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
-from kontend.cluster.cluster import Cluster
-from kontend.cluster.startup.seed import UnknownKind
-from kontend.explore.actions import patch
-from kontend.explore.definitions import definitions_near
-from kontend.explore.preflight import check_written, checked_cluster, initial_cluster
 from kontend.explore.problems import BadScenario
-from kontend.explore.scenario import Bounds, Scenario
+from kontend.explore.scenario import Scenario
 from kontend.explore.scenario_documents import ENDINGS, scenario_documents
-from kontend.kube.crd.example_object import example_object
-from kontend.kube.crd.permissive import permissive_crd
-from kontend.kube.meta.names import GroupVersionKind, parse_kind
+from kontend.explore.sources.definitions import definitions_near
+from kontend.explore.sources.generated import generated_scenario
+from kontend.explore.sources.inputs import Inputs
 from kontend.runtime.controller import Controller
-from kontend.runtime.source_location import defined_at
 from kontend.runtime.user_file import BadFile, controllers_in, load_file
-
-_STATES: Final = 20_000
-#: The name of a generated scenario.
-GENERATED: Final = "generated"
-_LABELS: Final = {"app": "example"}
-_POD: Final[dict[str, Any]] = {"containers": [{"name": "main", "image": "example:1"}]}
-_TEMPLATE: Final[dict[str, Any]] = {"metadata": {"labels": _LABELS}, "spec": _POD}
-#: The required fields of built-in kinds.
-_SPECS: Final[dict[str, dict[str, Any]]] = {
-    "Pod": _POD,
-    "Deployment": {"selector": {"matchLabels": _LABELS}, "template": _TEMPLATE},
-    "ReplicaSet": {"selector": {"matchLabels": _LABELS}, "template": _TEMPLATE},
-    "DaemonSet": {"selector": {"matchLabels": _LABELS}, "template": _TEMPLATE},
-    "StatefulSet": {"selector": {"matchLabels": _LABELS}, "template": _TEMPLATE, "serviceName": "example"},
-    "Job": {"template": {"spec": {**_POD, "restartPolicy": "Never"}}},
-    "Service": {"ports": [{"port": 80}]},
-}
 
 
 def load(path: str | Path) -> ModuleType:
@@ -56,84 +32,60 @@ def load(path: str | Path) -> ModuleType:
         raise BadScenario(str(error)) from error
 
 
-def scenarios_in(path: str | Path) -> dict[str, Scenario]:
-    """The scenarios of a file by name; the generated one is called ``controllers``."""
+def scenarios_in(path: str | Path, inputs: Inputs | None = None, *, names: Iterable[str] = ()) -> dict[str, Scenario]:
+    """The scenarios of a file by name, with the ``inputs``.
+
+    Where the file has none, one is generated for all its controllers and is called ``controllers``. For each of the
+    ``names`` that is a controller's class, a scenario of that name is generated for this controller alone.
+    """
+    given = inputs or Inputs()
     if Path(path).suffix in ENDINGS:
-        return {name: scenario for name, (scenario, _) in scenario_documents(path).items()}
+        return {name: given.applied(scenario) for name, (scenario, _) in scenario_documents(path).items()}
     module = load(path)
-    found = {name: value for name, value in vars(module).items() if isinstance(value, Scenario)}
-    if found:
-        return found
+    found = written_scenarios(module, given)
+    single = [name for name in dict.fromkeys(names) if name not in found and _is_controller(vars(module).get(name))]
+    if not found or single:
+        found |= generated_scenarios(module, Path(path), given, names=single)
+    if not found:
+        raise BadScenario(f"{path}: the file defines neither a Scenario nor a Controller")
+    return found
+
+
+def written_scenarios(module: ModuleType, inputs: Inputs) -> dict[str, Scenario]:
+    """The scenarios that a module defines, with the ``inputs``."""
+    return {name: inputs.applied(value) for name, value in vars(module).items() if isinstance(value, Scenario)}
+
+
+def generated_scenarios(
+    module: ModuleType, path: Path, inputs: Inputs, *, names: Iterable[str] = ()
+) -> dict[str, Scenario]:
+    """The generated scenario of all controllers of a module, or of each of those that are named; none without any."""
+    controllers = controllers_of(module)
+    known = {kind: dict(manifest.obj) for kind, manifest in definitions_near(path).items()}
+    known |= {_served_by(crd): dict(crd) for crd in inputs.crds}
+    chosen = {name: [each for each in controllers if type(each) is vars(module)[name]] for name in names}
+    return {
+        name: generated_scenario(several, known, inputs)
+        for name, several in (chosen or {"controllers": controllers}).items()
+        if several
+    }
+
+
+def _is_controller(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Controller)
+
+
+def controllers_of(module: ModuleType) -> list[Controller]:
+    """One controller of each class that a module defines. Raises :class:`BadScenario`."""
     try:
-        controllers = controllers_in(module, otherwise="define a Scenario")
+        return controllers_in(module, otherwise="define a Scenario")
     except BadFile as error:
         raise BadScenario(str(error)) from error
-    if not controllers:
-        raise BadScenario(f"{path}: the file defines neither a Scenario nor a Controller")
-    return {"controllers": generated_scenario(controllers, definitions_near(Path(path)))}
 
 
-def generated_scenario(
-    controllers: list[Controller], known: Mapping[tuple[str, str], dict[str, Any]] | None = None
-) -> Scenario:
-    """The plainest scenario for some controllers: one object of each kind, changed once by a user.
-
-    The ``known`` definitions, by group and kind, are used where they serve a kind; its object then has the required
-    fields of the schema. Other kinds accept everything, and their objects are empty.
-    """
-    definitions = known or {}
-    for controller in controllers:
-        check_written(controller, None)
-    # The scenario has no line of its own; a user can change the controllers.
-    line = defined_at(type(controllers[0]))
-    kinds = [parse_kind(kind) for controller in controllers for kind in controller.kinds]
-    crds: dict[str, dict[str, Any]] = {}
-    for kind in dict.fromkeys(kinds):
-        if not _is_served(kind):
-            crd = _definition(kind, definitions) or permissive_crd(str(kind))
-            crds.setdefault(crd["metadata"]["name"], crd)
-    objects = [_example(parse_kind(controller.kind), definitions) for controller in controllers]
-    unique = {(obj["apiVersion"], obj["kind"]): obj for obj in objects}
-    touched = patch(objects[0], {"metadata": {"annotations": {"kontend.example.com/touched": "1"}}})
-    scenario = Scenario(
-        controllers=controllers,
-        crds=list(crds.values()),
-        objects=list(unique.values()),
-        actions=[replace(touched, line=line)],
-        bounds=Bounds(lag=1, concurrent=2, states=_STATES, line=line),
-        name=GENERATED,
-        line=line,
-    )
+def _served_by(crd: Mapping[str, Any]) -> tuple[str, str]:
     try:
-        initial_cluster(scenario)
-    except BadScenario as error:
-        raise BadScenario(f"no example object could be generated: {error.message}; define a Scenario", line) from error
-    checked_cluster(scenario)
-    return scenario
-
-
-def _is_served(kind: GroupVersionKind) -> bool:
-    try:
-        Cluster().list(str(kind))
-    except UnknownKind:
-        return False
-    return True
-
-
-def _definition(kind: GroupVersionKind, known: Mapping[tuple[str, str], dict[str, Any]]) -> dict[str, Any] | None:
-    """The known definition that serves a kind."""
-    crd = known.get((kind.group, kind.kind))
-    versions = crd["spec"].get("versions") or [] if crd is not None else []
-    return crd if any(each.get("name") == kind.version and each.get("served") for each in versions) else None
-
-
-def _example(kind: GroupVersionKind, known: Mapping[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
-    crd = _definition(kind, known)
-    if crd is not None and not _is_served(kind):
-        return example_object(crd, kind.version)
-    obj: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "example"}}
-    if kind.kind in _SPECS:
-        obj["spec"] = _SPECS[kind.kind]
-    elif not _is_served(kind):
-        obj["spec"] = {}
-    return obj
+        return crd["spec"]["group"], crd["spec"]["names"]["kind"]
+    except (KeyError, TypeError) as error:
+        name = (crd.get("metadata") or {}).get("name")
+        raise BadScenario(f"CustomResourceDefinition {name}: it has no spec.group or no spec.names.kind") from error

@@ -99,7 +99,7 @@ def _content(request: pytest.FixtureRequest) -> tuple[list[Mapping[str, Any]], l
 
 def _objects(given: Iterable[Mapping[str, Any] | str | Path], base: Path) -> list[Mapping[str, Any]]:
     """Return the given objects, and those of files; a relative path starts at the directory of the test."""
-    from kontend.serve import manifests
+    from kontend.cluster.startup import manifests
 
     objects: list[Mapping[str, Any]] = []
     for item in given:

@@ -43,6 +43,8 @@ class Source:
     scenario: str
     #: sha256 of the file.
     digest: str = ""
+    #: Definitions, objects and actions (``crds``, ``objects``, ``actions``) that were given beside the file.
+    inputs: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def load_file(path: str | Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
-    for directory in _project(file):  # last, so that it hides nothing that is installed
+    for directory in project_directories(file):  # last, so that it hides nothing that is installed
         if str(directory) not in sys.path:
             sys.path.append(str(directory))
     try:
@@ -111,6 +111,14 @@ def _defines(module: ModuleType, value: type) -> bool:
     return hasattr(module, "__path__") and value.__module__.startswith(f"{module.__name__}.")
 
 
+def project_directories(file: Path) -> list[Path]:
+    """Return the root of the project of a file, and its directory ``src``; none for a file outside of projects."""
+    for directory in file.parents:
+        if any((directory / mark).exists() for mark in _ROOT_MARKS):
+            return [each for each in (directory, directory / "src") if each.is_dir()]
+    return []
+
+
 def _package(file: Path) -> tuple[str, Path]:
     """Return the package that a file belongs to, and the directory from which that is imported.
 
@@ -129,14 +137,6 @@ def _package(file: Path) -> tuple[str, Path]:
     ):
         return "", file.parent
     return ".".join(parts), directory
-
-
-def _project(file: Path) -> list[Path]:
-    """Return the root of the project of a file, and its directory ``src``."""
-    for directory in file.parents:
-        if any((directory / mark).exists() for mark in _ROOT_MARKS):
-            return [each for each in (directory, directory / "src") if each.is_dir()]
-    return []
 
 
 def _line(file: str, error: Exception) -> str:

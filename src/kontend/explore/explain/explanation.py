@@ -10,11 +10,11 @@ import hashlib
 import platform
 import re
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kontend.explore.explain.cause import Cause
 from kontend.explore.explain.causes import cause_of_failure, cause_of_write, plain_cause
@@ -44,6 +44,8 @@ class Origin:
 
     file: Path | None
     scenario: str = ""
+    #: Definitions, objects and actions that were given beside the file.
+    inputs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def root(self) -> Path:
@@ -136,7 +138,7 @@ class _Explaining:
         if file is None:
             return Source("", self._origin.scenario)
         digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
-        return Source(self._lines.relative(file), self._origin.scenario, digest)
+        return Source(self._lines.relative(file), self._origin.scenario, digest, self._origin.inputs)
 
     def _explanation(self) -> Explanation:
         violation, trail = self._violation, self._trail

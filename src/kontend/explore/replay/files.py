@@ -13,6 +13,7 @@ from kontend.explore.replay.following import Followed, followed
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario import STEP_BOUNDS, Scenario
 from kontend.explore.scenario_files import scenarios_in
+from kontend.explore.sources.inputs import Inputs
 from kontend.explore.trace.schedule import load_schedule
 from kontend.report.document import Document
 
@@ -58,16 +59,21 @@ def replay_document(archive: Path, document: Document, source: Path) -> Followed
     recorded = [step.text for step in document.steps[: len(schedule)]] if document.violation.cycle is None else []
     name = document.violation.property
     result = restarted(scenario, lambda model: followed(model, name, schedule, recorded))
-    result.verdict.explain = explainer(scenario, Origin(source, document.source.scenario))
+    result.verdict.explain = explainer(scenario, Origin(source, document.source.scenario, document.source.inputs))
     return result
 
 
 def _scenario(archive: Path, document: Document, source: Path) -> Scenario:
     """The scenario of a document, within the bounds in which the violation was found."""
-    scenarios = scenarios_in(source)
-    scenario = scenarios.get(document.source.scenario)
+    name = document.source.scenario
+    try:
+        inputs = Inputs.from_json(document.source.inputs)
+    except BadScenario as error:
+        raise BadScenario(f"{archive}: {error.message}") from error
+    scenarios = scenarios_in(source, inputs, names=[name])
+    scenario = scenarios.get(name)
     if scenario is None:
-        raise BadScenario(f"{source}: {not_among('scenario', document.source.scenario, scenarios)}")
+        raise BadScenario(f"{source}: {not_among('scenario', name, scenarios)}")
     unknown = set(document.bounds) - set(STEP_BOUNDS)
     if unknown:
         raise BadScenario(f"{archive}: this version of kontend has no bounds {', '.join(sorted(unknown))}")

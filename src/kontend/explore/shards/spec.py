@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kontend.explore.model.model import Model
 from kontend.explore.program.symbols import Assumption
 from kontend.explore.scenario import Bounds, Scenario
 from kontend.explore.scenario_files import scenarios_in
 from kontend.explore.search.expander import Expander
+from kontend.explore.sources.inputs import Inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +20,13 @@ class Source:
     file: str
     name: str
     bounds: Bounds
+    #: Definitions, objects and actions that were given beside the file.
+    inputs: Inputs = field(default_factory=Inputs)
 
     def load(self) -> Scenario:
         """Import the file and return the scenario."""
-        return replace(scenarios_in(self.file)[self.name], bounds=self.bounds)
+        scenarios = scenarios_in(self.file, self.inputs, names=[self.name])
+        return replace(scenarios[self.name], bounds=self.bounds)
 
 
 @dataclass(frozen=True, slots=True)

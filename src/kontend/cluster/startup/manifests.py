@@ -42,7 +42,7 @@ class Manifest:
 
 def read(paths: Iterable[Path]) -> list[Manifest]:
     """All objects in files and directories."""
-    return [manifest for path in paths for file in _files(path) for manifest in _read_file(file)]
+    return [manifest for path in paths for where, value in documents_in(path) for manifest in _objects(value, where)]
 
 
 def read_definitions(paths: Iterable[Path]) -> list[Manifest]:
@@ -94,16 +94,19 @@ def _files(path: Path) -> list[Path]:
     return [path]
 
 
-def _read_file(path: Path) -> Iterator[Manifest]:
+def documents_in(path: Path) -> Iterator[tuple[str, Any]]:
+    """The documents of a file or a directory, objects or not, each with its place for messages."""
+    for file in _files(path):
+        for number, value in enumerate(_documents(file), start=1):
+            if value is not None:  # nothing between two separators
+                yield f"{file}, document {number}", value
+
+
+def _documents(path: Path) -> Iterator[Any]:
     try:
         raw = path.read_bytes()
     except OSError as error:
         raise BadManifest(f"{path}: {error.strerror}") from None
-    for number, value in enumerate(_documents(path, raw), start=1):
-        yield from _objects(value, str(path), number)
-
-
-def _documents(path: Path, raw: bytes) -> Iterator[Any]:
     if path.suffix == ".json":
         try:
             yield parse_json(raw)[0]
@@ -117,18 +120,16 @@ def _documents(path: Path, raw: bytes) -> Iterator[Any]:
             raise BadManifest(f"{path}, document {number}: not YAML: {error.message}") from None
 
 
-def _objects(value: Any, source: str, number: int) -> Iterator[Manifest]:
-    if value is None:  # nothing between two separators
-        return
+def _objects(value: Any, where: str) -> Iterator[Manifest]:
     if isinstance(value, list):
         for each in value:
-            yield from _objects(each, source, number)
+            yield from _objects(each, where)
         return
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
-        raise BadManifest(f"{source}, document {number}: expected an object with apiVersion and kind")
+        raise BadManifest(f"{where}: expected an object with apiVersion and kind")
     items = value.get("items")
     if value["kind"].endswith("List") and isinstance(items, list):
         for each in items:
-            yield from _objects(each, source, number)
+            yield from _objects(each, where)
         return
-    yield Manifest(value, source)
+    yield Manifest(value, where.rpartition(", document")[0])

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from kontend import Cluster
-from kontend.serve.manifests import BadManifest, read, read_definitions, store_all
+from kontend.cluster.startup.manifests import BadManifest, read, read_definitions, store_all
 from serve.objects import widget, widgets
 from serve.wire import config_map
 

@@ -1,0 +1,195 @@
+"""``kontend init FILE``: writes a first scenario and a test for the controllers of a file.
+
+The scenario is the one that ``kontend explore FILE`` generates, as code to change. Both files lie beside the
+controllers, where plain imports find them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from pprint import pformat
+from typing import Any, Final
+
+from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors, write
+from kontend.explore.problems import BadScenario
+from kontend.explore.scenario import Scenario
+from kontend.explore.scenario_files import generated_scenarios, load, written_scenarios
+from kontend.explore.sources.definitions import definitions_near
+from kontend.explore.sources.inputs import Inputs
+from kontend.runtime.controller import BadController, Controller
+from kontend.runtime.user_file import BadFile
+from kontend.safe_files import write_whole
+
+_ERRORS: Final = (BadScenario, BadController, BadFile)
+_TOUCHED: Final = "kontend.example.com/touched"
+_WIDTH: Final = 110
+#: Stops the search of two instances, whose space can be large.
+_SECONDS: Final = 60
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run ``kontend init``."""
+    parser = Parser(
+        prog="kontend init",
+        description="Write a first scenario and a test for the controllers of a Python file. This runs the file.",
+        epilog="Exit codes: 0 both files are written, 2 usage error.",
+    )
+    parser.add_argument("file", metavar="FILE", type=Path, help="a Python file that defines controllers")
+    parser.add_argument("--force", action="store_true", help="overwrite files that exist, without asking")
+    options = parser.parse_args(list(argv))
+    file: Path = options.file
+    with usage_errors(*_ERRORS):
+        module = load(file)
+        if written_scenarios(module, Inputs()):
+            raise UsageError(f"{file} defines scenarios already; explore them: kontend explore {file}")
+        scenario = generated_scenarios(module, file, Inputs()).get("controllers")
+        if scenario is None:
+            raise UsageError(f"{file}: the file defines no Controller")
+        package = module.__name__.rpartition(".")[0]
+        files = _contents(file, scenario, package)
+    for path in files:
+        _check_free(path, force=options.force)
+    for path, content in files.items():
+        try:
+            write_whole(path, content)
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror}") from error
+    scenarios, test = files
+    write(
+        f"wrote {scenarios}: a scenario with {_counted(scenario)}; change it to what your users do\n"
+        f"wrote {test}: a test of it\n"
+        f"Next: kontend explore {scenarios}\n"
+        f"      pytest {test}\n"
+    )
+    return ExitCode.OK
+
+
+def _counted(scenario: Scenario) -> str:
+    many = len(scenario.objects)
+    return f"{many} object{'s' * (many != 1)}: {', '.join(_named(obj) for obj in scenario.objects)}"
+
+
+def _named(obj: Mapping[str, Any]) -> str:
+    return f"{obj['kind']} {obj['metadata']['name']}"
+
+
+def _check_free(path: Path, *, force: bool) -> None:
+    """Ask before a file is overwritten; without a terminal nothing is."""
+    if force or not os.path.lexists(path):
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{path} exists already; nothing is written (--force overwrites it)")
+    sys.stderr.write(f"{path} exists already. Overwrite it? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageError("nothing is written")
+
+
+def _contents(file: Path, scenario: Scenario, package: str) -> dict[Path, str]:
+    """The two files and what is written to them."""
+    stem = file.stem
+    if not stem.isidentifier():
+        raise UsageError(
+            f"{file}: other files cannot import it under this name; rename it, such as {_importable(stem)}"
+        )
+    if not package and stem in sys.stdlib_module_names:
+        raise UsageError(
+            f"{file}: Python has a module {stem} of its own; rename the file, or make it a part of a package"
+        )
+    beside = "." if package else ""
+    module = f"{stem}_scenarios"
+    scenarios = "\n".join(_scenario_lines(file, scenario, f"{beside}{stem}")) + "\n"
+    test = "\n".join(_test_lines(file, f"{beside}{module}")) + "\n"
+    return {file.with_name(f"{module}.py"): scenarios, file.with_name(f"test_{module}.py"): test}
+
+
+def _importable(stem: str) -> str:
+    name = "".join(letter if letter.isidentifier() or letter.isdecimal() else "_" for letter in stem)
+    return f"{name if name.isidentifier() else f'_{name}'}.py"
+
+
+def _scenario_lines(file: Path, scenario: Scenario, module: str) -> Iterator[str]:
+    controllers = [each for each in scenario.controllers if isinstance(each, Controller)]
+    names = [type(each).__name__ for each in controllers]
+    definitions = _definitions(file, scenario)
+    yield f'"""Scenarios for the controllers of {file.name}: ``kontend explore {file.stem}_scenarios.py``."""'
+    yield ""
+    yield "from dataclasses import replace"
+    yield ""
+    imports = ["from kontend.explore import Bounds, Scenario, patch"]
+    if any("permissive_crd" in text for text in definitions):
+        imports.append("from kontend.testing import permissive_crd")
+    own = f"from {module} import {', '.join(sorted(names))}"
+    yield from ([*imports, "", own] if module.startswith(".") else sorted([*imports, own]))
+    yield ""
+    variables = _variables(scenario.objects)
+    for name, obj in variables.items():
+        yield f"{name} = {_literal(obj)}"
+    yield ""
+    first = next(iter(variables))
+    yield "one_instance = Scenario("
+    yield f"    controllers=[{', '.join(f'{name}()' for name in names)}],"
+    if definitions:
+        yield f"    crds=[{', '.join(definitions)}],"
+    yield f"    objects=[{', '.join(variables)}],"
+    yield "    # Users act at any time, in this order. There are create, update, patch and delete."
+    yield f'    actions=[patch({first}, {{"metadata": {{"annotations": {{"{_TOUCHED}": "1"}}}}}})],'
+    yield "    # Lost updates, diverged final states, livelocks and the like are always checked. Say what else has to"
+    yield "    # hold, with a function of the cluster: properties=[eventually(is_ready)]"
+    yield "    bounds=Bounds(lag=1),"
+    yield ")"
+    yield "# As while leadership changes hands. The space is larger, so the search has a limit of time."
+    yield f"two_instances = replace(one_instance, bounds=Bounds(lag=1, concurrent=2, seconds={_SECONDS}))"
+
+
+def _test_lines(file: Path, module: str) -> Iterator[str]:
+    yield f'"""The controllers of {file.name} under every order of calls, cache lag and single fault."""'
+    yield ""
+    imports = ["from kontend.explore import check"]
+    own = f"from {module} import one_instance, two_instances"
+    yield from ([*imports, "", own] if module.startswith(".") else sorted([*imports, own]))
+    yield ""
+    yield ""
+    yield "def test_one_instance() -> None:"
+    yield "    assert check(one_instance)"
+    yield ""
+    yield ""
+    yield "def test_two_instances() -> None:"
+    yield '    """A search that stops at its limit of time is no failure; a violation is."""'
+    yield "    verdict = check(two_instances)"
+    yield "    assert not verdict.violations, str(verdict)"
+
+
+def _variables(objects: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Names for the objects: their kinds."""
+    named: dict[str, Mapping[str, Any]] = {}
+    for obj in objects:
+        name = kind = "".join(letter for letter in obj["kind"].lower() if letter.isalnum() or letter == "_")
+        number = 2
+        while name in named or not name.isidentifier() or name in ("patch", "replace"):
+            name, number = f"{kind}{number}", number + 1
+        named[name] = obj
+    return named
+
+
+def _literal(obj: Mapping[str, Any]) -> str:
+    text = pformat(dict(obj), sort_dicts=False, width=_WIDTH)
+    return text if '"' in text or "\\" in text else text.replace("'", '"')
+
+
+def _definitions(file: Path, scenario: Scenario) -> list[str]:
+    """The definitions as code: the path of their file, or a permissive one."""
+    near = {manifest.obj["metadata"]["name"]: manifest.source for manifest in definitions_near(file).values()}
+    found: list[str] = []
+    for crd in scenario.crds:
+        source = near.get(crd["metadata"]["name"])
+        if source is not None:
+            path = os.path.relpath(source, file.resolve().parent)
+            found.append(f'"{Path(path).as_posix()}"')
+            continue
+        spec = crd["spec"]
+        found.append(f'permissive_crd("{spec["names"]["kind"]}.{spec["group"]}/{spec["versions"][0]["name"]}")')
+    return list(dict.fromkeys(found))

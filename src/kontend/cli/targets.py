@@ -1,0 +1,131 @@
+"""Targets of ``kontend explore``: files, directories and ``pkg.mod:name``, with inputs from YAML files."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kontend.cli.command import Parser, UsageError, usage_errors
+from kontend.explore.explain.explanation import Origin
+from kontend.explore.problems import BadScenario, not_among
+from kontend.explore.scenario import Scenario
+from kontend.explore.scenario_documents import ENDINGS, scenario_documents
+from kontend.explore.scenario_files import scenarios_in
+from kontend.explore.sources.directories import scenarios_below
+from kontend.explore.sources.generated import GENERATED
+from kontend.explore.sources.inputs import Inputs, read_inputs
+from kontend.runtime.user_file import BadFile, file_of_module
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A scenario to explore."""
+
+    scenario: Scenario
+    #: The file as it was given, and the name of the scenario in it.
+    file: Path
+    name: str
+    inputs: Inputs
+    #: The plan that the file has for the scenario, as a document.
+    plan: Any = None
+
+    @property
+    def origin(self) -> Origin:
+        """The origin of the scenario, for traces."""
+        return Origin(self.file.resolve(), self.name, self.inputs.to_json())
+
+
+def add_options(parser: Parser) -> None:
+    """Add the options that say what is explored."""
+    add = parser.add_argument
+    add(
+        "targets",
+        metavar="TARGET",
+        nargs="+",
+        help="a Python file that defines scenarios or controllers, a YAML file of scenarios, a directory of such "
+        "files, a module (pkg.mod), or a scenario or a controller of one (pkg.mod:name)",
+    )
+    add("--scenario", metavar="NAME", help="explore only this scenario (default: all)")
+    for name, what in (
+        ("crds", "CustomResourceDefinitions, beside those of the scenario"),
+        ("objects", "objects to start with, instead of those of the scenario or of generated ones"),
+        ("actions", "actions of the user, instead of those of the scenario: a list of create:, update: and delete:"),
+    ):
+        text = f"a YAML file or directory of {what}; may be repeated"
+        add(f"--{name}", action="append", type=Path, default=[], metavar="PATH", help=text)
+
+
+def find_targets(options: Namespace) -> dict[str, Target]:
+    """The scenarios to explore, by title: their names, with the file before it where there are several files."""
+    with usage_errors(BadScenario, BadFile):
+        inputs = read_inputs(options.crds, options.objects, options.actions)
+        found = [target for text in options.targets for target in _find(text, inputs)]
+    single = len({target.file for target in found}) == 1
+    titled = {target.name if single else f"{target.file}:{target.name}": target for target in found}
+    if options.scenario is None:
+        return titled
+    chosen = {title: each for title, each in titled.items() if options.scenario in (title, each.name)}
+    if not chosen:
+        raise UsageError(f"--scenario: {not_among('scenario', options.scenario, titled)}")
+    return chosen
+
+
+def _find(text: str, inputs: Inputs) -> Iterator[Target]:
+    path, name = Path(text), ""
+    if path.is_dir():
+        for file, scenarios in scenarios_below(path, inputs).items():
+            yield from _targets(file, scenarios, inputs)
+        return
+    if not path.exists():
+        path, name = _module(text)
+    scenarios = scenarios_in(path, inputs, names=[name] if name else [])
+    if name and name not in scenarios:
+        raise UsageError(f"{text}: {not_among('scenario', name, scenarios)}")
+    yield from _targets(path, {name: scenarios[name]} if name else scenarios, inputs)
+
+
+def _targets(file: Path, scenarios: dict[str, Scenario], inputs: Inputs) -> Iterator[Target]:
+    documents = scenario_documents(file) if file.suffix in ENDINGS else {}
+    for name, scenario in scenarios.items():
+        yield Target(scenario, file, name, inputs, documents[name][1] if name in documents else None)
+
+
+def _module(text: str) -> tuple[Path, str]:
+    """The file of ``pkg.mod`` or ``pkg.mod:name``, and the name. A path that does not exist stays as it is."""
+    module, _, name = text.partition(":")
+    if not all(part.isidentifier() for part in module.split(".")) or text.endswith((".py", *ENDINGS)):
+        return Path(text), ""
+    return file_of_module(module), name
+
+
+def shown_inputs(target: Target) -> str:
+    """Show the objects and the actions that were generated; empty for a scenario that a file defines."""
+    scenario = target.scenario
+    if scenario.name != GENERATED:
+        return ""
+    generated: dict[str, Sequence[Any]] = {
+        "crds": [] if target.inputs.crds else [_summary(crd) for crd in scenario.crds],
+        "objects": [] if target.inputs.objects else scenario.objects,
+        "actions": [] if target.inputs.actions else [f"the user {action.text}" for action in scenario.actions],
+    }
+    text = yaml.safe_dump({name: list(value) for name, value in generated.items() if value}, sort_keys=False)
+    lines = "".join(f"  {line}\n" for line in text.splitlines())
+    return f"{target.file} defines no Scenario; this was generated (kontend init writes it down):\n{lines}"
+
+
+def _summary(crd: Any) -> str:
+    versions = crd["spec"]["versions"]
+    free = all("properties" not in (each.get("schema") or {}).get("openAPIV3Schema", {}) for each in versions)
+    return f"{crd['metadata']['name']} ({'accepts everything' if free else 'from a file of the project'})"
+
+
+def with_bounds(target: Target, bounds: Any) -> Target:
+    """A target with other bounds."""
+    if bounds is target.scenario.bounds:
+        return target
+    return replace(target, scenario=replace(target.scenario, bounds=bounds))

@@ -1,0 +1,78 @@
+"""Actions of the user as YAML: ``create:``, ``update:`` or ``delete:`` with an object, or an object alone.
+
+``update:`` merges the given fields into the object; a field that is null is removed. An object alone is what a user
+applies: it is created where the scenario does not have it, and changed where it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from kontend.cluster.startup.manifests import BadManifest, documents_in
+from kontend.explore.actions import Action, create, delete, patch
+from kontend.explore.problems import BadScenario, not_among
+from kontend.kube.meta.names import kind_of
+
+#: The verbs of actions.
+VERBS: Final = ("create", "update", "delete")
+_METADATA: Final = ("labels", "annotations", "finalizers")
+
+
+def read_actions(paths: Iterable[Path]) -> list[dict[str, Any]]:
+    """The action documents of files and directories, in their order. Raises :class:`BadScenario`."""
+    found: list[dict[str, Any]] = []
+    try:
+        for path in paths:
+            for where, value in documents_in(path):
+                for document in value if isinstance(value, list) else [value]:
+                    action_of(document, where)  # a mistake is reported with its file
+                    found.append(document)
+    except BadManifest as error:
+        raise BadScenario(str(error)) from error
+    return found
+
+
+def actions_of(documents: Iterable[Any], where: str, objects: Iterable[Any] = ()) -> list[Action]:
+    """Actions from documents, of a scenario that has these objects at first."""
+    present = {name for obj in objects if (name := _name(obj)) is not None}
+    found: list[Action] = []
+    for at, document in enumerate(documents):
+        found.append(action_of(document, f"{where}[{at}]", present))
+        if (name := _name(document)) is not None:
+            present.add(name)
+    return found
+
+
+def action_of(document: Any, where: str, present: Collection[tuple[str, str, str]] = ()) -> Action:
+    """An action from a document. Raises :class:`BadScenario`."""
+    name = _name(document)
+    if name is not None:
+        return _changed(document) if name in present else create(document)
+    if not isinstance(document, Mapping) or len(document) != 1:
+        raise BadScenario(f"{where}: expected one of create, update and delete, with an object, found {document!r}")
+    verb, obj = next(iter(document.items()))
+    if verb not in VERBS:
+        raise BadScenario(f"{where}: {not_among('action', str(verb), VERBS)}")
+    if not isinstance(obj, Mapping):
+        raise BadScenario(f"{where}: {verb}: expected an object, found {obj!r}")
+    try:
+        return {"create": create, "update": _changed, "delete": delete}[verb](obj)
+    except BadScenario as error:
+        raise BadScenario(f"{where}: {error.message}") from error
+
+
+def _changed(obj: Mapping[str, Any]) -> Action:
+    change = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind", "metadata")}
+    given = obj.get("metadata")
+    metadata = {name: given[name] for name in _METADATA if name in given} if isinstance(given, Mapping) else {}
+    return patch(obj, change | ({"metadata": metadata} if metadata else {}))
+
+
+def _name(obj: Any) -> tuple[str, str, str] | None:
+    """The kind, the namespace and the name of an object; None for anything else."""
+    metadata = obj.get("metadata") if isinstance(obj, Mapping) and "kind" in obj else None
+    if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str):
+        return None
+    return str(kind_of(obj)), str(metadata.get("namespace") or "default"), metadata["name"]

@@ -1,0 +1,151 @@
+"""Scenarios of a directory: finds the files below it that define scenarios or controllers.
+
+Importing a file runs it, so only files that can matter are imported: Python files that import kontend or derive a class
+from a controller of another such file, and YAML files of scenarios. Tests, hidden directories, virtual environments and
+built packages are left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from kontend.cluster.startup.manifests import BadManifest, documents_in
+from kontend.explore.problems import BadScenario
+from kontend.explore.scenario import Scenario
+from kontend.explore.scenario_documents import ENDINGS
+from kontend.explore.scenario_files import controllers_of, generated_scenarios, load, scenarios_in, written_scenarios
+from kontend.explore.sources.inputs import Inputs
+from kontend.runtime.controller import Controller
+from kontend.runtime.source_location import defined_at
+
+_LEFT_OUT: Final = ("__pycache__", "node_modules", "site-packages", "build", "dist", "tests", "test", "testdata")
+_TESTS: Final = re.compile(r"(test_.*|.*_test|conftest|setup)\.py")
+_CONTROLLER: Final = "Controller"
+
+
+def scenarios_below(directory: Path, inputs: Inputs | None = None) -> dict[Path, dict[str, Scenario]]:
+    """The scenarios of the files below a directory, by file and name. Raises :class:`BadScenario`.
+
+    A scenario that several files import is listed with the file that makes it. One is generated for the controllers of
+    a file only if some of them are in no scenario.
+    """
+    given = inputs or Inputs()
+    found: dict[Path, dict[str, Scenario]] = {}
+    modules: dict[Path, ModuleType] = {}
+    for file in candidates(directory):
+        if file.suffix in ENDINGS:
+            found[file] = scenarios_in(file, given)
+        else:
+            modules[file] = load(file)
+            found[file] = written_scenarios(modules[file], given)
+    explored = {
+        _name(controller)
+        for scenarios in found.values()
+        for scenario in scenarios.values()
+        for controller in scenario.controllers
+    }
+    for file, module in modules.items():
+        if not found[file] and _defined(file, module) - explored:
+            found[file] = generated_scenarios(module, file, given)
+    makers = {(name, scenario.line) for file, name, scenario in _listed(found) if _makes(file, scenario)}
+    chosen: dict[Path, dict[str, Scenario]] = {}
+    for file, name, scenario in _listed(found):
+        if _makes(file, scenario) or (name, scenario.line) not in makers:
+            chosen.setdefault(file, {})[name] = scenario
+    if not chosen:
+        raise BadScenario(f"{directory}: no file below it defines a Scenario or a Controller")
+    return chosen
+
+
+def candidates(directory: Path) -> list[Path]:
+    """The files below a directory that can define scenarios or controllers, in the order of their names."""
+    files = list(_files(directory))
+    parsed = {file: tree for file in files if file.suffix == ".py" and (tree := _parsed(file)) is not None}
+    controllers = {_CONTROLLER}
+    chosen: set[Path] = {file for file, tree in parsed.items() if _imports_kontend(tree)}
+    while True:  # until no more classes derive from those that are known
+        classes = {
+            (file, node.name)
+            for file, tree in parsed.items()
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef) and controllers & {_last(base) for base in node.bases}
+        }
+        if {name for _, name in classes} <= controllers:
+            break
+        controllers |= {name for _, name in classes}
+    chosen |= {file for file, _ in classes}
+    chosen |= {file for file in files if file.suffix in ENDINGS and _has_scenarios(file)}
+    return [file for file in files if file in chosen]
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    for parent, directories, names in os.walk(directory):
+        here = Path(parent)
+        directories[:] = sorted(
+            name
+            for name in directories
+            if not name.startswith(".") and name not in _LEFT_OUT and not (here / name / "pyvenv.cfg").exists()
+        )
+        for name in sorted(names):
+            if (name.endswith(".py") and not _TESTS.fullmatch(name)) or name.endswith(ENDINGS):
+                yield here / name
+
+
+def _parsed(file: Path) -> ast.Module | None:
+    """The syntax of a file; None for one that is not Python, which another tool may have put there."""
+    try:
+        return ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
+def _imports_kontend(tree: ast.Module) -> bool:
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names.append(node.module or "")
+        if any(name.partition(".")[0] == "kontend" for name in names):
+            return True
+    return False
+
+
+def _last(base: ast.expr) -> str:
+    """The last name of a base class such as ``kontend.Controller``."""
+    return base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else ""
+
+
+def _has_scenarios(file: Path) -> bool:
+    try:
+        (first, *others) = [value for _, value in documents_in(file)]
+    except (BadManifest, ValueError):
+        return False
+    return not others and isinstance(first, Mapping) and ("controllers" in first or "scenarios" in first)
+
+
+def _listed(found: Mapping[Path, Mapping[str, Scenario]]) -> Iterator[tuple[Path, str, Scenario]]:
+    for file, scenarios in found.items():
+        for name, scenario in scenarios.items():
+            yield file, name, scenario
+
+
+def _makes(file: Path, scenario: Scenario) -> bool:
+    return scenario.line is not None and Path(scenario.line.file).resolve() == file.resolve()
+
+
+def _defined(file: Path, module: ModuleType) -> set[object]:
+    """The controllers that a file defines itself; those that a package imports from its modules are theirs."""
+    names = [defined_at(type(controller)) for controller in controllers_of(module)]
+    return {name for name in names if name is not None and Path(name.file).resolve() == file.resolve()}
+
+
+def _name(controller: Controller | str) -> object:
+    """Names the class of a controller by its line, since a file may have been imported twice."""
+    if isinstance(controller, str):
+        return controller
+    return defined_at(type(controller)) or type(controller)

@@ -1,0 +1,255 @@
+"""Targets of ``kontend explore``: directories, packages, modules, and inputs in YAML."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kontend.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+#: Fails with KeyError on an object without spec.size, and copies the size otherwise.
+OPERATOR = """
+from kontend import Controller, NotFound
+from .names import KIND
+
+class Widgets(Controller):
+    kind = KIND
+
+    async def reconcile(self, request, api):
+        try:
+            widget = await api.get(self.kind, request)
+        except NotFound:
+            return
+        size = widget["spec"]["size"]
+        if (widget.get("status") or {}).get("size") != size:
+            widget["status"] = {"size": size}
+            await api.status.update(widget)
+"""
+SCENARIOS = """
+from depot.names import KIND
+from depot.widgets import Widgets
+from kontend import new_object
+from kontend.explore import Scenario
+from kontend.testing import permissive_crd
+
+small = Scenario(
+    controllers=[Widgets()], crds=[permissive_crd(KIND)], objects=[new_object(KIND, "w", spec={"size": 1})]
+)
+"""
+
+
+def widget(name: str, **spec: object) -> dict[str, object]:
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A project with a package, in which the current directory is the root."""
+    package = tmp_path / "src" / "depot"
+    package.mkdir(parents=True)
+    (tmp_path / "pyproject.toml").touch()
+    (package / "__init__.py").touch()
+    (package / "names.py").write_text("KIND = 'Widget.example.com/v1'\n")
+    (package / "widgets.py").write_text(OPERATOR)
+    (package / "scenarios.py").write_text(SCENARIOS)
+    (package / "broken_tool.py").write_text("raise SystemExit('a script that must not be run')\n")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_it.py").write_text("from kontend import nothing_that_exists\n")
+    (tmp_path / ".venv" / "lib").mkdir(parents=True)
+    (tmp_path / ".venv" / "lib" / "other.py").write_text("import kontend, nothing_that_exists\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield tmp_path
+    for name in [name for name in sys.modules if name.partition(".")[0] == "depot"]:
+        del sys.modules[name]
+
+
+def titles(text: str) -> list[str]:
+    return re.findall(r"^(\S+):$", text, re.MULTILINE)
+
+
+def test_a_directory_is_explored_file_by_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Controllers that a scenario has get no generated one; scripts, tests and environments are not imported."""
+    assert main(["explore", "."]) == 0
+    assert titles(capsys.readouterr().out) == ["small"]
+    (project / "src" / "depot" / "more.py").write_text(
+        "from depot.scenarios import small\nfrom .widgets import Widgets\nclass Gadgets(Widgets):\n"
+        "    kind = 'ConfigMap/v1'\n    async def reconcile(self, request, api):\n        pass\n"
+    )
+    assert main(["explore", "src", "--one-process"]) == 0
+    printed = capsys.readouterr().out
+    # What more.py imports is not explored a second time; it has a scenario, so none is generated.
+    assert titles(printed) == ["small"]
+    (project / "src" / "depot" / "more.py").write_text(
+        "from .widgets import Widgets\nclass Gadgets(Widgets):\n"
+        "    kind = 'ConfigMap/v1'\n    async def reconcile(self, request, api):\n        pass\n"
+    )
+    assert main(["explore", "src", "--one-process"]) == 0
+    printed = capsys.readouterr().out
+    assert titles(printed) == ["src/depot/more.py:controllers", "src/depot/scenarios.py:small"]
+    assert "src/depot/more.py defines no Scenario; this was generated" in printed
+    assert main(["explore", "src", "--one-process", "--scenario", "small"]) == 0
+    assert titles(capsys.readouterr().out) == ["src/depot/scenarios.py:small"]
+
+
+def test_a_directory_without_controllers_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "notes.py").write_text("x = 1\n")
+    assert main(["explore", str(tmp_path)]) == 2
+    assert f"{tmp_path}: no file below it defines a Scenario or a Controller" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("project")
+def test_several_targets_are_explored(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "src/depot/scenarios.py", str(ROOT / "examples" / "double_plan.py"), "--one-process"]) == 1
+    found = titles(capsys.readouterr().out)
+    assert found[0] == "src/depot/scenarios.py:small"
+    assert [title.rpartition(":")[2] for title in found] == ["small", "blind", "locked"]
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("target", ["depot.scenarios", "depot.scenarios:small"])
+def test_modules_are_found_from_the_projects_root(target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", target]) == 0
+    assert titles(capsys.readouterr().out) == ["small"]
+
+
+def test_a_controller_of_a_module_gets_a_scenario_of_its_own(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also in the processes that run it again, and when its trace is replayed."""
+    assert main(["explore", "depot.widgets:Widgets"]) == 1  # the generated object has no size
+    printed = capsys.readouterr().out
+    assert "Widgets:\n" in printed
+    assert "KeyError: 'size'" in printed
+    (archive,) = (project / "failures").glob("exception-*.zip")
+    assert main(["replay", str(archive)]) == 1
+    assert main(["explore", "depot.widgets:Gadgets"]) == 2
+    assert "no scenario is called Gadgets" in capsys.readouterr().err
+
+
+def test_definitions_objects_and_actions_are_read_from_yaml(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A violation that they lead to replays without the files."""
+    (project / "start").mkdir()
+    (project / "start" / "a.yaml").write_text(yaml.safe_dump(widget("a", size=1)))
+    (project / "start" / "b.yaml").write_text(yaml.safe_dump_all([widget("b", size=2), widget("c", size=2)]))
+    actions = project / "actions.yaml"
+    actions.write_text(yaml.safe_dump([{"update": widget("a", size=5)}, {"delete": widget("b")}]))
+    inputs = ["--objects", "start", "--actions", "actions.yaml"]
+    assert main(["explore", "depot.widgets", "--lag", "0", "--faults", "0", "--concurrent", "1", *inputs]) == 0
+    shown = capsys.readouterr().out
+    assert "widgets.example.com (accepts everything)" in shown
+    assert "objects:" not in shown  # they were given, not generated
+    actions.write_text(yaml.safe_dump({"update": {**widget("a"), "spec": None}}))
+    assert main(["explore", "depot.widgets", "--lag", "0", "--faults", "0", "--concurrent", "1", *inputs]) == 1
+    assert "spec" in capsys.readouterr().out
+    (archive,) = (project / "failures").glob("exception-*.zip")
+    actions.unlink()
+    for file in (project / "start").iterdir():
+        file.unlink()
+    assert main(["replay", str(archive)]) == 1
+    assert "reproduced: exception" in capsys.readouterr().out
+
+
+def test_objects_and_actions_take_the_place_of_a_scenarios(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An object alone among the actions is applied: changed where it exists, else created."""
+    (project / "objects.yaml").write_text(yaml.safe_dump(widget("mine", size=1)))
+    (project / "actions.yaml").write_text(yaml.safe_dump_all([widget("mine", size=2), widget("new", size=3)]))
+    options = ["--objects", "objects.yaml", "--actions", "actions.yaml", "--one-process", "--faults", "0"]
+    options += ["--expect", "lost-update"]
+    assert main(["explore", "depot.scenarios:small", *options]) == 0
+    (project / "src" / "depot" / "scenarios.py").write_text(
+        SCENARIOS.replace('"w", spec={"size": 1})]', '"w", spec={"size": 1})], properties=[never(seen)]').replace(
+            "import Scenario",
+            "import Scenario, never\n\ndef seen(cluster):\n"
+            "    names = {each['metadata']['name']: each['spec']['size'] for each in cluster.list(KIND)}\n"
+            "    return names == {'mine': 2, 'new': 3}\n",
+        )
+    )
+    for name in [name for name in sys.modules if name.partition(".")[0] == "depot"]:
+        del sys.modules[name]
+    assert main(["explore", "depot.scenarios:small", *options[:-2], "--failures", "f"]) == 1
+    printed = capsys.readouterr().out
+    assert "changes Widget default/mine: spec" in printed
+    assert "creates Widget default/new" in printed
+
+
+def test_the_schema_of_a_given_definition_is_used(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The generated object has its required field, and is shown."""
+    spec = {"type": "object", "required": ["size"], "properties": {"size": {"type": "integer", "minimum": 3}}}
+    status = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}},
+    }
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [version],
+        },
+    }
+    (project / "given").mkdir()
+    (project / "given" / "widgets.yaml").write_text(yaml.safe_dump(crd))
+    assert main(["explore", "depot.widgets", "--crds", "given"]) == 0
+    printed = capsys.readouterr().out
+    assert "defines no Scenario; this was generated" in printed
+    assert "size: 3" in printed
+    # The usual directory of the project's root needs no option.
+    (project / "config" / "crd" / "bases").mkdir(parents=True)
+    (project / "given" / "widgets.yaml").rename(project / "config" / "crd" / "bases" / "widgets.yaml")
+    assert main(["explore", "depot.widgets", "--one-process"]) == 0
+    printed = capsys.readouterr().out
+    assert "size: 3" in printed
+    assert "widgets.example.com (from a file of the project)" in printed
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "message"),
+    [
+        ("--crds", "apiVersion: v1\nkind: ConfigMap\n", "there is no CustomResourceDefinition in it"),
+        ("--objects", "a: [", "not YAML"),
+        ("--objects", "- 1\n", "expected an object with apiVersion and kind"),
+        ("--actions", "- remove: {}\n", "no action is called remove; there are: create, update, delete"),
+        ("--actions", "- update: {kind: Widget}\n", "an action needs an object with a name"),
+    ],
+)
+def test_inputs_that_cannot_be_used_are_refused(
+    project: Path, option: str, content: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "input.yaml").write_text(content)
+    assert main(["explore", "depot.scenarios", option, "input.yaml"]) == 2
+    printed = capsys.readouterr().err
+    assert "input.yaml" in printed
+    assert message in printed
+    assert main(["explore", "depot.scenarios", option, "missing.yaml"]) == 2
+    assert "missing.yaml: no such file or directory" in capsys.readouterr().err
+
+
+def test_scenarios_in_yaml_name_their_files(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "seed.yaml").write_text(yaml.safe_dump(widget("w", size=1)))
+    document = {"name": "grow", "controllers": ["depot.widgets:Widgets"], "objects": ["seed.yaml"]}
+    (project / "grow.yaml").write_text(yaml.safe_dump(document))
+    sys.path.insert(0, str(project / "src"))
+    assert main(["explore", "grow.yaml", "--output-format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["grow"]["states"] > 1
+
+
+def test_a_scenario_reads_objects_and_definitions_from_directories(project: Path) -> None:
+    (project / "src" / "depot" / "seed").mkdir()
+    (project / "src" / "depot" / "seed" / "w.yaml").write_text(yaml.safe_dump(widget("w", size=1)))
+    text = SCENARIOS.replace('objects=[new_object(KIND, "w", spec={"size": 1})]', 'objects=["seed"]')
+    (project / "src" / "depot" / "scenarios.py").write_text(text)
+    assert main(["explore", "depot.scenarios", "--one-process"]) == 0
