@@ -78,7 +78,7 @@ def titles(text: str) -> list[str]:
 
 def test_a_directory_is_explored_file_by_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Controllers that a scenario has get no generated one; scripts, tests and environments are not imported."""
-    assert main(["explore", "."]) == 0
+    assert main(["explore", ".", "--one-process"]) == 0
     assert titles(capsys.readouterr().out) == ["small"]
     (project / "src" / "depot" / "more.py").write_text(
         "from depot.scenarios import small\nfrom .widgets import Widgets\nclass Gadgets(Widgets):\n"
@@ -117,7 +117,7 @@ def test_several_targets_are_explored(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("target", ["depot.scenarios", "depot.scenarios:small"])
 def test_modules_are_found_from_the_projects_root(target: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explore", target]) == 0
+    assert main(["explore", target, "--one-process"]) == 0
     assert titles(capsys.readouterr().out) == ["small"]
 
 
@@ -141,7 +141,10 @@ def test_definitions_objects_and_actions_are_read_from_yaml(project: Path, capsy
     actions = project / "actions.yaml"
     actions.write_text(yaml.safe_dump([{"update": widget("a", size=5)}, {"delete": widget("b")}]))
     inputs = ["--objects", "start", "--actions", "actions.yaml"]
-    assert main(["explore", "depot.widgets", "--lag", "0", "--faults", "0", "--concurrent", "1", *inputs]) == 0
+    assert (
+        main(["explore", "depot.widgets", "--lag", "0", "--faults", "0", "--concurrent", "1", *inputs, "--one-process"])
+        == 0
+    )
     shown = capsys.readouterr().out
     assert "widgets.example.com (accepts everything)" in shown
     assert "objects:" not in shown  # they were given, not generated
@@ -203,7 +206,7 @@ def test_the_schema_of_a_given_definition_is_used(project: Path, capsys: pytest.
     }
     (project / "given").mkdir()
     (project / "given" / "widgets.yaml").write_text(yaml.safe_dump(crd))
-    assert main(["explore", "depot.widgets", "--crds", "given"]) == 0
+    assert main(["explore", "depot.widgets", "--crds", "given", "--one-process"]) == 0
     printed = capsys.readouterr().out
     assert "defines no Scenario; this was generated" in printed
     assert "size: 3" in printed
@@ -243,7 +246,7 @@ def test_scenarios_in_yaml_name_their_files(project: Path, capsys: pytest.Captur
     document = {"name": "grow", "controllers": ["depot.widgets:Widgets"], "objects": ["seed.yaml"]}
     (project / "grow.yaml").write_text(yaml.safe_dump(document))
     sys.path.insert(0, str(project / "src"))
-    assert main(["explore", "grow.yaml", "--output-format", "json"]) == 0
+    assert main(["explore", "grow.yaml", "--one-process", "--output-format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["grow"]["states"] > 1
 
 

@@ -10,8 +10,9 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from pprint import pformat
 from typing import Any, Final
+
+import orjson
 
 from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors, write
 from kontend.explore.problems import BadScenario
@@ -25,7 +26,7 @@ from kontend.safe_files import write_whole
 
 _ERRORS: Final = (BadScenario, BadController, BadFile)
 _TOUCHED: Final = "kontend.example.com/touched"
-_WIDTH: Final = 110
+_WIDTH: Final = 100
 #: Stops the search of two instances, whose space can be large.
 _SECONDS: Final = 60
 
@@ -175,9 +176,21 @@ def _variables(objects: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, A
     return named
 
 
-def _literal(obj: Mapping[str, Any]) -> str:
-    text = pformat(dict(obj), sort_dicts=False, width=_WIDTH)
-    return text if '"' in text or "\\" in text else text.replace("'", '"')
+def _literal(value: Any, indent: str = "") -> str:
+    """A value as code, formatted as ruff and black do."""
+    if isinstance(value, str):
+        return orjson.dumps(value).decode() if "\x7f" not in value else repr(value)
+    if not value or not isinstance(value, (Mapping, list)):
+        return repr(value)
+    items = value.items() if isinstance(value, Mapping) else [("", item) for item in value]
+    opening, closing = ("{", "}") if isinstance(value, Mapping) else ("[", "]")
+    deeper = f"{indent}    "
+    names = [f"{_literal(name)}: " if opening == "{" else "" for name, _ in items]
+    short = ", ".join(f"{name}{_literal(item)}" for name, (_, item) in zip(names, items, strict=True))
+    if "\n" not in short and indent and len(indent) + len(short) < _WIDTH:
+        return f"{opening}{short}{closing}"
+    lines = [f"{deeper}{name}{_literal(item, deeper)}," for name, (_, item) in zip(names, items, strict=True)]
+    return "\n".join([opening, *lines, f"{indent}{closing}"])
 
 
 def _definitions(file: Path, scenario: Scenario) -> list[str]:

@@ -35,7 +35,7 @@ from kontend.runtime.client.call import Call
 
 _PROCESSES: Final = 3
 #: The seconds that such a process may take. It imports a file and does a fraction of the work of the search.
-_PATIENCE: Final = 120
+_PATIENCE: Final = 600
 
 
 def recorded_runs(scenario: str, programs: Sequence[Program], *, most: int) -> list[dict[str, Any]]:
