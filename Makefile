@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint api wheel bench fuzz fuzz-serve soak conformance clients browser live envtest clean
+.PHONY: demo test lint api docs wheel bench fuzz fuzz-serve soak conformance clients browser live envtest clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/double_plan.py
@@ -20,6 +20,11 @@ lint: $(VENV)/.ready
 # The reference in docs/api, from docstrings. A test fails when it is out of date.
 api: $(VENV)/.ready
 	$(BIN)/python tools/make_api_reference.py
+
+# The manual as a site in build/site. A link that leads nowhere is an error.
+docs: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 conformance: $(VENV)/.ready
 	$(BIN)/pytest tests/conformance

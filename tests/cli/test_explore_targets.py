@@ -256,3 +256,16 @@ def test_a_scenario_reads_objects_and_definitions_from_directories(project: Path
     text = SCENARIOS.replace('objects=[new_object(KIND, "w", spec={"size": 1})]', 'objects=["seed"]')
     (project / "src" / "depot" / "scenarios.py").write_text(text)
     assert main(["explore", "depot.scenarios", "--one-process"]) == 0
+
+
+def test_a_file_may_have_the_name_of_a_standard_module(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in the processes that run its controllers again."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "operator.py").write_text(
+        "from kontend import Controller\nclass Calm(Controller):\n    kind = 'ConfigMap/v1'\n"
+        "    async def reconcile(self, request, api):\n        await api.get(self.kind, request)\n"
+    )
+    assert main(["explore", str(tmp_path / "operator.py")]) == 0
+    assert "holds in all" in capsys.readouterr().out

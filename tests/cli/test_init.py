@@ -38,6 +38,12 @@ class Calm(Controller):
 """
 
 
+@pytest.fixture(autouse=True)
+def _path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading a file makes its directory importable, which must not outlast a test."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+
 def pytest_in(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, timeout=300)

@@ -1,4 +1,4 @@
-"""The explorer checks controllers against every order of their calls and every lag of their caches, within bounds."""
+"""The explorer checks controllers against every order of calls, every lag of caches and every fault, within bounds."""
 
 from kontend.explore.actions import Action, Writer, create, delete, patch, update
 from kontend.explore.exploring import check

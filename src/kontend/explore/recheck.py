@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import orjson
 
+import kontend
 from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
@@ -52,7 +53,8 @@ def recorded_runs(scenario: str, programs: Sequence[Program], *, most: int) -> l
 def recheck(file: str | Path, runs: list[dict[str, Any]], inputs: Inputs | None = None) -> None:
     """Make some runs of the controllers of a file again in other processes. Raises :class:`Nondeterminism`."""
     given = inputs.to_json() if inputs is not None else {}
-    document = orjson.dumps({"file": str(Path(file).resolve()), "runs": runs, "inputs": given})
+    path = [entry for entry in sys.path if entry]
+    document = orjson.dumps({"file": str(Path(file).resolve()), "runs": runs, "inputs": given, "path": path})
     with ThreadPoolExecutor(_PROCESSES) as pool:
         for difference in pool.map(lambda seed: _checked(file, document, seed), _seeds()):
             if difference:
@@ -68,7 +70,8 @@ def _seeds() -> list[str]:
 
 def _checked(file: str | Path, document: bytes, seed: str) -> str:
     """The first difference that another process finds; empty for none."""
-    path = os.pathsep.join(entry for entry in sys.path if entry)
+    # Not yet the directories of the user: a file there called operator.py would replace the standard module.
+    path = str(Path(kontend.__file__).parent.parent)
     try:
         process = subprocess.run(
             [sys.executable, "-m", __name__],
@@ -96,6 +99,7 @@ def _not_run(file: str | Path, why: str) -> BadScenario:
 def main() -> int:
     """Make the runs on the standard input, and report the first difference."""
     document = orjson.loads(sys.stdin.buffer.read())
+    sys.path[:] = [*dict.fromkeys([*document["path"], *sys.path])]
     with contextlib.redirect_stdout(sys.stderr):  # the file may print
         difference = _first_difference(document["file"], document["runs"], document.get("inputs"))
     sys.stdout.write(orjson.dumps({"difference": difference}).decode())
