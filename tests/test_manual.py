@@ -8,7 +8,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-import yaml
 
 from kontend.audit.rules import RULES
 from kontend.cli import COMMANDS
@@ -45,10 +44,8 @@ def test_every_rule_has_a_page() -> None:
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    text = re.sub(r"!!python/name:\S+", "gfm", (ROOT / "mkdocs.yml").read_text()).replace(
-        "slugify: gfm}", "slugify: x}"
-    )
-    listed = set(re.findall(r"[\w./-]+\.md", yaml.safe_dump(yaml.safe_load(text)["nav"])))
+    nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    listed = set(re.findall(r"[\w./-]+\.md", nav))
     stored = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert stored - listed == set()
     assert listed - stored == {"index.md", "commands.md"}

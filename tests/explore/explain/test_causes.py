@@ -300,6 +300,35 @@ def test_a_fault_is_named_with_what_had_been_done_by_then(faults: Any, text: str
         assert "and before its next call, patch Widget.example.com/v1 default/w/status" in violation.sentence
 
 
+class Marks(Controller):
+    """Marks the work as done, then reports it in a second request."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Mark and report."""
+        widget = await api.get(self.kind, request)
+        if (widget.get("status") or {}).get("done"):
+            return
+        for name in ("done", "ready"):
+            base = copy.deepcopy(widget)
+            widget["status"] = {**(widget.get("status") or {}), name: True}
+            await api.status.patch(widget, merge_from(base, lock=True))
+
+
+@pytest.mark.parametrize("fault", ["crashes", "lost"])
+def test_two_writes_with_a_fault_between_them_belong_into_one_request(fault: str) -> None:
+    """Nothing is created, so names are not what helps."""
+    faults: Any = {"lost": 0, "failed": 0, "crashes": 0, fault: 1}
+    bounds = Bounds(lag=0, faults=1, **faults)
+    scenario = Scenario([Marks()], crds=[CRD], objects=[WIDGET], bounds=bounds)
+    violation = _explained(scenario, "diverged").violation
+    assert "status.ready = absent instead of true" in violation.sentence
+    assert violation.fix is not None
+    assert "in one request" in violation.fix.text
+    assert "derive the name" not in violation.fix.text
+
+
 class Sizes(Controller):
     """Copies the size of a widget to its status, without a lock."""
 

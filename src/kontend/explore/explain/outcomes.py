@@ -37,6 +37,10 @@ _REPEATABLE: Final = (
     "make the reconcile repeatable: derive the name of what it creates from its owner, or record it before it is made, "
     "so that the next run finds it"
 )
+_ONE_REQUEST: Final = (
+    "store what belongs together in one request; or store last what says that the work is done, and let the next run "
+    "compare with what is there instead of trusting it"
+)
 _ERRORS: Final = (
     "let the error end the reconcile, so that it runs again, and let the next run find what this one had done by then"
 )
@@ -155,7 +159,7 @@ def _disturbance(trail: Trail, taken: Taken) -> tuple[str, set[int], str, Source
     if call is not None and action in TEXTS:
         done = f", after the server had {changed_text(changes[0])}" if changes else ""
         text = f"{call} of {trail.actor(taken)} {TEXTS[action]} (step {taken.number}){done}"
-        return text, {taken.number}, _REPEATABLE if action == "lose" else _ERRORS, taken.parts[0].line
+        return text, {taken.number}, _repeatable(call.verb) if action == "lose" else _ERRORS, taken.parts[0].line
     return f"the run is perturbed by {perturbation(taken)}", {taken.number}, "", None
 
 
@@ -164,6 +168,7 @@ def _crash(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceLocati
     actor, instance = trail.actor(taken), taken.before.instances[taken.step.instance]
     text, steps = f"{actor} crashed in step {taken.number}", {taken.number}
     line: SourceLocation | None = None
+    verbs: list[str] = []
     for in_flight in instance.running:
         writes = [
             (other, part, change)
@@ -177,6 +182,13 @@ def _crash(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceLocati
             text += f", after it had {changed_text(change)} (step {other.number})"
             steps.add(other.number)
             line = part.line
+            verbs += [part.call.verb] if part.call is not None else []
         if in_flight.node.text:
             text += f" and before its next call, {in_flight.node.text[0]}"
-    return text, steps, _REPEATABLE, line
+            verbs.append(in_flight.node.text[0].partition(" ")[0])
+    return text, steps, _repeatable(*verbs), line
+
+
+def _repeatable(*verbs: str) -> str:
+    """The fix for a run that stopped between these calls: creates are found by their names, other writes are joined."""
+    return _REPEATABLE if "create" in verbs or not verbs else _ONE_REQUEST
