@@ -92,7 +92,8 @@ def inside_links(markdown: str, name: str) -> str:
     def replaced(found: re.Match[str]) -> str:
         image, text, target = found.groups()
         path = os.path.normpath(PurePosixPath(name).parent / target.partition("#")[0])
-        outside = path.startswith("..") or (name == "index.md" and path in ("CHANGELOG.md", "LICENSE"))
+        # The start page is the README, whose links start at the root of the repository.
+        outside = path.startswith("..") or (name == "index.md" and not (ROOT / "docs" / path).exists())
         return text if outside and not image else found.group()
 
     return _LINK.sub(replaced, markdown)
