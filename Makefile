@@ -55,7 +55,8 @@ bench: $(VENV)/.ready
 fuzz: $(VENV)/.ready
 	@PYTHONPATH=tests $(BIN)/python -W ignore -m explore.oracle.generated.fuzz --seed $(SEED) --seconds $(SECONDS)
 
-# Build the sdist and, from it, the wheel; install the wheel into an environment of its own and run the demo there.
+# Build the sdist and, from it, the wheel; install the wheel into an environment of its own; run the demo
+# and the pytest plugin there.
 wheel: $(VENV)/.ready
 	rm -rf dist build/wheel
 	$(BIN)/python -m build --outdir dist .
@@ -63,6 +64,8 @@ wheel: $(VENV)/.ready
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build/wheel && bin/kontend --version && bin/python ../../examples/double_plan.py
 	cd build/wheel && bin/kontend explore ../../examples/double_plan.py --scenario locked --one-process --html page.html && test -s page.html
+	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check pytest pytest-xdist pytest-html
+	$(BIN)/python tools/plugin_from_wheel.py build/wheel/bin/python
 
 # Both are time-boxed; SECONDS and SEED may be given.
 SECONDS ?= 60

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +15,7 @@ import pytest
 from kontend.explore.exploring import SearchOptions, check
 from kontend.explore.scenario import Scenario
 from kontend.explore.verdict import Verdict
+from kontend.pytest_plugin.bare_calls import is_bare
 from kontend.pytest_plugin.kept import archives_in, directory_of, keep, replayed
 from kontend.pytest_plugin.settings import settings_of
 from kontend.report.saving import page_beside
@@ -157,8 +157,4 @@ def _is_dropped() -> bool:
     while frame is not None and frame.f_code is not check.__code__:
         frame = frame.f_back
     caller = frame.f_back if frame is not None else None
-    if caller is None or caller.f_globals.get("__name__") == __name__:
-        return False
-    instructions = list(dis.get_instructions(caller.f_code))
-    following = [instruction for instruction in instructions if instruction.offset > caller.f_lasti]
-    return bool(following) and following[0].opname == "POP_TOP"
+    return caller is not None and caller.f_globals.get("__name__") != __name__ and is_bare(caller)
