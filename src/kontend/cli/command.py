@@ -58,6 +58,23 @@ def usage_errors(*types: type[Exception]) -> Iterator[None]:
         raise UsageError(str(error)) from error
 
 
+@contextmanager
+def extra(name: str, option: str) -> Iterator[None]:
+    """Turn the error of an import that needs an extra into a :class:`UsageError` that names it.
+
+    >>> with extra("tui", "--tui"):
+    ...     import no_such_module
+    Traceback (most recent call last):
+    kontend.cli.command.UsageError: --tui needs no_such_module: pip install 'kontend[tui]'
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.partition(".")[0] == "kontend":
+            raise
+        raise UsageError(f"{option} needs {error.name}: pip install 'kontend[{name}]'") from None
+
+
 def at_least(minimum: int) -> Callable[[str], int]:
     """Type of an option that takes a whole number of at least ``minimum``.
 

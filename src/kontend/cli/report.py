@@ -1,4 +1,4 @@
-"""``kontend report FILE...``: traces as an HTML page, as bug reports, or as a timeline for Perfetto."""
+"""``kontend report FILE...``: traces as an HTML page, as bug reports, or as data for other tools."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Final
 
 import orjson
 
-from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors, write
+from kontend.cli.command import ExitCode, Parser, UsageError, extra, usage_errors, write
 from kontend.report.archive import BadTrace, read_archive
 from kontend.report.chrome_trace import chrome_trace
+from kontend.report.document import Document
 from kontend.report.grouping import grouped
 from kontend.report.markdown import markdown
 from kontend.report.page.contents import results_of
@@ -33,6 +34,8 @@ def run(argv: Sequence[str]) -> int:
     forms.add_argument("--html", type=Path, metavar="OUT", help=f"write the page to this file (default: {_PAGE})")
     forms.add_argument("--markdown", action="store_true", help="write a bug report for an issue tracker")
     forms.add_argument("--perfetto", action="store_true", help="write a timeline as Chrome trace JSON, for Perfetto")
+    forms.add_argument("--otel", action="store_true", help="write OpenTelemetry spans, a JSON line each (extra: otel)")
+    forms.add_argument("--parquet", action="store_true", help="write the steps as a Parquet file (extra: parquet)")
     add("--output", "-o", type=Path, metavar="PATH", help="write to this file instead of the standard output")
     options = parser.parse_args(list(argv))
     with usage_errors(BadTrace):
@@ -42,6 +45,12 @@ def run(argv: Sequence[str]) -> int:
         text = "\n".join(markdown(document, archive=path.name) for document, path in archives)
     elif options.perfetto:
         text = orjson.dumps(chrome_trace(documents)).decode() + "\n"
+    elif options.otel:
+        with extra("otel", "--otel"):
+            from kontend.report.otel import otel_json
+        text = otel_json(documents)
+    elif options.parquet:
+        return _parquet(documents, options.output)
     else:
         target = options.html or options.output or _PAGE
         files = dict.fromkeys(document.source.file for document in documents)
@@ -55,7 +64,16 @@ def run(argv: Sequence[str]) -> int:
     return ExitCode.OK
 
 
-def _write(path: Path, text: str) -> None:
+def _parquet(documents: Sequence[Document], output: Path | None) -> int:
+    with extra("parquet", "--parquet"):
+        from kontend.report.parquet import parquet
+    if output is None:
+        raise UsageError("--parquet: a Parquet file is binary; name it with --output FILE")
+    _write(output, parquet(documents))
+    return ExitCode.OK
+
+
+def _write(path: Path, text: str | bytes) -> None:
     try:
         write_whole(path, text)
     except OSError as error:

@@ -1,0 +1,210 @@
+"""The views for terminals: ``inspect --tui``, ``inspect`` and the progress of ``explore``, in a pseudo-terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kontend.cli import main
+from kontend.report.archive import write_archive
+from report.documents import hostile, lost_update
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+class Terminal:
+    """A program in a pseudo-terminal of 120 columns."""
+
+    def __init__(self, *arguments: str, directory: Path) -> None:
+        self._terminal, slave = pty.openpty()
+        environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"}
+        command = [sys.executable, "-m", "kontend.cli", *arguments]
+        self.process = subprocess.Popen(
+            command, stdin=slave, stdout=slave, stderr=slave, cwd=directory, env=environment, start_new_session=True
+        )
+        os.close(slave)
+        self.text = ""
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._terminal, keys.encode())
+
+    def until(self, pattern: str, seconds: float = 60) -> bool:
+        """Read until something is shown, or the program ends."""
+        deadline = time.monotonic() + seconds
+        while not re.search(pattern, self.text) and time.monotonic() < deadline:
+            ready, _, _ = select.select([self._terminal], [], [], 0.2)
+            if not ready:
+                if self.process.poll() is not None:
+                    break
+                continue
+            try:
+                data = os.read(self._terminal, 1 << 16)
+            except OSError:  # the program has ended
+                break
+            self.text += data.decode(errors="replace")
+        return bool(re.search(pattern, self.text))
+
+    def close(self) -> int:
+        """Wait for the end, or bring it about."""
+        try:
+            self.until("^never$", 20)
+            return self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+        finally:
+            os.close(self._terminal)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """The archive of a lost update."""
+    return write_archive(tmp_path, lost_update())
+
+
+def test_the_view_answers_as_the_command_does() -> None:
+    """Steps, objects, writers, differences and typed questions."""
+    pytest.importorskip("textual", reason="the extra tui is not installed")
+    from kontend.cli.inspect import answers
+    from kontend.cli.inspect_tui import InspectApp
+
+    document = lost_update()
+    ask = answers(document)
+
+    async def use() -> None:
+        app = InspectApp(document, ask)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await pilot.pause()
+            assert app.shown == ask([])
+            await pilot.press("down")
+            assert app.shown == ask(["step", "2"])
+            await pilot.press("f")
+            first = document.violation.culprits[0]
+            assert app.shown == ask(["step", str(first)])
+            await pilot.press("o")
+            assert "on the server:" in app.shown
+            await pilot.press("w")
+            assert "wrote" in app.shown
+            await pilot.press("d")
+            assert app.shown == ask(["diff"])
+            await pilot.press("slash", *"step", "space", "1", "enter")
+            assert app.shown == ask(["step", "1"])
+            await pilot.press("slash", *"step", "space", *"999", "enter")
+            assert "there is no step 999" in app.shown
+            await pilot.press("e")
+            assert app.shown == ask([])
+            await pilot.press("q")
+
+    asyncio.run(use())
+
+
+def test_the_view_shows_whatever_is_in_a_trace() -> None:
+    """Names and values that look like markup are text."""
+    pytest.importorskip("textual", reason="the extra tui is not installed")
+    from kontend.cli.inspect import answers
+    from kontend.cli.inspect_tui import InspectApp
+
+    document = hostile()
+
+    async def use() -> None:
+        app = InspectApp(document, answers(document))
+        async with app.run_test(size=(120, 40)) as pilot:
+            for _ in document.steps:
+                await pilot.press("down")
+            await pilot.press("enter", "o", "w", "q")
+
+    asyncio.run(use())
+
+
+def test_the_view_runs_in_a_terminal(archive: Path, tmp_path: Path) -> None:
+    """It fills the screen, and q leaves it."""
+    pytest.importorskip("textual", reason="the extra tui is not installed")
+    terminal = Terminal("inspect", str(archive), "--tui", directory=tmp_path)
+    try:
+        assert terminal.until("explanation"), terminal.text
+        terminal.type("q")
+    finally:
+        code = terminal.close()
+    assert code == 0
+
+
+def test_the_view_needs_a_terminal(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Otherwise it says where the same is to be had."""
+    pytest.importorskip("textual", reason="the extra tui is not installed")
+    assert main(["inspect", str(archive), "--tui"]) == 2
+    assert "needs a terminal" in capsys.readouterr().err
+
+
+def test_the_view_takes_no_question(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Questions are asked in it."""
+    pytest.importorskip("textual", reason="the extra tui is not installed")
+    assert main(["inspect", str(archive), "diff", "--tui"]) == 2
+    assert "--tui" in capsys.readouterr().err
+
+
+def test_inspect_in_a_terminal_is_plain_text(archive: Path, tmp_path: Path) -> None:
+    """The same as in a pipe."""
+    terminal = Terminal("inspect", str(archive), directory=tmp_path)
+    assert terminal.close() == 0
+    piped = subprocess.run(
+        [sys.executable, "-m", "kontend.cli", "inspect", str(archive)], capture_output=True, text=True, check=True
+    )
+    assert terminal.text.replace("\r\n", "\n") == piped.stdout
+
+
+SLOW = """
+import copy
+from kontend import Controller, Guards, merge_from
+from kontend.explore import Bounds, Scenario
+
+class Counter(Controller):
+    kind = "ConfigMap/v1"
+
+    async def reconcile(self, request, api):
+        found = await api.get(self.kind, request)
+        for name in "abc":
+            base = copy.deepcopy(found)
+            found.setdefault("data", {})[name] = "1"
+            await api.patch(found, merge_from(base))
+
+scenario = Scenario(
+    controllers=[Counter()],
+    objects=[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": n}} for n in "xyz"],
+    bounds=Bounds(lag=2, concurrent=2, faults=2, seconds=2),
+)
+"""
+
+
+def test_the_progress_of_a_search_shows_in_a_terminal(tmp_path: Path) -> None:
+    """States, rate, frontier, depth, perturbations, memory, violations and the time left; then it is cleared."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    terminal = Terminal("explore", "slow.py", "--one-process", directory=tmp_path)
+    shown = (
+        r"[\d,]+ states, [\d,]+/s, [\d,]+ to expand, depth \d+, \d+ perturbations?, [\d,]+ MiB, "
+        r"\d+ violations?, \d+ s left"
+    )
+    try:
+        assert terminal.until(shown), terminal.text
+    finally:
+        terminal.close()
+    assert "\r\x1b[K" in terminal.text
+
+
+def test_no_progress_is_shown_in_a_pipe(tmp_path: Path) -> None:
+    """Logs of CI stay readable."""
+    (tmp_path / "slow.py").write_text(SLOW.replace("seconds=2", "seconds=1"))
+    done = subprocess.run(
+        [sys.executable, "-m", "kontend.cli", "explore", "slow.py", "--one-process"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "to expand" not in done.stderr + done.stdout
