@@ -81,10 +81,9 @@ class InspectApp(App[None]):
         """The answer that is on the screen."""
         return str(self.query_one("#answer", Static).content)
 
-    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        """Show the step that was chosen; the first one is highlighted when the view begins, below the explanation."""
-        if event.option_index or self.shown.startswith("step "):
-            self.action_show_step()
+    def on_option_list_option_highlighted(self, _: OptionList.OptionHighlighted) -> None:
+        """Show the step that was chosen."""
+        self.action_show_step()
 
     def on_option_list_option_selected(self, _: OptionList.OptionSelected) -> None:
         """Show the step."""
