@@ -48,6 +48,7 @@ class InspectApp(App[None]):
         super().__init__()
         self._document = document
         self._ask = ask
+        self._begun = False
         self.title = heading(document)
 
     def compose(self) -> ComposeResult:
@@ -65,6 +66,7 @@ class InspectApp(App[None]):
     def on_mount(self) -> None:
         """Begin with the explanation."""
         self.action_ask("")
+        self._list.highlighted = 0 if self._document.steps else None
         self._list.focus()
 
     @property
@@ -82,8 +84,10 @@ class InspectApp(App[None]):
         return str(self.query_one("#answer", Static).content)
 
     def on_option_list_option_highlighted(self, _: OptionList.OptionHighlighted) -> None:
-        """Show the step that was chosen."""
-        self.action_show_step()
+        """Show the step that was chosen; the first time it is the one that is highlighted at the start."""
+        if self._begun:
+            self.action_show_step()
+        self._begun = True
 
     def on_option_list_option_selected(self, _: OptionList.OptionSelected) -> None:
         """Show the step."""
@@ -110,9 +114,12 @@ class InspectApp(App[None]):
     def action_object(self) -> None:
         """Show the object that the selected step is about."""
         step = self._step
-        name = next((each.object for each in (*step.writes, *step.reads, *step.delivered)), "") if step else ""
-        if step is not None and name:
-            self.action_ask(f"object {name} at {step.number}")
+        if step is None:
+            return
+        names = [write.object for write in step.writes] + [read.object for read in step.reads]
+        names += [event.object for event in step.delivered]
+        if names:
+            self.action_ask(f"object {names[0]} at {step.number}")
 
     def action_who(self) -> None:
         """Show the writers of the field that the selected step changes."""

@@ -122,7 +122,7 @@ class _Trace:
         return self._span(name, self._context(f"step {step.number}"), parent, times, attributes, error=failed)
 
     def _delivery(self, step: Step, cache: str, name: str, version: int) -> Event:
-        attributes = {"kontend.cache": cache, "kontend.object": name, "kontend.version": version}
+        attributes: dict[str, _Value] = {"kontend.cache": cache, "kontend.object": name, "kontend.version": version}
         return Event("delivery", attributes=attributes, timestamp=self._begins[step.number])
 
     def _reconciles(self) -> list[tuple[Step, int]]:
