@@ -1,7 +1,7 @@
 """The seam between a search and the place where it runs.
 
 A search talks to shards by calls on a :class:`Handle`. The calls of one shard are carried out in their order, while the
-caller goes on; each returns a :class:`Pending` result. An engine starts shards,
+caller goes on; each returns a :class:`PendingReply` result. An engine starts shards,
 in processes of this machine.
 """
 
@@ -16,7 +16,7 @@ class LostShard(Exception):
     """The process of a shard has ended. The search starts another one and gives it the same states."""
 
 
-class Pending(Protocol):
+class PendingReply(Protocol):
     """The result of a call to a shard."""
 
     def result(self) -> Any:
@@ -26,7 +26,7 @@ class Pending(Protocol):
 class Handle(Protocol):
     """One shard that is running somewhere."""
 
-    def call(self, method: str, *arguments: Any) -> Pending:
+    def call(self, method: str, *arguments: Any) -> PendingReply:
         """Call a method of the :class:`~kontend.explore.shards.shard.Shard`. Raises :class:`LostShard`."""
 
     def stop(self) -> None:

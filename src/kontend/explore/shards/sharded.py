@@ -21,7 +21,7 @@ from kontend.explore.properties.built_in import Finding
 from kontend.explore.search.expander import Expander, Successor
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.ways import ways_to
-from kontend.explore.shards.engine import Engine, Handle, LostShard, Pending
+from kontend.explore.shards.engine import Engine, Handle, LostShard, PendingReply
 from kontend.explore.shards.learnt import Learnt
 from kontend.explore.shards.packing import Unpacker
 from kontend.explore.shards.shard import Expansion
@@ -63,7 +63,7 @@ class _Share:
     unpacker: Unpacker = field(default_factory=Unpacker)
     #: States of this layer that the shard was not asked for yet.
     waiting: deque[int] = field(default_factory=deque)
-    calls: deque[tuple[list[int], Pending]] = field(default_factory=deque)
+    calls: deque[tuple[list[int], PendingReply]] = field(default_factory=deque)
     received: deque[tuple[int, list[Successor]]] = field(default_factory=deque)
     runs: dict[int, set[bytes]] = field(default_factory=dict)
     #: Raised by the state after those that were received.
@@ -243,7 +243,7 @@ class Sharded:
         except LostShard:
             self._rebuild(index)
 
-    def _asked(self, index: int, method: str, *arguments: Any) -> Pending | None:
+    def _asked(self, index: int, method: str, *arguments: Any) -> PendingReply | None:
         """Call a method of a shard, and do not wait; None if it was lost and started again."""
         try:
             return self._shares[index].handle.call(method, *arguments)
