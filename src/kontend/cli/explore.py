@@ -118,6 +118,7 @@ def _explored(targets: Mapping[str, Target], options: Namespace) -> dict[str, Ve
         executor=options.executor,
         checkpoint=options.checkpoint,
         deepen=options.deepen,
+        walk_on=True,
     )
     share = _RECHECKED // len(targets) or 1
     for title, target in targets.items():

@@ -28,6 +28,7 @@ from kontend.explore.shards.journal import Journal
 from kontend.explore.shards.sharded import Sharded
 from kontend.explore.shards.spec import ShardSpec, Source
 from kontend.explore.verdict import Verdict
+from kontend.explore.walking_on import to_search, to_walk, walked_on
 from kontend.runtime.source_location import caller
 
 Strategy = Literal["breadth", "depth", "random", "pct"]
@@ -58,6 +59,8 @@ class SearchOptions:
     progress: Progress | None = None
     #: Where everything holds with one fault in a run, search so many states with two.
     deepen: int = 0
+    #: Where the search stops at a limit, make walks with what is left of it.
+    walk_on: bool = False
 
     def __post_init__(self) -> None:
         if self.search not in STRATEGIES:
@@ -89,6 +92,7 @@ def check(
     checkpoint: str | Path | None = None,
     progress: Progress | None = None,
     deepen: int = 0,
+    walk_on: bool = False,
 ) -> Verdict:
     """Explore a scenario. The options are those of :class:`SearchOptions`.
 
@@ -110,6 +114,7 @@ def check(
         Path(checkpoint) if checkpoint is not None else None,
         progress=progress,
         deepen=deepen,
+        walk_on=walk_on,
     )
 
     def search_it(scenario: Scenario, options: SearchOptions) -> Verdict:
@@ -141,7 +146,12 @@ def explore(
             inspect(model)
         return verdict
 
-    verdict = restarted(scenario, searched)
+    walks_on = options.walk_on and options.search in ("breadth", "depth") and not options.until_first
+    verdict = restarted(to_search(scenario) if walks_on else scenario, searched)
+    left = to_walk(scenario, verdict) if walks_on else None
+    if left is not None:
+        walking = replace(options, search="random", jobs=1, executor="", checkpoint=None)
+        verdict = walked_on(scenario, verdict, restarted(left, lambda model: _search(model, walking).run()))
     further = deeper(scenario, options.deepen) if options.deepen and verdict.ok else None
     if further is not None:
         verdict = deepened(scenario, verdict, restarted(further, lambda model: _searched(model, options)))
