@@ -69,13 +69,14 @@ class SearchOptions:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise BadScenario(f"check({name}={value!r}): expected a whole number, at least {least}", caller())
-        for name, value in (("jobs", self.jobs), ("executor", self.executor), ("checkpoint", self.checkpoint)):
+        several, later = "runs in several processes", "can go on later"
+        for name, value, what in (
+            ("jobs", self.jobs, several),
+            ("executor", self.executor, several),
+            ("checkpoint", self.checkpoint, later),
+        ):
             if value and value != 1 and self.search != "breadth":
-                raise BadScenario(
-                    f"{name}={value!r}: only search='breadth' runs in several processes or goes on where it was, "
-                    f"found {self.search!r}",
-                    caller(),
-                )
+                raise BadScenario(f"{name}={value!r}: only search='breadth' {what}, found {self.search!r}", caller())
         if problem := engine_problem(self.executor):
             raise BadScenario(f"executor={self.executor!r}: {problem}", caller())
 

@@ -7,7 +7,8 @@ import pytest
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
 from kontend.explore import BadScenario, Bounds, Scenario, check, create, delete, update
-from kontend.explore.model.model import Model, replay
+from kontend.explore.model.model import Model
+from kontend.explore.model.replayed import replay
 from kontend.explore.model.step import Step
 from kontend.kube.errors import NotFound
 from kontend.kube.meta.names import Key

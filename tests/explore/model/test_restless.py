@@ -11,7 +11,8 @@ import pytest
 from explore.samples import Toggles
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, Widgets
 from kontend.explore import Bounds, Scenario, Verdict, check
-from kontend.explore.model.model import Model, replay
+from kontend.explore.model.model import Model
+from kontend.explore.model.replayed import replay
 from kontend.explore.model.restless import MOST_WRITES, restless
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from explore.widgets import CRD, KIND, UNGUARDED, LockedWidgets, Widgets
 from kontend.cluster.cluster import Cluster
-from kontend.explore import Bounds, Reductions, Scenario, Verdict, always, check, delete, eventually, update
+from kontend.explore import Bounds, Reductions, Scenario, Verdict, always, check, create, delete, eventually, update
 from kontend.explore.model.canonical import canonical_cluster
 from kontend.explore.replay.reproduce import follow
 from kontend.explore.trace.token import read_token
@@ -310,4 +310,30 @@ def test_a_mapping_function_that_looks_at_the_cache_needs_the_whole(looks: bool)
     )
     verdict = check(scenario)
     assert in_parts(verdict) is not looks
+    same(verdict, check(whole(scenario)))
+
+
+def test_a_leak_is_one_of_the_part_that_has_touched_the_object() -> None:
+    class Guarding(ParentAndChild):
+        async def reconcile(self, request: Request, api: Api) -> None:
+            """Put a finalizer on every widget, and never remove it."""
+            obj = await api.get(KIND, request)
+            if not obj["metadata"].get("finalizers") and not obj["metadata"].get("deletionTimestamp"):
+                base = copy.deepcopy(obj)
+                obj["metadata"]["finalizers"] = ["example.com/guard"]
+                await api.patch(obj, merge_from(base))
+
+    guarded = widget("c")
+    guarded["metadata"]["finalizers"] = ["example.com/guard"]
+    scenario = Scenario(
+        [Guarding()],
+        crds=[CRD],
+        objects=[widget("a"), widget("b")],
+        actions=[create(guarded), delete(widget("b"))],
+        bounds=Bounds(faults=0, lag=0),
+        guards=UNGUARDED,
+    )
+    verdict = check(scenario)
+    assert in_parts(verdict)
+    assert "leak" in {violation.property for violation in verdict.violations}
     same(verdict, check(whole(scenario)))

@@ -10,7 +10,8 @@ import pytest
 from explore.widgets import Widgets, double_plan
 from kontend.explore import BadScenario, check
 from kontend.explore.explain.explanation import Origin, explained
-from kontend.explore.model.model import Model, replay
+from kontend.explore.model.model import Model
+from kontend.explore.model.replayed import replay
 from kontend.explore.replay.files import locate, replay_document
 from kontend.explore.replay.following import Followed
 from kontend.report.archive import read_archive, write_archive

@@ -8,7 +8,7 @@ oldest event in the same step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from typing import Final
@@ -65,7 +65,8 @@ class Model:
         self.timers = Timers(layout, cluster.state.now)
         self.faults = Faults(layout, self.delivery, self._uuids, cluster.state)
         self._commits = Commits(layout, self.delivery)
-        self._part: Part | None = None
+        #: The part of the scenario that is explored; None for all of it.
+        self.part: Part | None = None
 
     def restricted(self, part: Part) -> Model:
         """The model of a part: nothing happens but the requests and actions that belong to it."""
@@ -76,15 +77,15 @@ class Model:
         model.users = Users(self.layout, model.delivery, part.ends)
         model.faults = Faults(self.layout, model.delivery, self._uuids, part.start.state)
         model._commits = Commits(self.layout, model.delivery, part)
-        model._part = part
+        model.part = part
         return model
 
     # The interface that searches use
 
     def initial(self) -> World:
         """The initial state: every view has listed its kind, and every object is enqueued."""
-        if self._part is not None:
-            return self._part.start
+        if self.part is not None:
+            return self.part.start
         state = self._initial
         world = World(
             state,
@@ -231,8 +232,8 @@ class Model:
 
     def _started(self, world: World, index: int, request: Key) -> Transition:
         instance = world.instances[index]
-        if self._part is not None:
-            self._part.requests.add((self.programs[index].number, request))
+        if self.part is not None:
+            self.part.requests.add((self.programs[index].number, request))
         # An unperturbed run never starts a reconcile while another one is in flight.
         cost = int(not world.is_resting)
         program = self.programs[index]
@@ -396,18 +397,3 @@ class Model:
             ),
             failure,
         )
-
-
-def replay(model: Model, schedule: Sequence[Step]) -> list[Transition]:
-    """Take some steps from the initial state. Raises :class:`BadScenario` when one of them is not enabled."""
-    world = model.initial()
-    transitions = []
-    for number, step in enumerate(schedule, 1):
-        if step not in model.steps(world):
-            raise BadScenario(
-                f"step {number}, {tuple(step)}, is not enabled: the scenario or its controllers have changed"
-            )
-        transition = model.next(world, step)
-        transitions.append(transition)
-        world = transition.world
-    return transitions

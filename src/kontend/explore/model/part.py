@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kontend.cluster.state import Change, Version
+from kontend.cluster.state import Change, State, Version
 from kontend.explore.model.world import World
 from kontend.kube.meta.names import Key
 
@@ -28,6 +28,8 @@ class Part:
 
     #: The state in which it starts: only its own requests are enqueued, and users are about to take its actions.
     start: World
+    #: The cluster before anything happens.
+    whole: State
     #: For each instance, the requests of other parts.
     foreign: tuple[frozenset[Key], ...]
     #: For each user, the number of actions that were taken when those of this part are.

@@ -165,7 +165,7 @@ def started(model: Model, candidate: Candidate, others: Iterable[Candidate]) -> 
         instance.changed(queue=instance.queue & own[index]) for index, instance in enumerate(world.instances)
     )
     ends = tuple(end if begin < end else 0 for begin, end in candidate.actions)
-    return Part(world.with_instances(instances), tuple(foreign), ends), tuple(steps)
+    return Part(world.with_instances(instances), model.initial().state, tuple(foreign), ends), tuple(steps)
 
 
 def _taken(model: Model, world: World, step: Step, steps: list[Step]) -> World:

@@ -21,7 +21,9 @@ _COLLECTOR = frozenset({"foregroundDeletion", "orphan"})
 class Leaks:
     """Finds leaks in final states."""
 
-    def __init__(self, initial: State) -> None:
+    def __init__(self, initial: State, untouched: State | None = None) -> None:
+        """``initial`` is the state in which runs begin; objects that are as in ``untouched`` are left out."""
+        self._untouched = untouched
         #: Finalizers that were there from the start belong to somebody outside.
         self._outside = _COLLECTOR | {
             finalizer
@@ -35,6 +37,9 @@ class Leaks:
         for resource in state.kinds:
             for key, version in state.objects(resource).items():
                 if b'"deletionTimestamp"' not in version.body or b'"finalizers"' not in version.body:
+                    continue
+                known = self._untouched.find(resource, key) if self._untouched is not None else None
+                if known is not None and known.resource_version == version.resource_version:
                     continue
                 metadata = _metadata(version.body)
                 left = [name for name in metadata.get("finalizers") or () if name not in self._outside]

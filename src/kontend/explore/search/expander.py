@@ -53,6 +53,16 @@ class Successor(NamedTuple):
     size: int = 0
 
 
+class Numbering(Protocol):
+    """Numbers the successors of the state that was expanded last."""
+
+    def keep(self, number: int, parent: int, at: int) -> None:
+        """Give a successor of a state a number."""
+
+    def successor(self, at: int) -> World | None:
+        """A successor of the state that was expanded last, if it is in this process."""
+
+
 class MacroStepSource(Protocol):
     """Lists the macro-steps of a state."""
 

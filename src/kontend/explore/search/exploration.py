@@ -7,27 +7,28 @@ the graph is known: final states, cycles, actions that were never possible.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Final
 
 from kontend.cluster.state import State
 from kontend.explore.actions import never_possible
 from kontend.explore.model.budget import Reserve
 from kontend.explore.model.canonical import final_form
 from kontend.explore.model.faults import OPTIONAL
-from kontend.explore.model.model import Model, replay
+from kontend.explore.model.model import Model
+from kontend.explore.model.replayed import replay
 from kontend.explore.model.restless import MOST_WRITES, Cycle, restless
 from kontend.explore.model.step import Step
 from kontend.explore.model.world import World
 from kontend.explore.properties import built_in
 from kontend.explore.properties.built_in import BuiltIn, Finding
 from kontend.explore.properties.leaks import Leaks
-from kontend.explore.search.expander import Successor
+from kontend.explore.search.expander import Numbering, Successor
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.hurried import harmless
 from kontend.explore.search.repetition import Repetition
 from kontend.explore.search.snapshot import Snapshot
+from kontend.explore.search.violations import Explain, Violations
 from kontend.explore.verdict import Reached, Verdict, Violation
 from kontend.kube.meta.names import Key
 from kontend.runtime.source_location import SourceLocation
@@ -35,31 +36,6 @@ from kontend.runtime.source_location import SourceLocation
 #: A bug that creates objects again and again makes the space infinite. So runs are given up that have so many more
 #: objects than any unperturbed run.
 _GROWTH: Final = 4
-#: The properties that say that an update was lost.
-_LOSSES: Final = (BuiltIn.LOST_UPDATE, BuiltIn.VANISHED_ELEMENT)
-#: Makes a violation from a property, a sentence and a schedule.
-Explain = Callable[[str, str, Sequence[Step]], Violation]
-
-
-class Numbering(Protocol):
-    """Numbers the successors of the state that was expanded last."""
-
-    def keep(self, number: int, parent: int, at: int) -> None:
-        """Give a successor of a state a number."""
-
-    def successor(self, at: int) -> World | None:
-        """A successor of the state that was expanded last, if it is in this process."""
-
-
-class Found(NamedTuple):
-    """A violation: where it was found."""
-
-    cost: int
-    length: int
-    finding: Finding
-    #: The state before, and the steps from there.
-    number: int
-    last: tuple[Step, ...]
 
 
 class Exploration:
@@ -76,13 +52,10 @@ class Exploration:
         self._positions = {
             each.name: at for at, each in enumerate([each for each in self._properties if each.arity == 1])
         }
-        #: The cheapest violation of each property, for each line of code that is at fault; and how many were found.
-        self._violations: dict[tuple[str, SourceLocation | None], Found] = {}
-        self._counts: Counter[tuple[str, SourceLocation | None]] = Counter()
-        self._losses: dict[SourceLocation, Found] = {}
+        self._violations = Violations(self.graph)
         #: Final states by canonical form: the cheapest state, and its cluster.
         self._final: dict[bytes, tuple[int, State]] = {}
-        self._leaks = Leaks(model.initial().state)
+        self._leaks = _leaks(model)
         #: All quiescent states.
         self._quiescent: list[int] = []
         self._canonical: dict[int, bytes] = {}
@@ -93,8 +66,6 @@ class Exploration:
         self._baseline: frozenset[bytes] | None = None
         #: The final states of runs with users who do not wait.
         self._hurried: dict[bytes, State] = {}
-        #: The number of states when the last violation was found that is not just a cheaper way to a known one.
-        self.last_news = 0
         self._passed: set[str] = set()
         self._stuck: set[int] = set()
         #: The number of objects that unperturbed runs have at most, and the states that were given up because of it.
@@ -118,7 +89,7 @@ class Exploration:
             self._size = max(self._size, replay(self.model, self._cycle.schedule)[-1].world.size)
         self.graph.add(key, -1, (), 0, objects, holds, reserve)
         for finding in findings:
-            self._found(finding, 0)
+            self._violations.add(finding, 0)
 
     def record(
         self, number: int, successors: list[Successor], expander: Numbering, *, improve: bool = True
@@ -180,7 +151,7 @@ class Exploration:
 
     def _note(self, number: int, successor: Successor) -> None:
         for many, finding in successor.findings:
-            self._found(finding, number, successor.steps[:many], successor.cost)
+            self._violations.add(finding, number, successor.steps[:many], successor.cost)
         if successor.action >= 0:
             if successor.refused:
                 self._refused[successor.action] = successor.refused
@@ -195,21 +166,10 @@ class Exploration:
         self._wrote = self._wrote or successor.wrote
         self._created.update(successor.created)
 
-    def _found(self, finding: Finding, number: int, last: tuple[Step, ...] = (), cost: int = 0) -> None:
-        """Keep the cheapest violation of each property, and of each line of code that can lose an update."""
-        graph = self.graph
-        found = Found(graph.costs[number] + cost, graph.depths[number] + len(last), finding, number, last)
-        cause = (finding.property, finding.line)
-        self._counts[cause] += 1
-        known = self._violations.get(cause)
-        if known is None:
-            self.last_news = len(graph)
-        if known is None or found[:2] < known[:2]:
-            self._violations[cause] = found
-        if finding.line is not None and finding.property in _LOSSES:
-            known = self._losses.get(finding.line)
-            if known is None or found[:2] < known[:2]:
-                self._losses[finding.line] = found
+    @property
+    def last_news(self) -> int:
+        """The number of states when the last violation was found that is not just a cheaper way to a known one."""
+        return self._violations.last_news
 
     def snapshot(self, expanded: int, layer: tuple[int, int]) -> Snapshot:
         """The progress of the search; ``layer`` has the perturbations and steps to the states that are expanded."""
@@ -253,15 +213,15 @@ class Exploration:
             verdict.stopped = f"runs with {_GROWTH} objects more than {than} were not followed further"
         if not stopped or knows_baseline:
             self._judge_cycles(perturbed=not stopped)
-        if self._cycle is not None and not any(name == BuiltIn.NEVER_SETTLES for name, _ in self._violations):
+        if self._cycle is not None and not self._violations.has(BuiltIn.NEVER_SETTLES):
             end = len(self._cycle.schedule)
-            self._found(built_in.still_writes(MOST_WRITES, self._cycle.begin, end), 0, self._cycle.schedule)
+            self._violations.add(built_in.still_writes(MOST_WRITES, self._cycle.begin, end), 0, self._cycle.schedule)
         self._judge_quiescent()
         good = self.baseline_states() if baseline is None else baseline
         if good:
             for form, (number, _) in self._final.items():
                 if form not in good:
-                    self._found(built_in.diverged(), number)
+                    self._violations.add(built_in.diverged(), number)
         self._judge_untested()
         if verdict.repeated:
             verdict.notes.append(
@@ -276,13 +236,7 @@ class Exploration:
         verdict.baseline_states = len(self._final.keys() & good)
         verdict.states = len(graph)
         verdict.cut = graph.unexpanded
-        found = sorted(self._violations.values(), key=lambda each: each.finding.property != BuiltIn.EXCEPTION)
-        explained: dict[tuple[str, tuple[Step, ...]], Violation] = {}
-        for each in found:
-            violation = self._explained(each, explain)
-            # Shrunk, a violation by one line may turn into that by another.
-            explained.setdefault((violation.property, violation.schedule), violation)
-        verdict.violations += explained.values()
+        verdict.violations += self._violations.explained(explain)
         return verdict
 
     def judge_baseline(self) -> None:
@@ -317,7 +271,7 @@ class Exploration:
 
     def losses(self, explain: Explain) -> dict[SourceLocation, Violation]:
         """The shortest trace for each line of code that can lose an update."""
-        return {line: self._explained(found, explain) for line, found in self._losses.items()}
+        return self._violations.losses(explain)
 
     def judge_actions(self, *, baseline_only: bool) -> None:
         """Refuse a scenario with an action that is never possible.
@@ -328,12 +282,6 @@ class Exploration:
             action, message = self.model.users.all_actions[index], self._refused[index]
             if not baseline_only or (message.endswith("not found") and action.key not in self._created):
                 raise never_possible(action, message)
-
-    def _explained(self, found: Found, explain: Explain) -> Violation:
-        schedule = (*self.graph.schedule(found.number), *found.last)
-        violation = explain(found.finding.property, found.finding.sentence, schedule)
-        line = found.finding.line
-        return replace(violation, count=self._counts[found.finding.property, line], line=line)
 
     def _settled(self, number: int) -> None:
         """Record a quiescent state."""
@@ -346,13 +294,13 @@ class Exploration:
             if form not in self._final:
                 self._final[form] = (number, world.state)
                 for leak in self._leaks.of(world.state):
-                    self._found(leak, number)
+                    self._violations.add(leak, number)
         known = self._final[form]
         if self.graph.costs[number] < self.graph.costs[known[0]]:
             self._final[form] = (number, known[1])
         if self._baseline:
             if form not in self._baseline:
-                self._found(built_in.diverged(), number)
+                self._violations.add(built_in.diverged(), number)
             self._judge_eventually(number)
 
     def _judge_quiescent(self) -> None:
@@ -362,7 +310,7 @@ class Exploration:
     def _judge_eventually(self, number: int) -> None:
         for each in self._properties:
             if each.mode == "eventually" and not self.graph.holds[number][self._positions[each.name]]:
-                self._found(built_in.not_eventually(each.name), number)
+                self._violations.add(built_in.not_eventually(each.name), number)
 
     def _judge_cycles(self, *, perturbed: bool) -> None:
         """Judge sets of states that lead only to each other: a fair run that reaches one stays there.
@@ -397,11 +345,11 @@ class Exploration:
                 if prop.mode == "eventually":
                     position = self._positions[prop.name]
                     if not any(graph.holds[state][position] for state in component):
-                        self._found(built_in.never_again(prop.name, perturbed=perturbed), number)
+                        self._violations.add(built_in.never_again(prop.name, perturbed=perturbed), number)
             if any(internal):
-                self._found(built_in.never_settles(len(component), failure, perturbed=perturbed), number)
+                self._violations.add(built_in.never_settles(len(component), failure, perturbed=perturbed), number)
             else:
-                self._found(built_in.fails_forever(failure), number)
+                self._violations.add(built_in.fails_forever(failure), number)
         if self.model.users.all_actions:
             self._judge_waiting(ended, perturbed=perturbed)
 
@@ -417,7 +365,9 @@ class Exploration:
             if graph.writes_without_timers(members):
                 number = min(component, key=lambda each: (graph.costs[each], graph.depths[each]))
                 failure = next((graph.failures[each] for each in sorted(component) if each in graph.failures), "")
-                self._found(built_in.never_settles(len(component), failure, perturbed=perturbed, waits=True), number)
+                self._violations.add(
+                    built_in.never_settles(len(component), failure, perturbed=perturbed, waits=True), number
+                )
 
     def _judge_untested(self) -> None:
         """Note the properties that never had a chance to fail."""
@@ -441,3 +391,9 @@ class Exploration:
     def _world(self, number: int) -> World:
         transitions = replay(self.model, self.graph.schedule(number))
         return transitions[-1].world if transitions else self.model.initial()
+
+
+def _leaks(model: Model) -> Leaks:
+    if model.part is None:
+        return Leaks(model.initial().state)
+    return Leaks(model.part.whole, untouched=model.part.start.state)

@@ -13,7 +13,8 @@ from typing import Final
 import xxhash
 
 from kontend.explore.model.canonical import canonical_form, generated_names
-from kontend.explore.model.model import Model, replay
+from kontend.explore.model.model import Model
+from kontend.explore.model.replayed import replay
 from kontend.explore.model.world import World
 from kontend.explore.program.masking import relative_body
 from kontend.explore.search.graph import Graph

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from kontend.cluster.state import Change
-from kontend.explore.model.model import Model, replay
+from kontend.explore.model.model import Model
+from kontend.explore.model.replayed import replay
 from kontend.explore.model.step import Step, Transition
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.trace.token import token_of

@@ -1,0 +1,85 @@
+"""The violations that a search has found: the cheapest way to each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from kontend.explore.model.step import Step
+from kontend.explore.properties.built_in import BuiltIn, Finding
+from kontend.explore.search.graph import Graph
+from kontend.explore.verdict import Violation
+from kontend.runtime.source_location import SourceLocation
+
+#: The properties that say that an update was lost.
+_LOSSES: Final = (BuiltIn.LOST_UPDATE, BuiltIn.VANISHED_ELEMENT)
+#: Makes a violation from a property, a sentence and a schedule.
+Explain = Callable[[str, str, Sequence[Step]], Violation]
+
+
+class Found(NamedTuple):
+    """A violation: where it was found."""
+
+    cost: int
+    length: int
+    finding: Finding
+    #: The state before, and the steps from there.
+    number: int
+    last: tuple[Step, ...]
+
+
+class Violations:
+    """The cheapest violation of each property, for each line of code that is at fault; and how many were found."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._cheapest: dict[tuple[str, SourceLocation | None], Found] = {}
+        self._counts: Counter[tuple[str, SourceLocation | None]] = Counter()
+        self._losses: dict[SourceLocation, Found] = {}
+        #: The number of states when the last violation was found that is not just a cheaper way to a known one.
+        self.last_news = 0
+
+    def __len__(self) -> int:
+        return len(self._cheapest)
+
+    def has(self, name: str) -> bool:
+        """A property is violated."""
+        return any(name == known for known, _ in self._cheapest)
+
+    def add(self, finding: Finding, number: int, last: tuple[Step, ...] = (), cost: int = 0) -> None:
+        """Keep the cheapest violation of each property, and of each line of code that can lose an update."""
+        graph = self._graph
+        found = Found(graph.costs[number] + cost, graph.depths[number] + len(last), finding, number, last)
+        cause = (finding.property, finding.line)
+        self._counts[cause] += 1
+        known = self._cheapest.get(cause)
+        if known is None:
+            self.last_news = len(graph)
+        if known is None or found[:2] < known[:2]:
+            self._cheapest[cause] = found
+        if finding.line is not None and finding.property in _LOSSES:
+            known = self._losses.get(finding.line)
+            if known is None or found[:2] < known[:2]:
+                self._losses[finding.line] = found
+
+    def explained(self, explain: Explain) -> list[Violation]:
+        """All violations, programming errors first."""
+        ordered = sorted(self._cheapest.values(), key=lambda found: found.finding.property != BuiltIn.EXCEPTION)
+        explained: dict[tuple[str, tuple[Step, ...]], Violation] = {}
+        for found in ordered:
+            violation = self._explained(found, explain)
+            # Shrunk, a violation by one line may turn into that by another.
+            explained.setdefault((violation.property, violation.schedule), violation)
+        return list(explained.values())
+
+    def losses(self, explain: Explain) -> dict[SourceLocation, Violation]:
+        """The shortest trace for each line of code that can lose an update."""
+        return {line: self._explained(found, explain) for line, found in self._losses.items()}
+
+    def _explained(self, found: Found, explain: Explain) -> Violation:
+        schedule = (*self._graph.schedule(found.number), *found.last)
+        violation = explain(found.finding.property, found.finding.sentence, schedule)
+        line = found.finding.line
+        return replace(violation, count=self._counts[found.finding.property, line], line=line)
