@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from operators.stack import Stack, sei
+from example_operators.stack import Stack, sei
 
 NODE, GROUP = "SeiNode.sei.io/v1alpha1", "SeiNodeDeployment.sei.io/v1alpha1"
 STATEFUL_SET, SERVICE, CLAIM, POD = "StatefulSet.apps/v1", "Service/v1", "PersistentVolumeClaim/v1", "Pod/v1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from operators.stack import operator
+from example_operators.stack import operator
 
 SERVER = "VirtualMCPServer.toolhive.stacklok.dev/v1alpha1"
 BACKEND = "MCPServer.toolhive.stacklok.dev/v1alpha1"
