@@ -8,10 +8,8 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/double_plan.py
 
-# In as many processes as there are processors; WORKERS=0 is one after the other.
-WORKERS ?= auto
 test: $(VENV)/.ready
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/pytest
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
