@@ -168,12 +168,15 @@ def test_a_link_that_leads_nowhere_says_so(server: InteractiveServer, view: Call
 def test_the_command_prints_the_address_and_ends_with_ctrl_c() -> None:
     command = [sys.executable, "-m", "kontend", "explore", str(EXAMPLE), "--interactive"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        address = process.stdout.readline()
-        assert address.startswith("Open: http://127.0.0.1:")
-        assert process.stdout.readline() == "Stop with Ctrl-C.\n"
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline()
+            assert address.startswith("Open: http://127.0.0.1:")
+            assert process.stdout.readline() == "Stop with Ctrl-C.\n"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
 
 
 def test_a_port_that_is_taken_is_an_error(server: InteractiveServer) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,15 +21,21 @@ from kontend.report.page.page import render
 def explore_by_hand(
     source: Path, scenarios: Mapping[str, Scenario], *, origins: Mapping[str, Origin], port: int
 ) -> int:
-    """Serve the page until Ctrl-C."""
+    """Serve the page until SIGINT or SIGTERM."""
     server = server_for(source, scenarios, origins=origins, port=port)
+    stop = threading.Event()
+    # A handler, not KeyboardInterrupt: an exception that is raised while Python runs a finalizer is lost, and a shell
+    # starts background jobs with SIGINT ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    answering = threading.Thread(target=server.run)
+    answering.start()
     try:
         write(f"Open: {server.url}\nStop with Ctrl-C.\n")
-        server.run()
-    except KeyboardInterrupt:
-        pass
+        stop.wait()
     finally:
-        server.stop_listening()
+        server.close()
+        answering.join()
     return ExitCode.OK
 
 

@@ -57,16 +57,12 @@ class InteractiveServer:
         return f"http://{self.authority}/{self.token}/"
 
     def run(self) -> None:
-        """Answer until :meth:`close` is called from another thread, or until Ctrl-C."""
+        """Answer until :meth:`close` is called from another thread."""
         self._http.serve_forever(poll_interval=0.1)
 
     def close(self) -> None:
         """Stop answering and listening; for another thread than the one in :meth:`run`."""
         self._http.shutdown()
-        self.stop_listening()
-
-    def stop_listening(self) -> None:
-        """Free the port, after :meth:`run` has ended."""
         self._http.server_close()
 
     def state(self, body: bytes) -> tuple[int, Mapping[str, Any]]:
