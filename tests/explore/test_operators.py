@@ -12,7 +12,7 @@ from definitions import definition
 from explore.programs import by_brute_force
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Bounds, Scenario, always, check, eventually, update
-from kontend.explore.model.canonical import canonical_cluster
+from kontend.explore.model.state.canonical import canonical_cluster
 from kontend.runtime.user_file import controllers_in, load_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -16,8 +16,8 @@ from explore.test_runtime_agrees import CM, CRD, OFF, ON, WIDGET, Managed, Reads
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Action, Bounds, Scenario, create, delete, update
 from kontend.explore.model.model import Model
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
-from kontend.explore.model.world import World
 from kontend.kube.errors import ApiError
 from kontend.runtime.client.api import Api
 from kontend.runtime.guards import Guards

@@ -16,7 +16,7 @@ from kontend.explore.explain.steps import StepWriter
 from kontend.explore.explain.trail import Trail
 from kontend.explore.model.knowledge import NewKind
 from kontend.explore.model.model import Model
-from kontend.explore.model.quiescence import is_quiescent
+from kontend.explore.model.settling.quiescence import is_quiescent
 from kontend.explore.model.step import Step
 from kontend.explore.program.event_loop import Unsupported
 from kontend.explore.program.symbols import Refuted

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kontend.explore.model.knowledge import Knowledge
 from kontend.explore.model.model import Model
-from kontend.explore.model.restless import restless
+from kontend.explore.model.settling.restless import restless
 from kontend.explore.program.symbols import Assumption
 
 

@@ -11,7 +11,7 @@ from explore.programs import by_brute_force
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Bounds, Reductions, Scenario, Verdict, check, create, delete, never
-from kontend.explore.model.canonical import canonical_cluster
+from kontend.explore.model.state.canonical import canonical_cluster
 from kontend.kube.errors import NotFound
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_patch

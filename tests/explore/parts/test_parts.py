@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from explore.widgets import CRD, KIND, UNGUARDED, LockedWidgets, Widgets
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Bounds, Reductions, Scenario, Verdict, always, check, create, delete, eventually, update
-from kontend.explore.model.canonical import canonical_cluster
+from kontend.explore.model.state.canonical import canonical_cluster
 from kontend.explore.replay.reproduce import follow
 from kontend.explore.trace.token import read_token
 from kontend.kube.errors import AlreadyExists, Conflict, NotFound

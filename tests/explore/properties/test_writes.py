@@ -11,7 +11,7 @@ from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Action, Bounds, Scenario, Verdict, check, create, delete, update
 from kontend.explore.model.model import Model
-from kontend.explore.model.world import InFlight, MetVersion
+from kontend.explore.model.state.world import InFlight, MetVersion
 from kontend.explore.program.progress import Progress
 from kontend.explore.program.run import Start
 from kontend.explore.program.tree import Node

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from explore.programs import by_brute_force, scenarios
 from explore.widgets import WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.explore import Reductions, Scenario, Verdict, check, update
-from kontend.explore.model.canonical import canonical_cluster
+from kontend.explore.model.state.canonical import canonical_cluster
 from kontend.explore.scenario_files import scenarios_in
 from kontend.runtime.controller import Controller
 

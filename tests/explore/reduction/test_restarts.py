@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from explore.programs import by_brute_force
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.explore import Bounds, Scenario, Verdict, check, create, delete, update
-from kontend.explore.model.canonical import canonical_cluster
+from kontend.explore.model.state.canonical import canonical_cluster
 from kontend.kube.errors import AlreadyExists, NotFound
 from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Request

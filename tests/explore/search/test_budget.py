@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kontend.explore import Bounds
-from kontend.explore.model.budget import NO_RESERVE, Budget, Reserve
+from kontend.explore.model.state.budget import NO_RESERVE, Budget, Reserve
 from kontend.explore.model.step import Step
 from kontend.explore.search.graph import Graph
 

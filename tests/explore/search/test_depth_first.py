@@ -11,7 +11,7 @@ from explore.programs import scenarios
 from explore.samples import Fails, Toggles
 from explore.widgets import CRD, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.explore import Bounds, Scenario, Verdict, check
-from kontend.explore.model.canonical import canonical_cluster
+from kontend.explore.model.state.canonical import canonical_cluster
 from kontend.runtime.controller import Controller
 
 

@@ -17,7 +17,7 @@ from kontend.controllers.workloads.deployment import Deployments
 from kontend.controllers.workloads.replica_set import ReplicaSets
 from kontend.explore import Bounds, Scenario, check, never, update
 from kontend.explore.model.model import Model
-from kontend.explore.model.quiescence import is_quiescent
+from kontend.explore.model.settling.quiescence import is_quiescent
 from kontend.explore.model.step import Step
 from kontend.explore.program.symbols import Assumption
 from kontend.explore.search.baseline import Baseline

@@ -17,8 +17,8 @@ from kontend.cluster.cluster import Cluster
 from kontend.controllers.workloads.deployment import Deployments
 from kontend.controllers.workloads.replica_set import ReplicaSets
 from kontend.explore import BadScenario, Bounds, Scenario, Verdict, always, check, eventually, patch, sometimes
-from kontend.explore.model.canonical import canonical_cluster
 from kontend.explore.model.model import Model
+from kontend.explore.model.state.canonical import canonical_cluster
 from kontend.explore.search.baseline import Baseline
 from kontend.explore.search.snapshot import Snapshot
 from kontend.runtime.client.api import Api

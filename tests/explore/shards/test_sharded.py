@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from explore.programs import scenarios
 from explore.widgets import WIDGET, Widgets, double_plan
 from kontend.explore import Scenario, Verdict, check, update
-from kontend.explore.model.canonical import canonical_cluster
 from kontend.explore.model.model import Model
+from kontend.explore.model.state.canonical import canonical_cluster
 from kontend.explore.restarts import restarted
 from kontend.explore.search.breadth_first import BreadthFirst
 from kontend.explore.search.expander import Expander

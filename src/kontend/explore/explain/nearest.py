@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from kontend.explore.explain.final_states import differences
-from kontend.explore.model.canonical import final_form
 from kontend.explore.model.model import Model
-from kontend.explore.model.quiescence import is_quiescent
+from kontend.explore.model.settling.quiescence import is_quiescent
+from kontend.explore.model.state.canonical import final_form
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
-from kontend.explore.model.world import World
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.judge import Judge
 from kontend.explore.search.baseline import SOON, Baseline

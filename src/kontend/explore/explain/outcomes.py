@@ -17,7 +17,7 @@ from kontend.explore.explain.fields import changed_paths, content_of, object_nam
 from kontend.explore.explain.outdated import stale_read
 from kontend.explore.explain.perturbations import perturbation
 from kontend.explore.explain.trail import Part, Taken, Trail
-from kontend.explore.model.faults import OPTIONAL, TEXTS
+from kontend.explore.model.environment.faults import OPTIONAL, TEXTS
 from kontend.report.document import Difference
 from kontend.report.inspection import overlaps
 from kontend.runtime.source_location import SourceLocation

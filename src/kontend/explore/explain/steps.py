@@ -9,8 +9,8 @@ from kontend.cluster.state import Change, Version
 from kontend.explore.explain.fields import content_of, field_changes, named, number_of, object_name
 from kontend.explore.explain.lines import SourceLines
 from kontend.explore.explain.trail import Part, Seen, Taken, Trail
-from kontend.explore.model.cached_reads import viewed
-from kontend.explore.model.world import NOT_STARTED, World
+from kontend.explore.model.state.world import NOT_STARTED, World
+from kontend.explore.model.views.cached_reads import viewed
 from kontend.kube.meta.names import Key
 from kontend.report.document import Call, Delivered, Read, Step, Write, hash_of
 from kontend.runtime.client.call import Call as ApiCall

@@ -14,10 +14,10 @@ import orjson
 
 from kontend.cluster.startup.seed import UnknownKind
 from kontend.cluster.state import Change, Objects, Version
-from kontend.explore.model.cached_reads import viewed
 from kontend.explore.model.model import Model
+from kontend.explore.model.state.world import NOT_STARTED, InFlight, MetVersion, World
 from kontend.explore.model.step import Step, Transition
-from kontend.explore.model.world import NOT_STARTED, InFlight, MetVersion, World
+from kontend.explore.model.views.cached_reads import viewed
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.symbols import bind_call
 from kontend.kube.meta.names import Key

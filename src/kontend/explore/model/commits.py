@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kontend.cluster.state import Change, State
-from kontend.explore.model.canonical import masked_digest
-from kontend.explore.model.delivery import Delivery
-from kontend.explore.model.key import issued_after, sum_after
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.outcome import Outcome
 from kontend.explore.model.part import Part
-from kontend.explore.model.world import OwnWrite, World
+from kontend.explore.model.state.canonical import masked_digest
+from kontend.explore.model.state.key import issued_after, sum_after
+from kontend.explore.model.state.world import OwnWrite, World
+from kontend.explore.model.views.delivery import Delivery
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kontend.cluster.cluster import Cluster
-from kontend.explore.model.key import Group, Keys
 from kontend.explore.model.knowledge import Knowledge
 from kontend.explore.model.server import Server
+from kontend.explore.model.state.key import Group, Keys
 from kontend.explore.preflight import resolved_controllers
 from kontend.explore.program.symbols import Assumption
 from kontend.explore.program.tree import Program

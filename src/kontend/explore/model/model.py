@@ -15,22 +15,22 @@ from typing import Final
 
 from rpds import HashTrieMap
 
-from kontend.explore.model.budget import Budget
-from kontend.explore.model.canonical import masked_digest
 from kontend.explore.model.commits import Commits
-from kontend.explore.model.delivery import Delivery
-from kontend.explore.model.faults import RESPONSES, TEXTS, Faults
-from kontend.explore.model.key import sum_of
+from kontend.explore.model.environment.faults import RESPONSES, TEXTS, Faults
+from kontend.explore.model.environment.timers import Timers, with_timer
+from kontend.explore.model.environment.users import Users
 from kontend.explore.model.knowledge import Knowledge
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.part import Part
-from kontend.explore.model.reads import Reads
 from kontend.explore.model.similarity import Similarity
+from kontend.explore.model.state.budget import Budget
+from kontend.explore.model.state.canonical import masked_digest
+from kontend.explore.model.state.key import sum_of
+from kontend.explore.model.state.world import InFlight, Instance, MetVersion, World
 from kontend.explore.model.step import Step, Transition
-from kontend.explore.model.timers import Timers, with_timer
-from kontend.explore.model.users import Users
 from kontend.explore.model.uuids import Uuids
-from kontend.explore.model.world import InFlight, Instance, MetVersion, World
+from kontend.explore.model.views.delivery import Delivery
+from kontend.explore.model.views.reads import Reads
 from kontend.explore.preflight import checked_cluster
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.progress import Failure

@@ -16,7 +16,7 @@ import xxhash
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.state import Change, State
 from kontend.cluster.wire.response import ApiResponse
-from kontend.explore.model.world import InFlight, MetVersion
+from kontend.explore.model.state.world import InFlight, MetVersion
 from kontend.explore.program.symbols import unbind, version_token
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call

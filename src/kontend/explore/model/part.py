@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kontend.cluster.state import Change, State, Version
-from kontend.explore.model.world import World
+from kontend.explore.model.state.world import World
 from kontend.kube.meta.names import Key
 
 

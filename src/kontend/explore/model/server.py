@@ -19,9 +19,9 @@ from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.startup.seed import UnknownKind, resource_of
 from kontend.cluster.state import State
 from kontend.explore.actions import Action, Writer
-from kontend.explore.model.key import is_current
 from kontend.explore.model.outcome import Outcome, outcome_of
-from kontend.explore.model.world import InFlight, World
+from kontend.explore.model.state.key import is_current
+from kontend.explore.model.state.world import InFlight, World
 from kontend.explore.program.identities import first_serial
 from kontend.explore.program.symbols import bind
 from kontend.explore.program.tree import Program

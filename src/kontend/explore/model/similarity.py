@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import xxhash
 
-from kontend.explore.model.canonical import masked_digest
 from kontend.explore.model.layout import Layout
-from kontend.explore.model.world import World
+from kontend.explore.model.state.canonical import masked_digest
+from kontend.explore.model.state.world import World
 from kontend.explore.program.masking import masked
 
 

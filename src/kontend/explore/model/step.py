@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from kontend.cluster.state import Change
-from kontend.explore.model.world import InFlight, World
+from kontend.explore.model.state.world import InFlight, World
 from kontend.explore.program.progress import Failure
 from kontend.kube.meta.names import Key
 

@@ -19,14 +19,14 @@ from functools import reduce
 from typing import Final, Protocol
 
 from kontend.cluster.cluster import Cluster
-from kontend.explore.model.canonical import final_form
-from kontend.explore.model.faults import OPTIONAL
+from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.model.model import Model
 from kontend.explore.model.part import Coupled, Part
-from kontend.explore.model.quiescence import is_quiescent
-from kontend.explore.model.restless import restless
+from kontend.explore.model.settling.quiescence import is_quiescent
+from kontend.explore.model.settling.restless import restless
+from kontend.explore.model.state.canonical import final_form
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import UNPERTURBED, Step
-from kontend.explore.model.world import World
 from kontend.explore.parts.footprint import footprint
 from kontend.explore.parts.partition import Candidate, can_be_divided, candidates, neighbours, started
 from kontend.explore.problems import BadScenario

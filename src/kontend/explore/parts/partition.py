@@ -15,8 +15,8 @@ import orjson
 from kontend.cluster.startup.seed import UnknownKind
 from kontend.explore.model.model import Model
 from kontend.explore.model.part import Part
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
-from kontend.explore.model.world import World
 from kontend.explore.program.symbols import Assumption
 from kontend.kube.meta.names import Key
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Final
 
 from kontend.cluster.state import Change
-from kontend.explore.model.key import issued_after
 from kontend.explore.model.knowledge import Knowledge
 from kontend.explore.model.model import Model
+from kontend.explore.model.state.key import issued_after
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step, Transition
-from kontend.explore.model.world import World
 from kontend.explore.planned.plan import FOREVER, Plan, check_plan
 from kontend.explore.preflight import checked_cluster, resolved_controllers
 from kontend.explore.scenario import Reductions, Scenario

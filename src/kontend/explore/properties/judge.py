@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kontend.cluster.cluster import Cluster
 from kontend.explore.model.model import Model
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Transition
-from kontend.explore.model.world import World
 from kontend.explore.program.progress import Failure
 from kontend.explore.program.symbols import bind_call
 from kontend.explore.properties.built_in import Finding, broken_by, initially_broken, raised

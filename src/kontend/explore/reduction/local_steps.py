@@ -6,11 +6,11 @@ applied again wherever an instance in the same situation meets the same objects,
 
 from __future__ import annotations
 
-from kontend.explore.model.delivery import Delivery
-from kontend.explore.model.key import Keys
 from kontend.explore.model.similarity import Similarity
+from kontend.explore.model.state.key import Keys
+from kontend.explore.model.state.world import InFlight, Instance, World
 from kontend.explore.model.step import Step
-from kontend.explore.model.world import InFlight, Instance, World
+from kontend.explore.model.views.delivery import Delivery
 from kontend.explore.program.progress import Failure
 from kontend.kube.meta.names import Key
 

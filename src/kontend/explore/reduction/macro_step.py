@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kontend.explore.model.delivery import Delivery
-from kontend.explore.model.faults import OPTIONAL
+from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.model.layout import Layout
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step, Transition
-from kontend.explore.model.world import World
+from kontend.explore.model.views.delivery import Delivery
 from kontend.explore.program.progress import Failure
 from kontend.explore.reduction.local_steps import LocalSteps
 

@@ -21,9 +21,9 @@ from typing import Final
 
 from kontend.cluster.state import Change
 from kontend.explore.model.model import Model
+from kontend.explore.model.state.world import Instance, World
 from kontend.explore.model.step import Step, Transition
-from kontend.explore.model.triggers import has_mappers
-from kontend.explore.model.world import Instance, World
+from kontend.explore.model.views.triggers import has_mappers
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.symbols import Assumption
 from kontend.explore.reduction.local_steps import LocalSteps

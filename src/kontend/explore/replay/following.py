@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kontend.explore.model.model import Model
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
-from kontend.explore.model.world import World
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.properties.built_in import BuiltIn, diverged
 from kontend.explore.search.baseline import Baseline

@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
-from kontend.explore.model.budget import Reserve
 from kontend.explore.model.model import Model
+from kontend.explore.model.state.budget import Reserve
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
-from kontend.explore.model.world import World
 from kontend.explore.properties.built_in import Finding
 from kontend.explore.search.expander import Expander, Successor
 from kontend.explore.search.exploration import Exploration

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from kontend.explore.model.budget import NO_RESERVE, Reserve
 from kontend.explore.model.model import Model
+from kontend.explore.model.state.budget import NO_RESERVE, Reserve
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
-from kontend.explore.model.world import World
 from kontend.explore.properties.built_in import Finding
 from kontend.explore.properties.judge import Judge
 from kontend.explore.reduction.macro_step import LocalMacroStep, MacroStep

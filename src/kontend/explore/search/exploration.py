@@ -12,14 +12,14 @@ from typing import Final
 
 from kontend.cluster.state import State
 from kontend.explore.actions import never_possible
-from kontend.explore.model.budget import Reserve
-from kontend.explore.model.canonical import final_form
-from kontend.explore.model.faults import OPTIONAL
+from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.model.model import Model
 from kontend.explore.model.replayed import replay
-from kontend.explore.model.restless import MOST_WRITES, Cycle, restless
+from kontend.explore.model.settling.restless import MOST_WRITES, Cycle, restless
+from kontend.explore.model.state.budget import Reserve
+from kontend.explore.model.state.canonical import final_form
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
-from kontend.explore.model.world import World
 from kontend.explore.properties import built_in
 from kontend.explore.properties.built_in import BuiltIn, Finding
 from kontend.explore.properties.leaks import Leaks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 
-from kontend.explore.model.budget import NO_RESERVE, Reserve
+from kontend.explore.model.state.budget import NO_RESERVE, Reserve
 from kontend.explore.model.step import Step
 
 Steps = tuple[Step, ...]

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 import orjson
 
 from kontend.cluster.state import State
-from kontend.explore.model.canonical import generated_names
 from kontend.explore.model.model import Model
-from kontend.explore.model.world import World
+from kontend.explore.model.state.canonical import generated_names
+from kontend.explore.model.state.world import World
 from kontend.explore.program.masking import masked
 from kontend.explore.reduction.macro_step import MacroStep
 from kontend.explore.reduction.macro_steps import MacroSteps

@@ -12,10 +12,10 @@ from typing import Final
 
 import xxhash
 
-from kontend.explore.model.canonical import canonical_form, generated_names
 from kontend.explore.model.model import Model
 from kontend.explore.model.replayed import replay
-from kontend.explore.model.world import World
+from kontend.explore.model.state.canonical import canonical_form, generated_names
+from kontend.explore.model.state.world import World
 from kontend.explore.program.masking import relative_body
 from kontend.explore.search.graph import Graph
 from kontend.kube.apply import managed_fields

@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from typing import Final, Protocol, TypeVar
 
-from kontend.explore.model.faults import OPTIONAL
+from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.model.step import Step
 
 #: The depth of the bugs that PCT looks for: one order by the priorities, the rest by changes of them.

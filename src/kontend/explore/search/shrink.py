@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kontend.explore.model.model import Model
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
-from kontend.explore.model.world import World
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.judge import Judge
 from kontend.explore.search.walk import Walk

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from kontend.explore.model.canonical import final_form
 from kontend.explore.model.model import Model
-from kontend.explore.model.quiescence import is_quiescent
+from kontend.explore.model.settling.quiescence import is_quiescent
+from kontend.explore.model.state.canonical import final_form
 from kontend.explore.model.step import UNPERTURBED, Step, Transition
 from kontend.explore.properties import built_in
 from kontend.explore.properties.built_in import Finding

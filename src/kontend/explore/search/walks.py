@@ -16,9 +16,9 @@ from collections.abc import Callable
 from typing import Final
 
 from kontend.cluster.state import State
-from kontend.explore.model.canonical import final_form
 from kontend.explore.model.model import Model
-from kontend.explore.model.quiescence import is_quiescent
+from kontend.explore.model.settling.quiescence import is_quiescent
+from kontend.explore.model.state.canonical import final_form
 from kontend.explore.model.step import Step
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.judge import Judge

@@ -17,9 +17,9 @@ from typing import Final
 
 import xxhash
 
-from kontend.explore.model.budget import Reserve
 from kontend.explore.model.model import Model
-from kontend.explore.model.world import World
+from kontend.explore.model.state.budget import Reserve
+from kontend.explore.model.state.world import World
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties.built_in import Finding
 from kontend.explore.scenario import Bounds

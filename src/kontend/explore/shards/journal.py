@@ -17,7 +17,7 @@ from typing import IO, Any, Final
 import orjson
 import xxhash
 
-from kontend.explore.model.budget import Budget, Reserve
+from kontend.explore.model.state.budget import Budget, Reserve
 from kontend.explore.model.step import Step
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties.built_in import Finding

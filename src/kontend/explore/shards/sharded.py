@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kontend.explore.model.budget import Reserve
-from kontend.explore.model.world import World
+from kontend.explore.model.state.budget import Reserve
+from kontend.explore.model.state.world import World
 from kontend.explore.properties.built_in import Finding
 from kontend.explore.search.expander import Expander, Successor
 from kontend.explore.search.graph import Graph

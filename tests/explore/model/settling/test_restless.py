@@ -13,7 +13,7 @@ from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, Widgets
 from kontend.explore import Bounds, Scenario, Verdict, check
 from kontend.explore.model.model import Model
 from kontend.explore.model.replayed import replay
-from kontend.explore.model.restless import MOST_WRITES, restless
+from kontend.explore.model.settling.restless import MOST_WRITES, restless
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request, Result

@@ -16,9 +16,9 @@ import math
 from typing import Final
 
 from kontend.cluster.times import rfc3339
-from kontend.explore.model.key import issued_after
 from kontend.explore.model.layout import Layout
-from kontend.explore.model.world import Instance, Timer, World
+from kontend.explore.model.state.key import issued_after
+from kontend.explore.model.state.world import Instance, Timer, World
 from kontend.explore.program.identities import CLOCK
 from kontend.explore.program.symbols import Assumption, Refuted
 from kontend.kube.meta.names import Key

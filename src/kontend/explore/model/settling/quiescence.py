@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kontend.explore.model.faults import OPTIONAL
+from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.model.model import Model
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
-from kontend.explore.model.world import World
 from kontend.kube.meta.names import Key
 
 #: A reconcile that has made so many calls without a write does not come to an end.

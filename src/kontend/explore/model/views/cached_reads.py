@@ -12,7 +12,7 @@ from kontend.cluster.resources import Resource
 from kontend.cluster.state import Objects, Version
 from kontend.cluster.storage import read_back
 from kontend.explore.model.outcome import meet
-from kontend.explore.model.world import InFlight, MetVersion, World
+from kontend.explore.model.state.world import InFlight, MetVersion, World
 from kontend.explore.program.symbols import unbind, version_token
 from kontend.kube.errors import ApiError, not_found
 from kontend.kube.meta.names import Key, key_of, parse_kind

@@ -9,10 +9,10 @@ from __future__ import annotations
 import orjson
 
 from kontend.cluster.startup.seed import UnknownKind
-from kontend.explore.model.cached_reads import CachedRead, CachedReader
-from kontend.explore.model.delivery import Delivery
 from kontend.explore.model.layout import Layout
-from kontend.explore.model.world import NOT_STARTED, InFlight, Instance, World
+from kontend.explore.model.state.world import NOT_STARTED, InFlight, Instance, World
+from kontend.explore.model.views.cached_reads import CachedRead, CachedReader
+from kontend.explore.model.views.delivery import Delivery
 from kontend.runtime.client.call import Call
 
 

@@ -1,7 +1,7 @@
 """States of the model: the cluster, the controller instances, the user's remaining actions, the faults left.
 
 The class is called :class:`World` because the cluster's own :class:`~kontend.cluster.state.State` is one part of it.
-Worlds are immutable values. :mod:`kontend.explore.model.key` says when two of them are the same state.
+Worlds are immutable values. :mod:`kontend.explore.model.state.key` says when two of them are the same state.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from rpds import HashTrieMap
 
 from kontend.cluster.state import Change, State
-from kontend.explore.model.budget import SPENT, Budget
+from kontend.explore.model.state.budget import SPENT, Budget
 from kontend.explore.program.run import Start
 from kontend.explore.program.tree import Node, versions_before_work
 from kontend.kube.meta.names import Key

@@ -18,12 +18,12 @@ import orjson
 import xxhash
 
 from kontend.cluster.state import Change, State
-from kontend.explore.model.budget import NO_RESERVE, Reserve
-from kontend.explore.model.delivery import Delivery
 from kontend.explore.model.layout import Layout
+from kontend.explore.model.state.budget import NO_RESERVE, Reserve
+from kontend.explore.model.state.world import Instance, LateWrite, World
 from kontend.explore.model.step import Step
 from kontend.explore.model.uuids import Uuids
-from kontend.explore.model.world import Instance, LateWrite, World
+from kontend.explore.model.views.delivery import Delivery
 from kontend.explore.program.symbols import bind_call
 from kontend.kube.errors import ApiError, Conflict, InternalError
 from kontend.kube.meta.names import Key

@@ -14,7 +14,7 @@ from typing import Final
 import xxhash
 
 from kontend.cluster.state import Change, State, Version
-from kontend.explore.model.world import NOT_STARTED, InFlight, Instance, LateWrite, MetVersion, OwnWrite, World
+from kontend.explore.model.state.world import NOT_STARTED, InFlight, Instance, LateWrite, MetVersion, OwnWrite, World
 from kontend.kube.meta.names import Key
 
 _MASK: Final = (1 << 128) - 1

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kontend.cluster.cluster import Cluster
-from kontend.explore.model.canonical import canonical_cluster, canonical_form
+from kontend.explore.model.state.canonical import canonical_cluster, canonical_form
 
 
 def _form(*, generation: int = 1, status: dict[str, Any] | None = None, data: str = "a") -> bytes:

@@ -8,8 +8,8 @@ from typing import Any
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import State, Version
 from kontend.cluster.storage import read_back
-from kontend.explore.model.cached_reads import viewed
-from kontend.explore.model.world import World
+from kontend.explore.model.state.world import World
+from kontend.explore.model.views.cached_reads import viewed
 from kontend.explore.problems import BadScenario
 from kontend.kube.meta.names import Key
 from kontend.runtime.cache.views import Cache

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from kontend.cluster.cluster import Cluster
 from kontend.explore.actions import Action, Condition, Writer
-from kontend.explore.model.delivery import Delivery
 from kontend.explore.model.layout import Layout
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
-from kontend.explore.model.world import World
+from kontend.explore.model.views.delivery import Delivery
 from kontend.explore.problems import BadScenario
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from explore.widgets import CRD, KIND, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Reductions, update
-from kontend.explore.model.key import content_digest, exact_digest, issued_after, sum_after, sum_of
 from kontend.explore.model.model import Model
+from kontend.explore.model.state.key import content_digest, exact_digest, issued_after, sum_after, sum_of
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
-from kontend.explore.model.world import World
 from kontend.kube.meta.names import Key
 
 W = Key("default", "w")

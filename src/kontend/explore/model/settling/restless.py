@@ -14,11 +14,11 @@ from weakref import WeakKeyDictionary
 
 import xxhash
 
-from kontend.explore.model.canonical import generated_names
 from kontend.explore.model.model import Model
-from kontend.explore.model.quiescence import is_quiescent
+from kontend.explore.model.settling.quiescence import is_quiescent
+from kontend.explore.model.state.canonical import generated_names
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import UNPERTURBED, Step
-from kontend.explore.model.world import World
 from kontend.explore.program.masking import masked
 from kontend.kube.meta.names import Key
 

@@ -17,7 +17,7 @@ import orjson
 import xxhash
 
 from kontend.cluster.state import State, Version
-from kontend.explore.model.world import World
+from kontend.explore.model.state.world import World
 from kontend.explore.program.identities import IDENTITIES, TIMES, VERSIONS, issued_identities
 from kontend.explore.program.masking import masked, relative_body
 from kontend.kube.apply import managed_fields

@@ -12,8 +12,8 @@ from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Bounds, Scenario, check, update
 from kontend.explore.model.model import Model
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
-from kontend.explore.model.world import World
 from kontend.explore.scenario import Reductions
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from kontend.cluster.state import Change, Version
-from kontend.explore.model.cached_reads import viewed
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.part import Coupled
-from kontend.explore.model.triggers import Triggers
-from kontend.explore.model.world import NOT_STARTED, Instance, World
+from kontend.explore.model.state.world import NOT_STARTED, Instance, World
+from kontend.explore.model.views.cached_reads import viewed
+from kontend.explore.model.views.triggers import Triggers
 from kontend.kube.meta.names import Key
 
 

@@ -1,0 +1,1 @@
+"""Settled states: quiescence of one state, and runs that never come to it."""

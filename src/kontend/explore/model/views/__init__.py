@@ -1,0 +1,1 @@
+"""Views of the controller instances: events delivered to them, reads answered from them, reconciles they trigger."""
