@@ -120,7 +120,7 @@ def test_a_limit_that_is_not_set_is_not_shown() -> None:
 
 @pytest.mark.parametrize("search", ["breadth", "depth", "random"])
 def test_every_search_reports_its_progress(search: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("breadth_first", "depth_first", "walks"):
+    for module in ("breadth_first", "depth_first", "walks.walks"):
         monkeypatch.setattr(f"kontend.explore.search.{module}.OFTEN", 5)
     snapshots: list[Snapshot] = []
     assert not check(scenarios_in(EXAMPLE)["blind"], search=search, walks=10, progress=snapshots.append)  # type: ignore[arg-type]

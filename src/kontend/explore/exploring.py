@@ -21,7 +21,7 @@ from kontend.explore.search.breadth_first import BreadthFirst, StateExpander
 from kontend.explore.search.depth_first import DepthFirst
 from kontend.explore.search.expander import Expander
 from kontend.explore.search.snapshot import Progress
-from kontend.explore.search.walks import Walks
+from kontend.explore.search.walks.walks import Walks
 from kontend.explore.shards.checkpoint import Checkpointed, fingerprint
 from kontend.explore.shards.engines import engine_of, engine_problem
 from kontend.explore.shards.journal import Journal

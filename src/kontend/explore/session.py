@@ -23,7 +23,7 @@ from kontend.explore.program.symbols import Refuted
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario import Scenario
 from kontend.explore.search.baseline import SOON, Baseline
-from kontend.explore.search.walk import Walk
+from kontend.explore.search.walks.walk import Walk
 from kontend.explore.trace.counterexample import counterexample
 from kontend.report.decoding import encode
 from kontend.report.document import Actor, Document, Explanation, Source

@@ -19,7 +19,7 @@ from kontend.explore.model.step import Step
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.judge import Judge
 from kontend.explore.search.baseline import SOON, Baseline
-from kontend.explore.search.walk import Walk
+from kontend.explore.search.walks.walk import Walk
 
 #: How many prefixes are tried, for how many steps each goes on, and how many steps that may take in all.
 _MOST: Final = 40

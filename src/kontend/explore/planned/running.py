@@ -15,7 +15,7 @@ from kontend.explore.scenario import Scenario
 from kontend.explore.search.baseline import SOON, Baseline
 from kontend.explore.search.breadth_first import BreadthFirst
 from kontend.explore.search.depth_first import DepthFirst
-from kontend.explore.search.walks import Walks
+from kontend.explore.search.walks.walks import Walks
 from kontend.explore.verdict import Verdict
 
 

@@ -9,7 +9,7 @@ from kontend.explore.model.step import Step
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario import Scenario
-from kontend.explore.search.walk import Walk
+from kontend.explore.search.walks.walk import Walk
 from kontend.runtime.source_location import caller
 
 

@@ -17,7 +17,7 @@ from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.properties.built_in import BuiltIn, diverged
 from kontend.explore.search.baseline import Baseline
 from kontend.explore.search.breadth_first import BreadthFirst
-from kontend.explore.search.walk import Walk
+from kontend.explore.search.walks.walk import Walk
 from kontend.explore.trace.counterexample import counterexample
 from kontend.explore.verdict import Verdict
 

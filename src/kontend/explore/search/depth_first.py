@@ -17,8 +17,8 @@ from kontend.explore.search.breadth_first import FIRST_FOUND, INTERRUPTED, OFTEN
 from kontend.explore.search.expander import Expander
 from kontend.explore.search.exploration import Exploration
 from kontend.explore.search.limits import Limits
-from kontend.explore.search.shrink import shrunk
 from kontend.explore.search.snapshot import Progress
+from kontend.explore.search.walks.shrink import shrunk
 from kontend.explore.verdict import Verdict, Violation
 
 

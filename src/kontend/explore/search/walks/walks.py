@@ -25,10 +25,10 @@ from kontend.explore.properties.judge import Judge
 from kontend.explore.search.baseline import SOON, Baseline
 from kontend.explore.search.breadth_first import FIRST_FOUND, INTERRUPTED, OFTEN
 from kontend.explore.search.limits import Limits
-from kontend.explore.search.schedulers import Pct, RandomScheduler, Scheduler
-from kontend.explore.search.shrink import shrunk
 from kontend.explore.search.snapshot import Progress, Snapshot
-from kontend.explore.search.walk import Walk
+from kontend.explore.search.walks.schedulers import Pct, RandomScheduler, Scheduler
+from kontend.explore.search.walks.shrink import shrunk
+from kontend.explore.search.walks.walk import Walk
 from kontend.explore.verdict import Reached, Verdict
 
 #: A walk is cut off after so many steps, or so many times those of an unperturbed run if that is more.

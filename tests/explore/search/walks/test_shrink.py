@@ -21,8 +21,8 @@ from kontend.explore.model.settling.quiescence import is_quiescent
 from kontend.explore.model.step import Step
 from kontend.explore.program.symbols import Assumption
 from kontend.explore.search.baseline import Baseline
-from kontend.explore.search.shrink import shrink, shrunk
-from kontend.explore.search.walk import Walk
+from kontend.explore.search.walks.shrink import shrink, shrunk
+from kontend.explore.search.walks.walk import Walk
 from kontend.runtime.controller import Controller
 
 OTHERS: list[dict[str, Any]] = [{**WIDGET, "metadata": {"name": name, "namespace": "default"}} for name in "abc"]

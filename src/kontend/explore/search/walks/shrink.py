@@ -18,7 +18,7 @@ from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.judge import Judge
-from kontend.explore.search.walk import Walk
+from kontend.explore.search.walks.walk import Walk
 from kontend.explore.trace.counterexample import counterexample
 from kontend.explore.verdict import Violation
 

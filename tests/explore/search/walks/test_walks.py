@@ -224,7 +224,7 @@ def test_walks_do_not_depend_on_the_hash_seed() -> None:
     )
     printed = set()
     for seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[2])}
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[3])}
         run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         printed.add(run.stdout)
     assert len(printed) == 1
