@@ -23,7 +23,7 @@ from benchmarks.table import row
 from kontend.live.envtest.assets import write_assets
 from kontend.live.process import processes
 from kontend.live.process.command import free_port
-from kontend.serve.tls import certificates
+from kontend.serve.credentials.tls import certificates
 
 TESTS = Path(__file__).parent.parent / "tests"
 sys.path.insert(0, str(TESTS))

@@ -13,7 +13,7 @@ from kontend.cluster.request import ApiRequest
 from kontend.cluster.users import ADMIN, User, service_account_user
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import BadRequest, Forbidden, Invalid, NotFound
-from kontend.serve.signing_key import signing_key
+from kontend.serve.credentials.signing_key import signing_key
 
 ANN = User("ann", ("system:authenticated",))
 GROUP = "rbac.authorization.k8s.io"

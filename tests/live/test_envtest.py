@@ -30,7 +30,7 @@ from kontend.live.envtest.assets import write_assets
 from kontend.live.envtest.etcd import answer
 from kontend.live.envtest.noise import BadGate, Noise, parse_gate
 from kontend.live.process.command import free_port
-from kontend.serve.tls import certificates
+from kontend.serve.credentials.tls import certificates
 
 
 def has_flag(command: Path, flag: str) -> bool:

@@ -78,7 +78,7 @@ def identity() -> tuple[str, str]:
 def test_a_client_certificate_is_shown_and_its_key_is_left_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kontend.serve.tls import certificates
+    from kontend.serve.credentials.tls import certificates
 
     certificate, key = identity()
     context: Any = certificates("127.0.0.1").context()

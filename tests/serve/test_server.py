@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from kontend import Cluster
-from kontend.serve import answering, future_reads
 from kontend.serve.background import BackgroundServer
-from kontend.serve.identity import Tokens
+from kontend.serve.credentials.identity import Tokens
+from kontend.serve.requests import answering, future_reads
 from serve.objects import WIDGETS_PATH, widget, widgets
 from serve.wire import CONFIG_MAPS, MERGE_PATCH, Client, config_map
 

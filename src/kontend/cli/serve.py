@@ -31,10 +31,10 @@ from kontend.cluster.startup import manifests
 from kontend.cluster.startup.seed import empty_state
 from kontend.cluster.state import State
 from kontend.safe_files import write_private
-from kontend.serve.identity import BadToken, Tokens
-from kontend.serve.kubeconfig import kubeconfig
+from kontend.serve.credentials.identity import BadToken, Tokens
+from kontend.serve.credentials.kubeconfig import kubeconfig
+from kontend.serve.credentials.signing_key import signing_key
 from kontend.serve.server import Server
-from kontend.serve.signing_key import signing_key
 from kontend.serve.storage.store import Store, StoreError
 from kontend.serve.webhooks import BadService, parse_services
 
@@ -285,8 +285,8 @@ async def _until_stopped(
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
     certificates = None
     if options.tls:
-        from kontend.serve.tls import TlsUnavailable
-        from kontend.serve.tls import certificates as make_certificates
+        from kontend.serve.credentials.tls import TlsUnavailable
+        from kontend.serve.credentials.tls import certificates as make_certificates
 
         try:
             certificates = make_certificates(options.address, _kept_certificates(options))

@@ -27,7 +27,7 @@ from kontend.live.ready import Readiness
 from kontend.live.setting import PRIMARY, SECOND, Setting
 from kontend.live.workload import USER
 from kontend.safe_files import write_private
-from kontend.serve.kubeconfig import kubeconfig
+from kontend.serve.credentials.kubeconfig import kubeconfig
 from kontend.serve.server import Server
 
 _ADDRESS: Final = "127.0.0.1"

@@ -19,8 +19,8 @@ from kontend.cluster.request import ApiRequest
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.encoding.json_text import MalformedJSON, parse_json
 from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
-from kontend.serve.exchange import Exchange
-from kontend.serve.media import JSON_TYPE, encode
+from kontend.serve.http.media import JSON_TYPE, encode
+from kontend.serve.requests.exchange import Exchange
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _ALLOWED: Final = {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""}

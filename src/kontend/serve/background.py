@@ -24,8 +24,8 @@ from kontend.cluster.state import State
 from kontend.cluster.users import ADMIN
 from kontend.cluster.wire.response import ApiResponse
 from kontend.safe_files import write_private
-from kontend.serve.identity import Tokens
-from kontend.serve.kubeconfig import kubeconfig
+from kontend.serve.credentials.identity import Tokens
+from kontend.serve.credentials.kubeconfig import kubeconfig
 from kontend.serve.server import Server
 
 

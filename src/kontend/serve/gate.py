@@ -12,14 +12,14 @@ from typing import Protocol
 
 from kontend.cluster.state import State
 from kontend.cluster.wire.response import ApiResponse
-from kontend.serve.exchange import Exchange
+from kontend.serve.requests.exchange import Exchange
 
 #: Events of a watch as they go over the wire, each with its resourceVersion.
 Events = Sequence[tuple[int, bytes]]
 
 
 class OpenWatch(Protocol):
-    """The sending end of a watch, :class:`~kontend.serve.watching.Watcher`."""
+    """The sending end of a watch, :class:`~kontend.serve.watches.watching.Watcher`."""
 
     #: The version from which it goes on.
     version: int

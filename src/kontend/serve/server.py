@@ -24,25 +24,25 @@ from kontend.cluster.state import State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import ApiError, NotAcceptable
 from kontend.kube.golang.strconv import whole_number
-from kontend.serve import answering
-from kontend.serve.authentication import Authenticator, Credentials, impersonated
-from kontend.serve.connection import Connection
-from kontend.serve.exchange import Exchange
-from kontend.serve.future_reads import FutureReads
+from kontend.serve.credentials.authentication import Authenticator, Credentials, impersonated
+from kontend.serve.credentials.identity import Tokens
 from kontend.serve.gate import Gate
-from kontend.serve.identity import Tokens
+from kontend.serve.http.connection import Connection
+from kontend.serve.http.media import YAML_TYPE, answer_type
+from kontend.serve.http.origin import check_origin
+from kontend.serve.http.request_parser import Incoming
 from kontend.serve.inside_cluster import InsideCluster
-from kontend.serve.loop_budget import OverBudget
-from kontend.serve.media import YAML_TYPE, answer_type
 from kontend.serve.metrics import ServerMetrics
-from kontend.serve.off_loop import Workers, is_costly
-from kontend.serve.origin import check_origin
-from kontend.serve.request_parser import Incoming
+from kontend.serve.requests import answering
+from kontend.serve.requests.exchange import Exchange
+from kontend.serve.requests.future_reads import FutureReads
+from kontend.serve.requests.loop_budget import OverBudget
+from kontend.serve.requests.off_loop import Workers, is_costly
+from kontend.serve.requests.writing import Writes
 from kontend.serve.storage.committing import Commits
 from kontend.serve.storage.store import Store
-from kontend.serve.watching import Hub
+from kontend.serve.watches.watching import Hub
 from kontend.serve.webhooks import WebhookCalls
-from kontend.serve.writing import Writes
 
 if TYPE_CHECKING:
     from kontend.serve.audit_log import AuditLog

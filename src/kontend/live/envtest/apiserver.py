@@ -15,10 +15,10 @@ from kontend.cluster.settings import ISSUER, Settings, Signer
 from kontend.cluster.startup.bootstrap import bootstrap
 from kontend.cluster.startup.seed import empty_state
 from kontend.live.envtest.flags import BadFlags, Flags
-from kontend.serve.identity import Tokens
+from kontend.serve.credentials.identity import Tokens
+from kontend.serve.credentials.signing_key import RsaKey, signing_key
+from kontend.serve.credentials.tls import Certificates
 from kontend.serve.server import Server
-from kontend.serve.signing_key import RsaKey, signing_key
-from kontend.serve.tls import Certificates
 
 if TYPE_CHECKING:
     from kontend.live.envtest.noise import NoiseGate

@@ -25,8 +25,8 @@ from kontend.live.gate.call import LEASES, Call, describe, is_locked
 from kontend.live.gate.decisions import Decisions
 from kontend.live.gate.perturbation import FAILURES, Fail, LoseResponse
 from kontend.live.gate.plan import BadPlan, plan_of
-from kontend.serve.exchange import Exchange
 from kontend.serve.gate import Events, OpenWatch
+from kontend.serve.requests.exchange import Exchange
 from kontend.serve.server import Server
 
 _NAMES: Final = ("lag", "conflicts", "failures", "seed")

@@ -18,9 +18,9 @@ from kontend.live.gate.call import LEASES, Call, describe, is_locked
 from kontend.live.gate.decisions import Decisions
 from kontend.live.gate.perturbation import FAILURES, Act, Crash, Delay, Fail, HandOver, LoseResponse
 from kontend.live.gate.records import Delivery, Log, Request, Sent
-from kontend.serve.exchange import Exchange
 from kontend.serve.gate import Events, OpenWatch
-from kontend.serve.media import JSON_TYPE, chunk, encode
+from kontend.serve.http.media import JSON_TYPE, chunk, encode
+from kontend.serve.requests.exchange import Exchange
 from kontend.serve.server import Server
 
 

@@ -17,9 +17,9 @@ from kontend.cluster.users import User
 from kontend.cluster.wire.discovery import AGGREGATED
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import BadRequest
-from kontend.serve.connection import Connection
-from kontend.serve.identity import NOBODY, ClientInfo
-from kontend.serve.media import (
+from kontend.serve.credentials.identity import NOBODY, ClientInfo
+from kontend.serve.http.connection import Connection
+from kontend.serve.http.media import (
     GZIP_THRESHOLD,
     NO_CACHE,
     TEXT_TYPE,
@@ -31,7 +31,7 @@ from kontend.serve.media import (
     head,
     wants_pretty,
 )
-from kontend.serve.request_parser import Incoming
+from kontend.serve.http.request_parser import Incoming
 
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 #: Bytes of a request target up to which it is remembered.

@@ -8,7 +8,7 @@ import pytest
 
 from kontend import Cluster
 from kontend.serve.background import BackgroundServer
-from kontend.serve.identity import Tokens
+from kontend.serve.credentials.identity import Tokens
 from serve.wire import CONFIG_MAPS, Client, config_map
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kontend.cluster.users import ADMIN
-from kontend.serve.identity import BadToken, Tokens, UsersByToken
+from kontend.serve.credentials.identity import BadToken, Tokens, UsersByToken
 
 
 def test_without_tokens_everyone_is_the_admin() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kontend import Cluster
 from kontend.serve import server as server_module
 from kontend.serve.background import BackgroundServer
-from kontend.serve.connection import Connection
+from kontend.serve.http.connection import Connection
 from serve.objects import widgets
 from serve.wire import CONFIG_MAPS, Client, exchange, until
 

@@ -1,9 +1,9 @@
 """Processor time that a request may use on the event loop.
 
-:func:`~kontend.serve.off_loop.is_costly` predicts which requests take long, and a prediction can be wrong: the cost of
-a rule, of a pattern or of an alias depends on both the definition and the object. So work on the loop has a budget. A
-timer of processor time ticks every 10 ms; work that sees two ticks is interrupted with :class:`OverBudget`, and the
-caller carries it out again in a thread. That is correct because the work is a pure function of a state.
+:func:`~kontend.serve.requests.off_loop.is_costly` predicts which requests take long, and a prediction can be wrong:
+the cost of a rule, of a pattern or of an alias depends on both the definition and the object. So work on the loop has a
+budget. A timer of processor time ticks every 10 ms; work that sees two ticks is interrupted with :class:`OverBudget`,
+and the caller carries it out again in a thread. That is correct because the work is a pure function of a state.
 
 The timer is a signal, so it exists only where the loop runs on the main thread, as that of ``kontend serve`` does.
 Elsewhere the budget is unlimited.

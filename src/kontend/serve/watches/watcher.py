@@ -17,9 +17,9 @@ from typing import Any, Final, Protocol
 
 from kontend.cluster.resources import Resource
 from kontend.cluster.wire.present import Stream
-from kontend.serve.exchange import Exchange
 from kontend.serve.gate import Tap
-from kontend.serve.media import JSON_TYPE, LAST_CHUNK, chunk, encode
+from kontend.serve.http.media import JSON_TYPE, LAST_CHUNK, chunk, encode
+from kontend.serve.requests.exchange import Exchange
 
 #: Events, and bytes of several events, that a slow client may fall behind before it is cut off.
 MOST_BEHIND: Final = 1000
@@ -37,7 +37,7 @@ ChannelKey = tuple[Resource, str, str, str, str, object]
 
 
 class Watches(Protocol):
-    """The part of :class:`~kontend.serve.watching.Hub` that a watcher uses."""
+    """The part of :class:`~kontend.serve.watches.watching.Hub` that a watcher uses."""
 
     def leave(self, watcher: Watcher) -> None:
         """Forgets a watcher."""

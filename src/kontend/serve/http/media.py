@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 
 from kontend.cluster.wire.accept import parse_accept
-from kontend.serve.warning_headers import warning_headers
+from kontend.serve.http.warning_headers import warning_headers
 
 #: Smaller answers are not worth compressing.
 GZIP_THRESHOLD: Final = 128 * 1024

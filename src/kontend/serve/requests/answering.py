@@ -8,8 +8,8 @@ from kontend.cluster.handle import handle, handle_lazily
 from kontend.cluster.request import ApiRequest, PageNotFound, not_allowed, route
 from kontend.cluster.state import State
 from kontend.cluster.wire.response import ApiResponse
-from kontend.serve import pages
-from kontend.serve.exchange import Exchange
+from kontend.serve.requests import pages
+from kontend.serve.requests.exchange import Exchange
 
 
 def read(

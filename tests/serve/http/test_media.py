@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kontend.serve.media import answer_type, encode, head
+from kontend.serve.http.media import answer_type, encode, head
 
 
 @pytest.mark.parametrize(

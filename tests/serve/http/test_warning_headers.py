@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kontend.serve.warning_headers import warning_headers
+from kontend.serve.http.warning_headers import warning_headers
 from serve.wire import CONFIG_MAPS, Client, config_map
 
 

@@ -18,8 +18,8 @@ from kontend.cluster.access.tokens import BadServiceToken, authenticate
 from kontend.cluster.state import State
 from kontend.cluster.users import ADMIN, ANONYMOUS, AUTHENTICATED, User, service_account_of, with_usual_groups
 from kontend.kube.errors import BadRequest, Unauthorized
-from kontend.serve.identity import NOBODY, PUBLIC, Tokens, bearer
-from kontend.serve.request_parser import Incoming
+from kontend.serve.credentials.identity import NOBODY, PUBLIC, Tokens, bearer
+from kontend.serve.http.request_parser import Incoming
 
 _GROUP: Final = "authentication.k8s.io"
 _EXTRA: Final = "impersonate-extra-"

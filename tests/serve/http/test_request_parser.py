@@ -7,7 +7,7 @@ import time
 import pytest
 
 from kontend.cluster.request import BODY_LIMIT
-from kontend.serve.request_parser import HEADER_COUNT, BadMessage, Incoming, RequestParser
+from kontend.serve.http.request_parser import HEADER_COUNT, BadMessage, Incoming, RequestParser
 
 CHUNKED = b"POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 

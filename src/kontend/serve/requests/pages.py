@@ -8,7 +8,7 @@ from kontend.cluster.request import ApiRequest
 from kontend.cluster.state import State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.meta.names import api_version
-from kontend.serve.media import Document
+from kontend.serve.http.media import Document
 
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
 _CHECKS: Final = ("ping", "log", "etcd")

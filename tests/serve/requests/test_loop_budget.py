@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from kontend import Cluster
-from kontend.serve import answering, server, watcher, watching
+from kontend.serve import server
 from kontend.serve.background import BackgroundServer
-from kontend.serve.loop_budget import LoopBudget, OverBudget
 from kontend.serve.protobuf import requests
+from kontend.serve.requests import answering
+from kontend.serve.requests.loop_budget import LoopBudget, OverBudget
+from kontend.serve.watches import watcher, watching
 from serve.wire import CONFIG_MAPS, Client, config_map
 from serve.wire import watching as watch_events
 

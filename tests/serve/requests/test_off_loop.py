@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kontend import Cluster
-from kontend.serve import answering, writing
 from kontend.serve.background import BackgroundServer
+from kontend.serve.requests import answering, writing
 from serve.wire import CONFIG_MAPS, MERGE_PATCH, Client, config_map
 
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"

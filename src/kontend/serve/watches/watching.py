@@ -1,8 +1,8 @@
 """Open watches: each change is read once, encoded once for each form, and sent to the clients that watch it.
 
-Watches that see the same events share a :class:`~kontend.serve.watcher.Channel`. A change is read once for a channel,
-not once for a watcher, and its bytes are shared. Changes are published in turns, so that many of them at once do not
-hold up requests.
+Watches that see the same events share a :class:`~kontend.serve.watches.watcher.Channel`. A change is read once for
+a channel, not once for a watcher, and its bytes are shared. Changes are published in turns, so that many of them at
+once do not hold up requests.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from kontend.cluster.state import Change, State
 from kontend.cluster.wire.present import Stream
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.golang.strconv import whole_number
-from kontend.serve.exchange import Exchange
 from kontend.serve.gate import Gate
-from kontend.serve.watcher import Channel, ChannelKey, Watcher, encoded_event
+from kontend.serve.requests.exchange import Exchange
+from kontend.serve.watches.watcher import Channel, ChannelKey, Watcher, encoded_event
 
 #: A watch that names no timeout ends after a time between this and twice this.
 SHORTEST_WATCH: Final = 1800.0

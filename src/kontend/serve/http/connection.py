@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic  # the clock of the event loop
 from typing import Any, Final, Protocol, cast
 
-from kontend.serve.request_parser import BadMessage, Incoming, RequestParser, mistake
+from kontend.serve.http.request_parser import BadMessage, Incoming, RequestParser, mistake
 
 #: Writing pauses when a client has left this much unread.
 _HIGH_WATER: Final = 64 * 1024

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from kontend import Cluster
-from kontend.serve import watcher as module
 from kontend.serve.background import BackgroundServer
+from kontend.serve.watches import watcher as module
 from serve.objects import WIDGETS_PATH, widget, widgets
 from serve.wire import CONFIG_MAPS, Client, config_map, exchange, until, watching
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from kontend.serve.exchange import Exchange
+from kontend.serve.requests.exchange import Exchange
 
 #: How long a read waits for a version that is not there yet.
 FRESHNESS_WAIT: Final = 3.0

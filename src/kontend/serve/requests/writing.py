@@ -1,7 +1,7 @@
 """Writes: carried out one after the other, on the loop or beside it, and acknowledged when they are durable.
 
 A write starts from the newest state. One that may take long is carried out in a thread
-(:mod:`~kontend.serve.off_loop`); one that webhooks must see is resumed with their answers.
+(:mod:`~kontend.serve.requests.off_loop`); one that webhooks must see is resumed with their answers.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from kontend.cluster.request import ApiRequest
 from kontend.cluster.state import State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import ApiError, Forbidden, internal_error
-from kontend.serve import answering
-from kontend.serve.exchange import Exchange
-from kontend.serve.loop_budget import OverBudget
-from kontend.serve.off_loop import Workers, is_costly
+from kontend.serve.requests import answering
+from kontend.serve.requests.exchange import Exchange
+from kontend.serve.requests.loop_budget import OverBudget
+from kontend.serve.requests.off_loop import Workers, is_costly
 from kontend.serve.storage.committing import Commits
 from kontend.serve.webhooks import WebhookCalls
 

@@ -4,7 +4,7 @@
 the loop goes on. A read is answered from that state. A write counts only if no other write came first; else it is
 carried out again on the newer state, a few times, and then with other writes held back. :func:`is_costly` predicts
 the cost from what is known before: sizes, numbers of objects, aliases, and rules in CEL with loops inside of loops. A
-request that it underestimates is interrupted (:mod:`~kontend.serve.loop_budget`) and goes to a thread as well.
+request that it underestimates is interrupted (:mod:`~kontend.serve.requests.loop_budget`) and goes to a thread as well.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from kontend.cluster.memo import Memo
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import Objects, State
 from kontend.kube.meta.names import Key
-from kontend.serve.exchange import Exchange
-from kontend.serve.loop_budget import LoopBudget
+from kontend.serve.requests.exchange import Exchange
+from kontend.serve.requests.loop_budget import LoopBudget
 
 T = TypeVar("T")
 

@@ -1,7 +1,7 @@
 """Bearer tokens and their users, and the client behind a connection.
 
-Tokens are never printed: a :class:`Tokens` shows its users' names only. :mod:`~kontend.serve.authentication` decides
-whose a request is.
+Tokens are never printed: a :class:`Tokens` shows its users' names only.
+:mod:`~kontend.serve.credentials.authentication` decides whose a request is.
 """
 
 from __future__ import annotations

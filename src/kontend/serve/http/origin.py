@@ -12,7 +12,7 @@ import ipaddress
 from functools import lru_cache
 
 from kontend.kube.errors import Forbidden
-from kontend.serve.request_parser import Incoming
+from kontend.serve.http.request_parser import Incoming
 
 _WILDCARDS = ("0.0.0.0", "::", "")
 

@@ -1,0 +1,1 @@
+"""One request on its way through the server: its exchange, its answer, on the event loop or beside it."""

@@ -1,0 +1,1 @@
+"""Open watches and their clients."""
