@@ -14,7 +14,7 @@ import pytest
 
 from kontend.audit.output import FORMATS
 from kontend.cli import main
-from kontend.cli.patterns import Pattern, trace_of
+from kontend.cli.auditing.patterns import Pattern, trace_of
 
 _GO = """\
 package widget
@@ -403,5 +403,5 @@ def test_rule_prints_a_page_and_refuses_an_unknown_name(capsys: pytest.CaptureFi
 
 
 def test_the_command_needs_no_parser_until_it_meets_go() -> None:
-    program = "import sys, kontend.cli.audit; sys.exit('tree_sitter' in sys.modules)"
+    program = "import sys, kontend.cli.auditing.audit; sys.exit('tree_sitter' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

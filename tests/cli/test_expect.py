@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kontend.cli import main
-from kontend.cli.progress import ProgressLine, line_of
+from kontend.cli.exploring.progress import ProgressLine, line_of
 from kontend.explore import check
 from kontend.explore.scenario_files import scenarios_in
 from kontend.explore.search.snapshot import Snapshot

@@ -75,8 +75,8 @@ def archive(tmp_path: Path) -> Path:
 def test_the_view_answers_as_the_command_does() -> None:
     """Steps, objects, writers, differences and typed questions."""
     pytest.importorskip("textual", reason="the extra tui is not installed")
-    from kontend.cli.inspect import answers
-    from kontend.cli.inspect_tui import InspectApp
+    from kontend.cli.traces.inspect import answers
+    from kontend.cli.traces.inspect_tui import InspectApp
 
     document = lost_update()
     ask = answers(document)
@@ -111,8 +111,8 @@ def test_the_view_answers_as_the_command_does() -> None:
 def test_the_view_shows_whatever_is_in_a_trace() -> None:
     """Names and values that look like markup are text."""
     pytest.importorskip("textual", reason="the extra tui is not installed")
-    from kontend.cli.inspect import answers
-    from kontend.cli.inspect_tui import InspectApp
+    from kontend.cli.traces.inspect import answers
+    from kontend.cli.traces.inspect_tui import InspectApp
 
     document = hostile()
 

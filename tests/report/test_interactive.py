@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from kontend.cli.by_hand import server_for
 from kontend.cli.command import UsageError
+from kontend.cli.exploring.by_hand import server_for
 from kontend.explore.scenario_files import scenarios_in
 from kontend.report.interactive import InteractiveServer
 from report.browser import View

@@ -3,5 +3,5 @@
 Classification comes first: every API write becomes a `Site` that says what is written, how, from which base and with
 which lock. A policy turns sites into `Finding`s second, because good projects disagree about what is wrong. `sources`
 reads files, `go` and `python` make sites, `judge` makes findings, `output` prints them, `auditor` runs all of it. The
-command line is `kontend.cli.audit`. Nothing here needs a cluster, a build or a network.
+command line is `kontend.cli.auditing.audit`. Nothing here needs a cluster, a build or a network.
 """

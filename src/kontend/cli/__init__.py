@@ -25,20 +25,24 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final = {
-    "serve": Command("kontend.cli.serve", "run", "serve the Kubernetes API from one process, for any client"),
+    "serve": Command("kontend.cli.serving.serve", "run", "serve the Kubernetes API from one process, for any client"),
     "run": Command("kontend.cli.run", "run", "run the controllers of a Python file against a cluster"),
-    "explore": Command("kontend.cli.explore", "run", "check controllers against every order, every lag and faults"),
+    "explore": Command(
+        "kontend.cli.exploring.explore", "run", "check controllers against every order, every lag and faults"
+    ),
     "init": Command("kontend.cli.init", "run", "write a first scenario and a test for a controller file"),
-    "envtest": Command("kontend.cli.envtest", "run", "print KUBEBUILDER_ASSETS for controller-runtime's envtest"),
+    "envtest": Command(
+        "kontend.cli.serving.envtest", "run", "print KUBEBUILDER_ASSETS for controller-runtime's envtest"
+    ),
     "live": Command("kontend.cli.live", "run", "explore an unmodified controller in any language"),
     "race": Command("kontend.cli.race", "run", "find races in the audit log of a cluster"),
-    "replay": Command("kontend.cli.replay", "run", "replay a counterexample"),
-    "inspect": Command("kontend.cli.inspect", "run", "answer questions about a counterexample"),
-    "report": Command("kontend.cli.report", "run", "turn counterexamples into a report"),
+    "replay": Command("kontend.cli.traces.replay", "run", "replay a counterexample"),
+    "inspect": Command("kontend.cli.traces.inspect", "run", "answer questions about a counterexample"),
+    "report": Command("kontend.cli.traces.report", "run", "turn counterexamples into a report"),
     "import": Command("kontend.cli.import_kamera", "run", "translate input files of other tools into scenarios"),
     "zoo": Command("kontend.cli.zoo", "run", "explore a collection of real bugs and their fixed twins"),
-    "audit": Command("kontend.cli.audit", "run", "find unsafe status and metadata writes in controllers"),
-    "rule": Command("kontend.cli.rule", "run", "explain a rule of the auditor"),
+    "audit": Command("kontend.cli.auditing.audit", "run", "find unsafe status and metadata writes in controllers"),
+    "rule": Command("kontend.cli.auditing.rule", "run", "explain a rule of the auditor"),
 }
 
 

@@ -295,7 +295,7 @@ def _in_cel(path: Path) -> list[Property]:
 def _inside(options: Namespace) -> Callable[[Any], None] | None:
     if not options.controllers and not options.pods:
         return None
-    from kontend.cli.serve_controllers import Inside
+    from kontend.cli.serving.controllers import Inside
 
     def start(server: Any) -> None:
         Inside(server, built_in=options.controllers, pods=options.pods).start()

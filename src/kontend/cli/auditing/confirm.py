@@ -2,7 +2,7 @@
 
 The auditor reads code and never runs it. With ``--confirm`` the files with findings that define controllers on our
 runtime are imported and explored; a finding is confirmed when the write on its lines lost an update in some state. For
-Go the pattern of the write is explored instead, see :mod:`kontend.cli.patterns`.
+Go the pattern of the write is explored instead, see :mod:`kontend.cli.auditing.patterns`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kontend.audit.finding import Finding
 from kontend.audit.report import Report
-from kontend.cli.patterns import pattern_of, trace_of
+from kontend.cli.auditing.patterns import pattern_of, trace_of
 from kontend.explore.explain.explanation import Origin, explained
 from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario

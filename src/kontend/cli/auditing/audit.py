@@ -87,7 +87,7 @@ def run(argv: Sequence[str]) -> int:
         report = audit(options.paths, settings, baseline=baseline, diff=options.diff, progress=progress)
         progress.clear()
         if options.confirm:
-            from kontend.cli.confirm import confirm
+            from kontend.cli.auditing.confirm import confirm
 
             report = replace(report, findings=confirm(report))
         if options.write_baseline:

@@ -315,7 +315,7 @@ async def _until_stopped(
         except OSError as error:
             raise UsageError(f"--kubeconfig {path}: {error.strerror}") from None
         if options.controllers or options.pods or options.rbac:
-            from kontend.cli.serve_controllers import Inside
+            from kontend.cli.serving.controllers import Inside
 
             authority = certificates.ca.decode() if certificates else ""
             Inside(server, built_in=options.controllers, pods=options.pods, authority=authority).start()

@@ -70,7 +70,7 @@ def run(argv: Sequence[str]) -> int:
 def _show(documents: dict[str, Document], question: list[str], options: Namespace) -> int:
     """Show a trace in the whole terminal."""
     with extra("tui", "--tui"):
-        from kontend.cli.inspect_tui import show
+        from kontend.cli.traces.inspect_tui import show
     if len(documents) != 1 or question or options.output_format != "text":
         raise UsageError("--tui: expected one trace and nothing else; questions are asked in the view")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -1,0 +1,1 @@
+"""``kontend audit`` and ``kontend rule``: the auditor, and the explorer that confirms its findings."""

@@ -1,0 +1,1 @@
+"""``kontend explore``: the command, its targets, and the modes of its run."""

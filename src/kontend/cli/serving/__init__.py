@@ -1,0 +1,1 @@
+"""``kontend serve`` and ``kontend envtest``: API servers from the command line."""

@@ -1,0 +1,1 @@
+"""``kontend inspect``, ``replay`` and ``report``: commands on counterexamples in files."""
