@@ -20,6 +20,10 @@ def test_a_crash_between_status_and_child_is_found() -> None:
         ("diverged", f"{STATUS}; no user action after number 1", 2)
     ]
     assert "configmaps default/w-config: missing" in verdict.violations[0].finding.sentence
+    assert next(line for line in verdict.lines() if line.startswith("  cause: ")).endswith(
+        "no step has made configmaps default/w-config; in unperturbed runs controller create configmaps "
+        "default/w-config does"
+    )
 
 
 def test_the_twin_without_the_bug_survives_crashes_and_lost_responses() -> None:
@@ -46,6 +50,9 @@ def test_a_violation_is_saved_shown_and_replayed(
         "start", "act", "crash", "start"
     ]  # fmt: skip
     assert document.bounds["occurred"] == "4 of 4 runs"
+    assert f"{STATUS} (step " in document.violation.sentence
+    assert "no step has made configmaps default/w-config" in document.violation.sentence
+    assert document.violation.culprits
 
     assert main(["replay", str(trace)]) == 2
     assert "run it with --yes" in capsys.readouterr().err

@@ -132,7 +132,7 @@ async def _explore(campaign: Campaign, failures: Path, invoked: dict[str, Any]) 
     verdict = await campaign.explore()
     write("".join(f"{line}\n" for line in verdict.lines()))
     for violation in verdict.violations:
-        _save(failures, document_of(violation, verdict.baseline.runs[0], invoked))
+        _save(failures, document_of(violation, verdict.baseline, invoked))
     if verdict.violated:
         return ExitCode.FINDINGS
     return ExitCode.OK if verdict.ok else ExitCode.UNDECIDED

@@ -45,10 +45,10 @@ class Difference(NamedTuple):
     def __str__(self) -> str:
         place = f"{self.object} {self.path}".rstrip()
         if self.expected is None:
-            return f"{place}: {_short(self.got)}, which no unperturbed run has"
+            return f"{place}: {short(self.got)}, which no unperturbed run has"
         if self.got is None:
-            return f"{place}: missing; expected {_short(self.expected)}"
-        return f"{place}: {_short(self.got)} instead of {_short(self.expected)}"
+            return f"{place}: missing; expected {short(self.expected)}"
+        return f"{place}: {short(self.got)} instead of {short(self.expected)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,11 @@ def comparable(initial: State, state: State, mask: Mask = _NO_MASK) -> Objects:
     for many in found.values():
         many.sort(key=lambda obj: orjson.dumps(obj, option=orjson.OPT_SORT_KEYS))
     return dict(found)
+
+
+def title_of(resource: str, key: Key, metadata: Mapping[str, Any], mask: Mask) -> str:
+    """Return the title by which differences name an object."""
+    return f"{resource} {_title(key, _masked_name(resource, {**metadata, 'name': key.name}, mask))}"
 
 
 def _title(key: Key, name: str) -> str:
@@ -215,7 +220,8 @@ def value_at(obj: Any, path: Path) -> Any:
     return obj
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """Return a value as JSON, cut off where it is long."""
     text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     return text if len(text) <= 120 else text[:117] + "..."
 

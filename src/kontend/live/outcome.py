@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kontend.cluster.state import State
 from kontend.explore.properties.property import Property
 from kontend.live.gate.call import Call
 from kontend.live.gate.perturbation import Perturbation
 from kontend.live.gate.plan import Plan
-from kontend.live.gate.records import Log
+from kontend.live.gate.records import Happening, Log, Request
 from kontend.live.process.quiescence import Rest
 
 
@@ -61,3 +63,31 @@ class Run:
     timers: tuple[Timer, ...] = ()
     #: The reason why the plan could not be carried out; empty if it was.
     blocked: str = ""
+
+
+class Step(NamedTuple):
+    """A change of the state: by a process, by the user, or between two of theirs by the server's own controllers."""
+
+    before: State
+    after: State
+    text: str
+    number: int
+
+
+def steps_of(run: Run) -> Iterator[Step]:
+    """The steps of a run that have changed something, in the order of their commits."""
+    known: list[Step] = []
+    for number, record in enumerate(run.log.records, start=1):
+        if not isinstance(record, Request | Happening) or record.before is None or record.after is None:
+            continue
+        if record.after.resource_version > record.before.resource_version:
+            text = f"{record.process} {record.call}" if isinstance(record, Request) else record.text
+            known.append(Step(record.before, record.after, text, number))
+    last = run.initial
+    for step in sorted(known, key=lambda step: step.before.resource_version):  # not in the order of their arrival
+        if step.before.resource_version > last.resource_version:
+            yield Step(last, step.before, "the server", step.number)
+        yield step
+        last = step.after
+    if run.final.resource_version > last.resource_version:
+        yield Step(last, run.final, "the server", len(run.log.records))

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.state import State
 from kontend.explore.properties.built_in import BuiltIn, broken_by, not_eventually
 from kontend.explore.properties.property import Property
-from kontend.explore.properties.writes import violations_of_writes
+from kontend.explore.properties.writes import Fault, faults_of_writes
 from kontend.kube.meta.names import Key
 from kontend.live.final_state import Difference, Mask, comparable, differences
 from kontend.live.gate.call import UNJUDGED
-from kontend.live.gate.records import Happening, Request
-from kontend.live.outcome import Run
+from kontend.live.gate.records import Request
+from kontend.live.outcome import Run, steps_of
 from kontend.live.process.quiescence import Rest
 
 PROCESS_EXIT: Final = "process exit"
@@ -40,6 +39,8 @@ class Finding:
     difference: tuple[Difference, ...] = ()
     #: The same in every run that violates the property in the same way.
     key: tuple[str, ...] = ()
+    #: The write at fault, for properties of single writes.
+    fault: Fault | None = None
 
 
 class Expected(NamedTuple):
@@ -85,7 +86,7 @@ def _exits(run: Run) -> Iterator[Finding]:
 def _writes(run: Run) -> Iterator[Finding]:
     for request in run.log.writes():
         assert request.before is not None  # it has changed something
-        judged = violations_of_writes(
+        faults = faults_of_writes(
             request.before,
             request.process,
             _Received(request.received),
@@ -93,41 +94,13 @@ def _writes(run: Run) -> Iterator[Finding]:
             request.call.resource,
             request.changes,
         )
-        for name, sentence in judged:
-            yield Finding(str(name), sentence, (request.number,), key=(str(request.call),))
-
-
-class _Step(NamedTuple):
-    """A change of the state: by a process, by the user, or between two of theirs by the server's own controllers."""
-
-    before: State
-    after: State
-    text: str
-    number: int
-
-
-def _steps(run: Run) -> Iterator[_Step]:
-    """The changes of a run, in order."""
-    known: list[_Step] = []
-    for number, record in enumerate(run.log.records, start=1):
-        if not isinstance(record, Request | Happening) or record.before is None or record.after is None:
-            continue
-        if record.after.resource_version > record.before.resource_version:
-            text = f"{record.process} {record.call}" if isinstance(record, Request) else record.text
-            known.append(_Step(record.before, record.after, text, number))
-    last = run.initial
-    for step in sorted(known, key=lambda step: step.before.resource_version):  # not in the order of their arrival
-        if step.before.resource_version > last.resource_version:
-            yield _Step(last, step.before, "the server", step.number)
-        yield step
-        last = step.after
-    if run.final.resource_version > last.resource_version:
-        yield _Step(last, run.final, "the server", len(run.log.records))
+        for fault in faults:
+            yield Finding(str(fault.property), fault.sentence, (request.number,), key=(str(request.call),), fault=fault)
 
 
 def _user_properties(run: Run) -> Iterator[Finding]:
     """The user's properties: invariants at the start and after each change, ``eventually`` in the final state."""
-    steps = list(_steps(run)) if any(each.is_invariant for each in run.properties) else []
+    steps = list(steps_of(run)) if any(each.is_invariant for each in run.properties) else []
     for each in run.properties:
         if each.is_invariant:
             if each.arity == 1 and each.is_broken_by(each.ask(Cluster(state=run.initial))):
@@ -150,7 +123,7 @@ def never_held(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _holds_in(question: Property, run: Run) -> bool:
-    states = [run.initial, *(step.after for step in _steps(run))]
+    states = [run.initial, *(step.after for step in steps_of(run))]
     return any(question.ask(Cluster(state=state)) for state in states)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from kontend.cluster.state import Change, State, Version
 from kontend.explore.properties.overwrites import changed, path_text
 from kontend.kube.meta.names import Key, kind_of
+from kontend.live.baseline import Baseline
+from kontend.live.explanation import explain
 from kontend.live.final_state import value_at
 from kontend.live.gate.call import UNJUDGED
 from kontend.live.gate.records import Delivery, Happening, Record, Request
@@ -35,15 +37,16 @@ from kontend.report.document import (
 LIVE = "live"
 
 
-def document_of(violation: Violation, baseline: Run, invocation: Mapping[str, Any]) -> Document:
+def document_of(violation: Violation, baseline: Baseline, invocation: Mapping[str, Any]) -> Document:
     """Return the document of a violation; ``invocation`` is what a replay needs to know of the command line."""
     objects: dict[str, Any] = {}
     steps = tuple(_Steps(violation.run, objects).steps())
     finding, numbers = violation.finding, {step.number for step in steps}
+    cause = explain(finding, violation.run, baseline)
     explanation = Explanation(
         finding.property,
-        finding.sentence,
-        culprits=tuple(number for number in finding.culprits if number in numbers),
+        f"{finding.sentence}; {cause.sentence}" if cause.sentence else finding.sentence,
+        culprits=tuple(number for number in cause.culprits if number in numbers),
         perturbations=tuple(map(str, violation.plan.perturbations)),
         difference=tuple(Difference(*each) for each in finding.difference),
         count=violation.others + 1,
@@ -57,7 +60,7 @@ def document_of(violation: Violation, baseline: Run, invocation: Mapping[str, An
         schedule=(violation.plan.to_json(),),
         actors=(*actors, *(Actor(name, "instance") for name in others)),
         objects=objects,
-        baseline=tuple(_Steps(baseline, objects).steps()),
+        baseline=tuple(_Steps(baseline.runs[0], objects).steps()),
         bounds={LIVE: dict(invocation), "occurred": violation.rate},
         versions={"kontend": metadata.version("kontend")},
     )

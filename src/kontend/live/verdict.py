@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kontend.live.baseline import Baseline
+from kontend.live.explanation import explain
 from kontend.live.gate.plan import Plan
 from kontend.live.outcome import Run
 from kontend.live.properties import Finding
@@ -89,6 +90,7 @@ class Verdict:
             yield f"not reached: {plan.name}"
         for violation in self.violations:
             yield f"VIOLATION {violation.finding.property}: {violation.finding.sentence}"
+            yield f"  cause: {explain(violation.finding, violation.run, baseline).sentence}"
             others = f"; {violation.others} other plans show the same" if violation.others else ""
             yield f"  plan: {violation.plan.name} ({violation.plan.reason})"
             yield f"  occurred in {violation.rate}{others}"

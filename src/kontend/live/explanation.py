@@ -1,0 +1,183 @@
+"""Explanations: the writes behind a finding, the perturbation, and what unperturbed runs have instead.
+
+A final state that differs is explained object by object. A field has two writes: the last one, and the one that it
+replaced or, if there is none, the write of an unperturbed run that has not come. An object that is missing was removed,
+or the write that makes it has not come; one that is left over was made by writes that no other has undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from kontend.cluster.state import Change, Version
+from kontend.explore.properties.overwrites import Path, changed, path_text
+from kontend.explore.properties.writes import Fault
+from kontend.live.baseline import Baseline
+from kontend.live.final_state import Difference, Mask, comparable, differences, short, title_of, value_at
+from kontend.live.gate.records import Happening, Request
+from kontend.live.outcome import Run, steps_of
+from kontend.live.properties import Finding
+
+#: Fields of a final state that are explained.
+_EXPLAINED: Final = 2
+#: Steps that carry out a perturbation which is not one of a call.
+_PERTURBS: Final = ("crash", "pause", "relist")
+
+
+class Cause(NamedTuple):
+    """The cause of a finding in words, and the numbers of the steps that it names."""
+
+    sentence: str
+    culprits: tuple[int, ...] = ()
+
+
+class _Write(NamedTuple):
+    """A change of one object, and the step that has made it; number 0 is the server itself."""
+
+    number: int
+    text: str
+    title: str
+    change: Change
+
+    def __str__(self) -> str:
+        return f"step {self.number} ({self.text})" if self.number else self.text
+
+    def changed(self, path: str) -> dict[str, Any]:
+        """Return the fields that it has changed in, above or below a path, with their new values."""
+        old, new = _content(self.change.old), _content(self.change.new)
+        paths = (_gone(new, each) for each in changed(old, new))
+        fields = {path_text(each): value_at(new, each) for each in paths}
+        return {each: value for each, value in fields.items() if _within(each, path) or _within(path, each)}
+
+    def did(self, path: str = "") -> str:
+        """Say what it has done to a field."""
+        if self.change.new is None:
+            return "removed the object"
+        if not path:
+            return "created the object" if self.change.old is None else "changed the object"
+        fields = self.changed(path)
+        removed = [each for each, value in fields.items() if value is None]
+        if removed:
+            return f"removed {', '.join(removed[:_EXPLAINED])}"
+        return f"wrote {', '.join(f'{each} = {short(value)}' for each, value in [*fields.items()][:_EXPLAINED])}"
+
+
+class _History:
+    """The writes of a run, in order."""
+
+    def __init__(self, run: Run, mask: Mask) -> None:
+        self.writes: list[_Write] = []
+        for step in steps_of(run):
+            number = 0 if step.text == "the server" else step.number
+            for change in step.after.changes_since(step.before.resource_version):
+                metadata = _content(change.new or change.old).get("metadata") or {}
+                title = title_of(change.resource, change.key, metadata, mask)
+                self.writes.append(_Write(number, step.text, title, change))
+
+    def of(self, title: str, path: str = "") -> list[_Write]:
+        """Return the writes of the objects with a title, or of a field of them."""
+        return [each for each in self.writes if each.title == title and (not path or each.changed(path))]
+
+
+def explain(finding: Finding, run: Run, baseline: Baseline) -> Cause:
+    """Return the cause of a finding."""
+    expected = baseline.expected_after(run.plan.actions)
+    history, good = _History(run, expected.mask), _History(baseline.runs[0], expected.mask)
+    nearest: Sequence[Difference] = finding.difference
+    if not nearest and expected.finals:
+        final = comparable(run.initial, run.final, expected.mask)
+        nearest = min((differences(final, each) for each in expected.finals), key=len)
+    causes = [*_perturbations(run)]
+    if finding.fault is not None:
+        causes += _clash(finding.fault, history, nearest)
+    else:
+        causes += [_difference(each, history, good) for each in nearest[:_EXPLAINED]]
+    numbers = dict.fromkeys([*finding.culprits, *(number for each in causes for number in each.culprits)])
+    sentences = dict.fromkeys(each.sentence for each in causes)
+    return Cause("; ".join(sentences), tuple(number for number in numbers if number))
+
+
+def _perturbations(run: Run) -> Iterator[Cause]:
+    """The perturbations of a run with the steps at which they took effect."""
+    requests = {each.perturbed: number for number, each in _numbered(run) if isinstance(each, Request)}
+    happened = [number for number, each in _numbered(run) if isinstance(each, Happening) and each.action in _PERTURBS]
+    for perturbation in run.plan.perturbations:
+        text = str(perturbation)
+        number = requests.get(text) or (happened[0] if happened else 0)
+        yield Cause(f"{text} (step {number})" if number else text, (number,))
+
+
+def _numbered(run: Run) -> Iterable[tuple[int, object]]:
+    return enumerate(run.log.records, start=1)
+
+
+def _clash(fault: Fault, history: _History, nearest: Sequence[Difference]) -> Iterator[Cause]:
+    """The write that its writer had not read, the write at fault, and the object at the end."""
+    version = fault.change.resource_version
+    own = next((each for each in history.writes if each.change.resource_version == version), None)
+    if own is None:
+        return  # a change that the server has made up from several
+    path = path_text(fault.path)
+    since = fault.base.resource_version if fault.base is not None else 0
+    unread = [each for each in history.of(own.title, path) if since < each.change.resource_version < version]
+    if unread:
+        yield Cause(f"{unread[-1]} {unread[-1].did(path)}, then {own} {own.did(path)}", (unread[-1].number, own.number))
+    here = [str(each) for each in nearest if _title(each) == own.title]
+    repaired = "at the end the object is as in unperturbed runs: a later write has repaired it"
+    yield Cause(f"at the end {'; '.join(here[:_EXPLAINED])}" if here else repaired)
+
+
+def _difference(difference: Difference, history: _History, good: _History) -> Cause:
+    """The writes behind one difference of a final state."""
+    title, path = _title(difference), difference.path
+    writes, others = history.of(title, path), good.of(title, path)
+    place = f"{title} {path}".rstrip()
+    if not path and difference.got is None:
+        removed = next((each for each in reversed(history.of(title)) if each.change.new is None), None)
+        made = next((each for each in history.of(title) if each.change.old is None), None)
+        if removed is not None:
+            first = f"{made} {made.did()}, then " if made is not None else ""
+            return Cause(f"{first}{removed} removed {place}", (made.number if made else 0, removed.number))
+        return Cause(f"no step has made {place}; {_unperturbed(others)}")
+    if not path:
+        made_by = [each for each in history.of(title) if each.change.old is None]
+        undone = [each for each in good.of(title) if each.change.new is None]
+        texts = " and ".join(map(str, made_by[-_EXPLAINED:])) or "no step"
+        then = f"; in unperturbed runs {undone[-1].text} removes it" if undone else ""
+        return Cause(f"{texts} made {place}{then}", tuple(each.number for each in made_by[-_EXPLAINED:]))
+    if not writes:
+        return Cause(f"no step has written {place}; {_unperturbed(others)}")
+    last, before = writes[-1], writes[-2:-1]
+    over = f" over {before[0]}, which {before[0].did(path)}" if before else ""
+    instead = "" if before else f"; {_unperturbed(others)}"
+    return Cause(f"{last} {last.did(path)}{over}{instead}", (*(each.number for each in before), last.number))
+
+
+def _unperturbed(writes: Sequence[_Write]) -> str:
+    """The write of an unperturbed run that makes an object or a field what it should be."""
+    return (
+        f"in unperturbed runs {writes[-1].text} does" if writes else "in unperturbed runs it was there from the start"
+    )
+
+
+def _title(difference: Difference) -> str:
+    return difference.object.partition(" (")[0]
+
+
+def _content(version: Version | None) -> dict[str, Any]:
+    return version.content() if version is not None else {}
+
+
+def _gone(obj: dict[str, Any], path: Path) -> Path:
+    """Return a path, or the part of it up to the first thing that an object does not have."""
+    return next((path[:end] for end in range(1, len(path)) if value_at(obj, path[:end]) is None), path)
+
+
+def _within(path: str, outer: str) -> bool:
+    """Return whether a path is another one or leads into it.
+
+    >>> _within(".status.phase", ".status"), _within(".status", ".statusCode"), _within(".a", "")
+    (True, False, True)
+    """
+    return path == outer or not outer or (path.startswith(outer) and path[len(outer)] in ".[")
