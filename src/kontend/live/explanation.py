@@ -2,7 +2,8 @@
 
 A final state that differs is explained object by object. A field has two writes: the last one, and the one that it
 replaced or, if there is none, the write of an unperturbed run that has not come. An object that is missing was removed,
-or the write that makes it has not come; one that is left over was made by writes that no other has undone.
+or the write that makes it has not come; one that is left over was made by writes that no other has undone. A property
+of the user that does not hold in the end has the write with which it began to hold, and the write that has ended that.
 """
 
 from __future__ import annotations
@@ -10,19 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from kontend.cluster.cluster import Cluster
 from kontend.cluster.state import Change, Version
 from kontend.explore.properties.overwrites import Path, changed, path_text
+from kontend.explore.properties.property import Property
 from kontend.explore.properties.writes import Fault
 from kontend.live.baseline import Baseline
 from kontend.live.final_state import Difference, Mask, comparable, differences, short, title_of, value_at
 from kontend.live.gate.records import Happening, Request
-from kontend.live.outcome import Run, steps_of
+from kontend.live.outcome import Run, Step, steps_of
 from kontend.live.properties import Finding
 
 #: Fields of a final state that are explained.
 _EXPLAINED: Final = 2
 #: Steps that carry out a perturbation which is not one of a call.
 _PERTURBS: Final = ("crash", "pause", "relist")
+
+#: Parts of an object that say nothing about its content.
+_DULL: Final = ("apiVersion", "kind", "metadata")
 
 
 class Cause(NamedTuple):
@@ -46,7 +52,7 @@ class _Write(NamedTuple):
     def changed(self, path: str) -> dict[str, Any]:
         """Return the fields that it has changed in, above or below a path, with their new values."""
         old, new = _content(self.change.old), _content(self.change.new)
-        paths = (_gone(new, each) for each in changed(old, new))
+        paths = (_gone(new, each) for each in changed(old, new) if path != "." or each[0] not in _DULL)
         fields = {path_text(each): value_at(new, each) for each in paths}
         return {each: value for each, value in fields.items() if _within(each, path) or _within(path, each)}
 
@@ -89,8 +95,11 @@ def explain(finding: Finding, run: Run, baseline: Baseline) -> Cause:
         final = comparable(run.initial, run.final, expected.mask)
         nearest = min((differences(final, each) for each in expected.finals), key=len)
     causes = [*_perturbations(run)]
+    question = next((each for each in run.properties if each.name == finding.property), None)
     if finding.fault is not None:
         causes += _clash(finding.fault, history, nearest)
+    elif question is not None:
+        causes += _stretch(question, run, baseline) if question.mode == "eventually" else _broken(finding, history)
     else:
         causes += [_difference(each, history, good) for each in nearest[:_EXPLAINED]]
     numbers = dict.fromkeys([*finding.culprits, *(number for each in causes for number in each.culprits)])
@@ -154,6 +163,53 @@ def _difference(difference: Difference, history: _History, good: _History) -> Ca
     return Cause(f"{last} {last.did(path)}{over}{instead}", (*(each.number for each in before), last.number))
 
 
+# Properties of the user
+
+
+def _stretch(question: Property, run: Run, baseline: Baseline) -> Iterator[Cause]:
+    """The last stretch of a run in which a property held: its first step, and the step that has ended it."""
+    first, broke = _last_stretch(question, run)
+    if first is not None and broke is not None:
+        yield Cause(f"{question.name} held from {_told(first)} until {_told(broke)}", (first.number, broke.number))
+        return
+    good = next(filter(None, (_last_stretch(question, each)[0] for each in baseline.runs)), None)
+    holds = f"; in unperturbed runs it holds from {good.text} on" if good is not None else ""
+    yield Cause(f"{question.name} held in no state of the run{holds}")
+
+
+def _last_stretch(question: Property, run: Run) -> tuple[Step | None, Step | None]:
+    first = broke = None
+    held = False
+    for step in steps_of(run):
+        holds = question.ask(Cluster(state=step.after))
+        if holds and not held:
+            first, broke = step, None
+        elif held and not holds:
+            broke = step
+        held = holds
+    return first, broke
+
+
+def _told(step: Step) -> str:
+    """A step and the fields that it has changed."""
+    fields = []
+    for change in step.after.changes_since(step.before.resource_version):
+        old, new = _content(change.old), _content(change.new)
+        paths = [each for each in changed(old, new) if each[0] not in _DULL]
+        fields += [f"{path_text(each)} = {short(value_at(new, each))}" for each in paths]
+    wrote = f" wrote {', '.join(fields[:_EXPLAINED])}" if fields else ""
+    return f"step {step.number} ({step.text}{wrote})"
+
+
+def _broken(finding: Finding, history: _History) -> Iterator[Cause]:
+    """The write that breaks an invariant, and the one before it of the same object."""
+    own = next((each for each in history.writes if each.number in finding.culprits), None)
+    if own is not None:
+        before = [each for each in history.of(own.title) if each.change.resource_version < own.change.resource_version]
+        over = f", after {before[-1]} {before[-1].did('.')}" if before else ""
+        yield Cause(f"{own} {own.did('.')}{over}", (*(each.number for each in before[-1:]), own.number))
+
+
 def _unperturbed(writes: Sequence[_Write]) -> str:
     """The write of an unperturbed run that makes an object or a field what it should be."""
     return (
@@ -177,7 +233,7 @@ def _gone(obj: dict[str, Any], path: Path) -> Path:
 def _within(path: str, outer: str) -> bool:
     """Return whether a path is another one or leads into it.
 
-    >>> _within(".status.phase", ".status"), _within(".status", ".statusCode"), _within(".a", "")
+    >>> _within(".status.phase", ".status"), _within(".status", ".statusCode"), _within(".a", ".")
     (True, False, True)
     """
-    return path == outer or not outer or (path.startswith(outer) and path[len(outer)] in ".[")
+    return path == outer or outer == "." or (path.startswith(outer) and path[len(outer) :][:1] in (".", "["))
