@@ -16,14 +16,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-from kontend.explore.explain.cause import Cause
-from kontend.explore.explain.causes import cause_of_failure, cause_of_write, plain_cause
-from kontend.explore.explain.cycles import Round, cause_of_cycle, shortest_round
+from kontend.explore.explain.causes.cause import Cause
+from kontend.explore.explain.causes.cycles import Round, cause_of_cycle, shortest_round
+from kontend.explore.explain.causes.outcomes import cause_of_final_state, without_good_run
+from kontend.explore.explain.causes.perturbations import perturbations
+from kontend.explore.explain.causes.writes import cause_of_failure, cause_of_write, plain_cause
 from kontend.explore.explain.final_states import differences
 from kontend.explore.explain.lines import SourceLines, project_root
 from kontend.explore.explain.nearest import nearest_good_run
-from kontend.explore.explain.outcomes import cause_of_final_state, without_good_run
-from kontend.explore.explain.perturbations import perturbations
 from kontend.explore.explain.steps import StepWriter
 from kontend.explore.explain.trail import Trail
 from kontend.explore.model.model import Model

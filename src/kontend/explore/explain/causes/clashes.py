@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kontend.cluster.state import Change, Version
-from kontend.explore.explain.cause import Cause, is_same, name_of
+from kontend.explore.explain.causes.cause import Cause, is_same, name_of
+from kontend.explore.explain.causes.fixes import fix_of_fault
 from kontend.explore.explain.fields import ABSENT, content_of, number_of, shown, text_of, value_at
-from kontend.explore.explain.fixes import fix_of_fault
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.overwrites import Path

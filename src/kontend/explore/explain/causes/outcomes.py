@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from kontend.explore.explain.cause import Cause, changed_text
-from kontend.explore.explain.causes import cause_of_refusal, cause_of_write
+from kontend.explore.explain.causes.cause import Cause, changed_text
+from kontend.explore.explain.causes.outdated import stale_read
+from kontend.explore.explain.causes.perturbations import perturbation
+from kontend.explore.explain.causes.writes import cause_of_refusal, cause_of_write
 from kontend.explore.explain.fields import changed_paths, content_of, object_name, short_name, shown, text_of
-from kontend.explore.explain.outdated import stale_read
-from kontend.explore.explain.perturbations import perturbation
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.explore.model.environment.faults import OPTIONAL, TEXTS
 from kontend.report.document import Difference

@@ -1,17 +1,17 @@
 """The cause of a write that went wrong, of an exception, or of a write that the server refused.
 
-A write goes wrong in two ways. It clashes with one of another client (:mod:`~kontend.explore.explain.clashes`), or its
-reconcile had read something that has changed since (:mod:`~kontend.explore.explain.outdated`).
+A write goes wrong in two ways. It clashes with one of another client (:mod:`~kontend.explore.explain.causes.clashes`),
+or its reconcile had read something that has changed since (:mod:`~kontend.explore.explain.causes.outdated`).
 """
 
 from __future__ import annotations
 
 from kontend.cluster.state import Change
-from kontend.explore.explain.cause import Cause, changed_text, written_text
-from kontend.explore.explain.clashes import clash_of, faults_of
+from kontend.explore.explain.causes.cause import Cause, changed_text, written_text
+from kontend.explore.explain.causes.clashes import clash_of, faults_of
+from kontend.explore.explain.causes.fixes import FIX_OF_REFUSAL, fix_of_failure
+from kontend.explore.explain.causes.outdated import missed, outdated_read, what_was_read
 from kontend.explore.explain.fields import content_of, number_of
-from kontend.explore.explain.fixes import FIX_OF_REFUSAL, fix_of_failure
-from kontend.explore.explain.outdated import missed, outdated_read, what_was_read
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.kube.meta.names import kind_of
 from kontend.runtime.source_location import UNKNOWN

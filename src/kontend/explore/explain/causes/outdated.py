@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kontend.cluster.state import Change
-from kontend.explore.explain.cause import Cause, changed_text, name_of, written_text
+from kontend.explore.explain.causes.cause import Cause, changed_text, name_of, written_text
+from kontend.explore.explain.causes.fixes import fix_of_blind_write, fix_of_stale_read
 from kontend.explore.explain.fields import number_of
-from kontend.explore.explain.fixes import fix_of_blind_write, fix_of_stale_read
 from kontend.explore.explain.trail import Part, Seen, Taken, Trail
 
 

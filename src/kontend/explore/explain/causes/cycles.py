@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from kontend.explore.explain.cause import Cause
+from kontend.explore.explain.causes.cause import Cause
 from kontend.explore.explain.fields import content_of, field_changes, object_name, short_name, shown
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.explore.model.step import UNPERTURBED, Step
