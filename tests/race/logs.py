@@ -13,7 +13,7 @@ from kontend import Cluster
 from kontend.cluster.request import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, ApiRequest
 from kontend.race.analysis import Options, Result, analyse
 from kontend.race.finding import Finding
-from kontend.race.log_files import Reading, events_of
+from kontend.race.log.log_files import Reading, events_of
 from kontend.serve.audit_log import object_reference
 
 START = 1_794_787_200.0  # 2026-11-16T00:00:00Z

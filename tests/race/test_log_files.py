@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from kontend.race.analysis import Options, analyse
-from kontend.race.event import AuditEvent
-from kontend.race.log_files import BadLog, Reading, events_of
+from kontend.race.log.event import AuditEvent
+from kontend.race.log.log_files import BadLog, Reading, events_of
 from race.logs import CONFIG_MAPS, Log
 
 C = f"{CONFIG_MAPS}/c"

@@ -13,7 +13,7 @@ from kontend import Api, Cluster, Controller, Guards, Manager, Request, Result, 
 from kontend.kube.errors import Conflict
 from kontend.race.analysis import Options, analyse
 from kontend.race.documents import documents_of
-from kontend.race.log_files import Reading, events_of
+from kontend.race.log.log_files import Reading, events_of
 from kontend.report.document import Document
 from kontend.report.text import render
 from kontend.serve.audit_log import AuditLog

@@ -17,8 +17,8 @@ from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_er
 from kontend.race.analysis import Options, Result, analyse
 from kontend.race.documents import documents_of
 from kontend.race.finding import PROPERTIES
-from kontend.race.log_files import STDIN, BadLog, Reading, events_of
-from kontend.race.selection import Selection
+from kontend.race.log.log_files import STDIN, BadLog, Reading, events_of
+from kontend.race.log.selection import Selection
 from kontend.report.decoding import encode
 from kontend.report.document import Document
 from kontend.report.page.contents import PropertyResult, ScenarioResult

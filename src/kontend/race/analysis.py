@@ -10,17 +10,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kontend.race.actor import Actor
-from kontend.race.content import Contents, is_gone, is_object, kind_of, uid_of, version_of
-from kontend.race.event import AuditEvent, ObjectKey, Resource
 from kontend.race.fights import fights_of
 from kontend.race.finding import Finding, Watch
 from kontend.race.history import History, Known, Trail
 from kontend.race.intent import intent_of
+from kontend.race.log.actor import Actor
+from kontend.race.log.content import Contents, is_gone, is_object, kind_of, uid_of, version_of
+from kontend.race.log.event import AuditEvent, ObjectKey, Resource
+from kontend.race.log.ordering import in_order
+from kontend.race.log.selection import Selection
 from kontend.race.loops import LoopJudge
 from kontend.race.moment import UNKNOWN, Moment, Version, changed_paths, moment_of
-from kontend.race.ordering import in_order
-from kontend.race.selection import Selection
 from kontend.race.writes import WriteJudge
 
 #: Resources whose writes are heartbeats or leave no object.

@@ -10,8 +10,8 @@ from typing import Any, Final
 import orjson
 
 from kontend.explore.explain.fields import field_changes
-from kontend.race.actor import Actor
 from kontend.race.finding import Finding
+from kontend.race.log.actor import Actor
 from kontend.race.moment import UNKNOWN, Moment, Version
 from kontend.report.document import (
     Actor as DocumentActor,

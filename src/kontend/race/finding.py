@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kontend.explore.properties.overwrites import Path
-from kontend.race.actor import Actor
-from kontend.race.event import Resource
+from kontend.race.log.actor import Actor
+from kontend.race.log.event import Resource
 from kontend.race.moment import Moment
 
 LOST_UPDATE = "lost update"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kontend.explore.properties.overwrites import Path
-from kontend.race.actor import Actor
-from kontend.race.event import ObjectKey
+from kontend.race.log.actor import Actor
+from kontend.race.log.event import ObjectKey
 from kontend.race.moment import Moment, Version
 
 #: Moments that are kept of each object.

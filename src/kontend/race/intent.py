@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kontend.explore.properties.overwrites import Path
-from kontend.race.content import uid_of, version_of
-from kontend.race.event import AuditEvent
+from kontend.race.log.content import uid_of, version_of
+from kontend.race.log.event import AuditEvent
 
 How = Literal["create", "update", "merge patch", "json patch", "apply", "delete"]
 

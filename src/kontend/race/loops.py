@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kontend.explore.explain.fields import text_of
-from kontend.race.actor import Actor
-from kontend.race.event import AuditEvent, ObjectKey
 from kontend.race.finding import HOT_LOOP, Finding
+from kontend.race.log.actor import Actor
+from kontend.race.log.event import AuditEvent, ObjectKey
 from kontend.race.moment import Moment
 from kontend.race.wording import object_name
 

@@ -11,8 +11,8 @@ import orjson
 
 from kontend.explore.explain import fields
 from kontend.explore.properties.overwrites import Path
-from kontend.race.actor import Actor
-from kontend.race.event import AuditEvent, ObjectKey
+from kontend.race.log.actor import Actor
+from kontend.race.log.event import AuditEvent, ObjectKey
 
 #: A client that the log does not show.
 UNKNOWN = Actor(("", "unknown"), "another client")

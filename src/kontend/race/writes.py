@@ -25,8 +25,6 @@ import orjson
 
 from kontend.explore.explain.fields import value_at
 from kontend.explore.properties.overwrites import Overwrite, Path, overwritten
-from kontend.race.actor import Actor
-from kontend.race.event import ObjectKey
 from kontend.race.finding import (
     BLIND_OVERWRITE,
     LOST_UPDATE,
@@ -39,6 +37,8 @@ from kontend.race.finding import (
 )
 from kontend.race.history import History, Trail
 from kontend.race.intent import Intent
+from kontend.race.log.actor import Actor
+from kontend.race.log.event import ObjectKey
 from kontend.race.moment import UNKNOWN, Moment, Version
 from kontend.race.wording import did, had_changed, number_of, object_name
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from kontend.race.actor import Actor, actor_of
+from kontend.race.log.actor import Actor, actor_of
 
 WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _READS: Final = frozenset({"get", "list", "watch"})

@@ -10,8 +10,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kontend.race.content import version_of
-from kontend.race.event import WRITES, AuditEvent, ObjectKey
+from kontend.race.log.content import version_of
+from kontend.race.log.event import WRITES, AuditEvent, ObjectKey
 
 #: Events that wait for others, and their bytes.
 _WAITING: Final = 256

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final
 
 import orjson
 
-from kontend.race.event import AuditEvent, BadEvent, event_of
+from kontend.race.log.event import AuditEvent, BadEvent, event_of
 
 #: A longer line is not read: kube-apiserver writes events of a few megabytes at most.
 _LONGEST: Final = 32 << 20

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from kontend.race.event import Resource
+from kontend.race.log.event import Resource
 
 
 @dataclass(frozen=True, slots=True)
