@@ -13,11 +13,15 @@ from kontend.report.page.contents import PropertyResult, ScenarioResult, results
 from kontend.report.page.page import page
 from report.browser import View
 from report.documents import faults, hostile, large, lost_update, never_settles
+from report.sweeps import swept, timed
 
 Open = Callable[..., View]
 
 #: Measures the contrast of all texts. WCAG AA asks for 4.5.
 _CONTRASTS: Final = Path(__file__).with_name("contrasts.js").read_text(encoding="utf-8")
+#: Tables that reach beyond what is visible of them.
+_CUT: Final = """[...document.querySelectorAll('.scroll')]
+  .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).map((e) => e.innerText.slice(0, 80))"""
 
 
 @pytest.fixture(scope="module")
@@ -292,3 +296,96 @@ def test_a_long_trace_opens_and_moves(view: Open, tmp_path: Path) -> None:
     shown.press("End")
     shown.wait("location.hash === '#/v1/trace/2000'")
     assert "All objects after this step (500)" in shown.text(".details")
+
+
+# Virtual time
+
+
+@pytest.fixture(scope="module")
+def sweeps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with a sweep, with runs in virtual time, and with runs that all come to rest."""
+    calm = ScenarioResult("calm", "settles", "2 of 2 runs come to rest", runs=timed().runs[:1])
+    file = tmp_path_factory.mktemp("timed") / "sweeps.html"
+    file.write_text(page([swept(), timed(), calm], title="flux.py"), encoding="utf-8")
+    return file
+
+
+def test_a_sweep_shows_which_values_livelock_and_which_heal(view: Open, sweeps: Path) -> None:
+    shown = view().open(sweeps)
+    assert "✘ violated" in shown.text("header")
+    assert "time bands of lag" in shown.text("nav")
+    assert shown.page.locator("figure g.value").count() == 7
+    # A column has a part for each end that some of its runs have.
+    assert shown.page.locator("rect.end.livelocks").count() == 3 + 1
+    assert shown.page.locator("rect.end.fails").count() == 1 + 1
+    assert shown.page.locator("rect.band.bad").count() == 3
+    assert shown.page.locator("rect.band.good").count() == 3
+    assert shown.page.locator("g.value path.culprit").count() == 1
+    rows = [" ".join(row.split()) for row in shown.page.locator(".bands tbody tr").all_inner_texts()]
+    assert rows[2] == "1 to 1.5 s ✘ livelocks never"
+    assert rows[3] == "2 s ✔ heals 16.25 s"
+    assert "lag 1.5 s: livelocks (5 livelocks)" in shown.page.locator("g.value title").nth(3).text_content()
+
+
+def test_a_band_leads_to_a_run_with_the_reconciles_that_repeat(view: Open, sweeps: Path) -> None:
+    shown = view().open(sweeps)
+    shown.page.click("summary:has-text('lag 1 s, seed 7')")
+    text = shown.text("main")
+    assert "This reconcile repeats forever:" in text
+    assert "violates ready at 12.25 s" in text
+    assert "default/<b>s</b>/status" in text  # text, not markup
+    assert "version 412" in text
+
+
+def test_runs_in_virtual_time_are_listed(view: Open, sweeps: Path) -> None:
+    shown = view().open(sweeps, "#/s2/time")
+    assert "Seed 7: livelocks" in shown.text("main")
+    assert shown.page.locator("tbody tr").first.inner_text().split() == ["0", "✔", "settles", "2.5", "s", "4", "0", "3"]
+
+
+def test_runs_that_come_to_rest_are_no_proof(view: Open, tmp_path: Path) -> None:
+    file = tmp_path / "calm.html"
+    calm = ScenarioResult("calm", "settles", "2 of 2 runs come to rest", runs=timed().runs[:1])
+    file.write_text(page([calm]), encoding="utf-8")
+    header = view().open(file).text("header")
+    assert "every run comes to rest" in header
+    assert "holds" not in header
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_time_bands_are_readable_everywhere(view: Open, sweeps: Path, scheme: str, width: int) -> None:
+    shown = view(scheme=scheme, width=width).open(sweeps)
+    shown.page.click("summary:has-text('All 7 values')")
+    shown.page.click("summary:has-text('lag 1 s, seed 7')")
+    assert [entry for entry in shown.page.evaluate(_CONTRASTS) if entry[0] < 4.5] == []
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert shown.page.evaluate(_CUT) == []
+    assert shown.page.evaluate("document.querySelector('figure svg').getBoundingClientRect().width") <= width
+
+
+def test_plots_keep_the_size_of_their_text_on_a_phone(view: Open, report: Path) -> None:
+    shown = view(width=390, height=844).open(report, "#/v1/explored")
+    scale = "(e) => e.getBoundingClientRect().width / e.viewBox.baseVal.width"
+    scales = shown.page.evaluate(f"[...document.querySelectorAll('figure svg')].map({scale})")
+    assert scales
+    assert all(scale > 0.99 for scale in scales)
+
+
+@pytest.mark.parametrize("route", ["#/v1/trace/9", "#/v1/compare", "#/v1/explored", "#/v2/trace/7"])
+def test_no_table_is_wider_than_a_phone(view: Open, report: Path, route: str) -> None:
+    assert view(width=390, height=844).open(report, route).page.evaluate(_CUT) == []
+
+
+def test_quiescent_states_are_listed_with_their_numbers_and_differences(view: Open, report: Path) -> None:
+    shown = view().open(report, "#/v1/explored")
+    rows = [" ".join(row.split()) for row in shown.page.locator("table.cards tbody tr").all_inner_texts()]
+    expected = lost_update().exploration
+    assert expected is not None
+    assert len(rows) == len(expected.final_states)
+    for row, state in zip(rows, expected.final_states, strict=True):
+        assert f"{state.count} quiescent state" in row
+        assert ("○ unperturbed" in row) == state.unperturbed
+        assert all(each.path in row for each in state.difference if each.path)
+    titles = shown.page.locator("figure .bar:not(.reconcile) title").all_text_contents()
+    assert [int(title.split(": ")[1].split()[0].replace(",", "")) for title in titles] == list(expected.depths)

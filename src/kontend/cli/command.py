@@ -13,7 +13,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
 from typing import NoReturn
+
+from kontend.safe_files import write_whole
 
 
 class ExitCode(IntEnum):
@@ -98,3 +101,11 @@ def write(text: str) -> None:
     except BrokenPipeError:
         # Python would complain again when it flushes standard output at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def write_page(path: Path, html: str) -> None:
+    """Write a page to the file that ``--html`` names."""
+    try:
+        write_whole(path, html.encode())
+    except OSError as error:
+        raise UsageError(f"--html: {path}: {error.strerror}") from error

@@ -6,6 +6,7 @@ import inspect
 import sys
 import sysconfig
 import traceback
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Final, NamedTuple
@@ -44,11 +45,17 @@ UNKNOWN: Final = SourceLocation("", 0)
 
 
 def caller() -> SourceLocation | None:
-    """Return the line that called into kontend: that of the innermost frame outside the package."""
+    """Return the line of user code that called into kontend, or that of a library if there is no user code."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_ours(frame.f_globals.get("__name__")):
+    library: SourceLocation | None = None
+    while frame is not None:
+        if not _is_ours(frame.f_globals.get("__name__")):
+            location = SourceLocation(frame.f_code.co_filename, frame.f_lineno)
+            if not _is_in_a_library(location.file):
+                return location
+            library = library or location
         frame = frame.f_back
-    return SourceLocation(frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
+    return library
 
 
 def raised_at(error: BaseException) -> SourceLocation | None:
@@ -78,6 +85,7 @@ def _is_ours(module: object) -> bool:
     return isinstance(module, str) and module.partition(".")[0] == _PACKAGE
 
 
+@cache
 def _is_in_a_library(file: str) -> bool:
     if file.startswith("<frozen "):
         return True

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
+from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write, write_page
 from kontend.cli.exploring.by_hand import explore_by_hand
 from kontend.cli.exploring.expect import answer, as_json, exit_code, expected_property
 from kontend.cli.exploring.progress import ProgressLine
@@ -43,7 +43,6 @@ from kontend.report.grouping import grouped
 from kontend.report.page.page import page
 from kontend.report.saving import page_beside, save
 from kontend.runtime.controller import BadController
-from kontend.safe_files import write_whole
 
 _FAILURES: Final = Path("failures")
 #: How many states are searched with two faults in a run.
@@ -76,7 +75,7 @@ def run(argv: Sequence[str]) -> int:
         targets = _bounded_targets(options)
         scenarios = {title: target.scenario for title, target in targets.items()}
         if options.timed:
-            return run_timed(scenarios, options)
+            return run_timed(scenarios, options, title=relative_name(_title(targets)))
         if options.interactive:
             origins = {title: target.origin for title, target in targets.items()}
             return explore_by_hand(_title(targets), scenarios, origins=origins, port=options.port)
@@ -86,7 +85,7 @@ def run(argv: Sequence[str]) -> int:
     files = {name: [_saved(options.failures, document) for document in documents[name]] for name in verdicts}
     if options.html is not None:
         results = [scenario_result(name, scenarios[name], verdicts[name], documents[name]) for name in verdicts]
-        _write_page(options.html, page(results, title=relative_name(_title(targets))))
+        write_page(options.html, page(results, title=relative_name(_title(targets))))
     if options.output_format == "json":
         document = {name: _document(verdict, files[name]) for name, verdict in verdicts.items()}
         for name in verdicts if expected else ():
@@ -159,13 +158,6 @@ def _saved(directory: Path, document: Document) -> str:
     except OSError as error:
         sys.stderr.write(f"kontend explore: the counterexample is not saved: {error}\n")
         return ""
-
-
-def _write_page(path: Path, html: str) -> None:
-    try:
-        write_whole(path, html.encode())
-    except OSError as error:
-        raise UsageError(f"--html: {path}: {error.strerror}") from error
 
 
 def _parser() -> Parser:

@@ -8,13 +8,16 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
-from kontend.cli.command import ExitCode, Parser, UsageError, at_least, write
+from kontend.cli.command import ExitCode, Parser, UsageError, at_least, write, write_page
 from kontend.explore.problems import BadScenario
 from kontend.explore.scenario import Scenario
+from kontend.explore.timed.results import swept_result, timed_result
 from kontend.explore.timed.simulation import Run, simulate
 from kontend.explore.timed.sweep import Point, as_json, bands, parse_sweep, sweep
 from kontend.explore.timed.text import run_text, sweep_text
 from kontend.explore.timed.timing import Duration, Timing, duration, seconds
+from kontend.report.page.contents import ScenarioResult
+from kontend.report.page.page import page
 
 _T = TypeVar("_T")
 _DEFAULTS: Final = Timing()
@@ -49,8 +52,8 @@ def add_options(parser: Parser) -> None:
     add("--seeds", type=at_least(1), default=5, metavar="N", help="number of seeds for each value (default: 5)")
 
 
-def run_timed(scenarios: Mapping[str, Scenario], options: Namespace) -> int:
-    """Run all scenarios in virtual time."""
+def run_timed(scenarios: Mapping[str, Scenario], options: Namespace, *, title: str = "kontend") -> int:
+    """Run all scenarios in virtual time; ``title`` is that of the page, where one is asked for."""
     retries: Duration = options.backoff_seconds
     frozen: Duration = options.frozen_seconds
     timing = Timing(
@@ -64,20 +67,25 @@ def run_timed(scenarios: Mapping[str, Scenario], options: Namespace) -> int:
     )
     seeds = range(options.seed, options.seed + options.seeds)
     documents: dict[str, Any] = {}
+    results: list[ScenarioResult] = []
     bad = False
     for name, scenario in scenarios.items():
         if options.sweep is not None:
             points = list(sweep(scenario, timing, options.sweep, seeds=seeds))
             bad |= any(run.is_bad for point in points for run in point.runs)
             documents[name] = _sweep_document(options.sweep.parameter, points)
+            results.append(swept_result(name, options.sweep, points))
             text = sweep_text(options.sweep, points)
         else:
             runs = [simulate(scenario, timing, seed=seed) for seed in seeds]
             bad |= any(run.is_bad for run in runs)
             documents[name] = {"runs": [_run_document(run) for run in runs]}
+            results.append(timed_result(name, runs))
             text = "\n".join(run_text(run, verbose=options.verbose) for run in runs)
         if options.output_format == "text":
             write(f"{name}:\n{text}\n")
+    if options.html is not None:
+        write_page(options.html, page(results, title=title))
     if options.output_format == "json":
         write(orjson.dumps(documents, option=orjson.OPT_INDENT_2).decode() + "\n")
     return ExitCode.FINDINGS if bad else ExitCode.OK

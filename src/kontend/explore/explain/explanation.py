@@ -11,7 +11,7 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from kontend.explore.explain.causes.cause import Cause
 from kontend.explore.explain.causes.cycles import Round, cause_of_cycle, shortest_round
 from kontend.explore.explain.causes.outcomes import cause_of_final_state, without_good_run
 from kontend.explore.explain.causes.perturbations import perturbations
+from kontend.explore.explain.causes.premises import wrong_premise
 from kontend.explore.explain.causes.writes import cause_of_failure, cause_of_write, plain_cause
 from kontend.explore.explain.final_states import differences
 from kontend.explore.explain.lines import SourceLines, project_root
@@ -61,10 +62,19 @@ def origin_of(scenario: Scenario) -> Origin:
         names = getattr(module, "__dict__", {})  # attributes of lazy modules may import something
         if file is None or names.get("__file__") != str(file):
             continue
-        for name, value in list(names.items()):
-            if value is scenario:
-                return Origin(file, name)
+        scenarios = {name: value for name, value in list(names.items()) if isinstance(value, Scenario)}
+        same = [name for name, value in scenarios.items() if value is scenario]
+        alike = [name for name, value in scenarios.items() if _is_bounded_otherwise(value, scenario)]
+        if same or alike:
+            return Origin(file, (same or alike)[0])
     return Origin(file, scenario.name)
+
+
+def _is_bounded_otherwise(value: Scenario, scenario: Scenario) -> bool:
+    """Two scenarios are the same except for their bounds, as in tests with a profile."""
+    return all(
+        getattr(value, each.name) is getattr(scenario, each.name) for each in fields(Scenario) if each.name != "bounds"
+    )
 
 
 def explainer(scenario: Scenario, origin: Origin | None = None) -> Callable[[Violation], Document]:
@@ -197,7 +207,12 @@ class _Explaining:
             return cause_of_failure(trail) or otherwise
         if name == BuiltIn.NEVER_SETTLES:
             return otherwise
-        return cause_of_write(trail, last, name=name) or plain_cause(trail, last, name) or otherwise
+        return (
+            cause_of_write(trail, last, name=name)
+            or wrong_premise(trail, last, name)
+            or plain_cause(trail, last, name)
+            or otherwise
+        )
 
 
 def _versions() -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from kontend.report.decoding import encode
 from kontend.report.document import Document, Exploration
+from kontend.report.timed import SweepResult, TimedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,17 @@ class ScenarioResult:
     """A scenario with its verdict, as a page shows it."""
 
     name: str
-    verdict: Literal["holds", "violated", "undecided"]
+    #: ``settles`` is for runs in virtual time that all come to rest: a sample, so nothing is shown to hold.
+    verdict: Literal["holds", "violated", "undecided", "settles"]
     #: The verdict in one sentence.
     sentence: str = ""
     documents: tuple[Document, ...] = ()
     properties: tuple[PropertyResult, ...] = ()
     exploration: Exploration | None = None
+    #: A sweep in virtual time.
+    sweep: SweepResult | None = None
+    #: Runs in virtual time.
+    runs: tuple[TimedRun, ...] = ()
 
 
 def results_of(documents: Iterable[Document]) -> tuple[ScenarioResult, ...]:
@@ -68,6 +74,8 @@ def page_data(title: str, scenarios: Sequence[ScenarioResult], **more: Any) -> M
                 "properties": encode(scenario.properties),
                 "exploration": encode(scenario.exploration),
                 "violations": numbers,
+                "sweep": encode(scenario.sweep),
+                "runs": encode(scenario.runs),
             }
         )
     return {"title": title, "scenarios": entries, "documents": documents, **more}

@@ -32,6 +32,7 @@ _SCRIPTS: Final = (
     "fields",
     "compare",
     "plots",
+    "bands",
     "verdict",
     "theme",
     "choices",

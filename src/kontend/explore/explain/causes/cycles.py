@@ -6,18 +6,20 @@ The cycle is complete when a state comes back, up to generations and made-up nam
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
 from kontend.explore.explain.causes.cause import Cause
-from kontend.explore.explain.fields import content_of, field_changes, object_name, short_name, shown
+from kontend.explore.explain.fields import content_of, field_changes, number_of, object_name, short_name, shown
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.explore.model.step import UNPERTURBED, Step
 from kontend.explore.search.repetition import form_of_state
 from kontend.report.document import FieldChange
 from kontend.report.inspection import overlaps
 
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 #: How many steps a cycle may have.
 _LONGEST: Final = 400
 
@@ -136,6 +138,9 @@ def cause_of_cycle(trail: Trail, cycle: Round) -> Cause:
     pair = _pair(trail, cycle)
     if not pair:
         return Cause(steps)
+    own = _own_conflict(trail, cycle)
+    if own is not None:
+        return _refused_by_itself(trail, steps, *own)
     writers = _writers(trail, pair)
     described = "; ".join(_described(each, writer) for each, writer in zip(pair, writers, strict=True))
     one = pair[0]
@@ -143,9 +148,57 @@ def cause_of_cycle(trail: Trail, cycle: Round) -> Cause:
     different = sorted({writer.partition("#")[0] if "#" in writer else writer for writer in writers})
     if len(different) > 1:
         fix = f"let only one of {' and '.join(different)} write {where}, or make both write the same value"
+    elif _is_time(one.change.before) and _is_time(one.change.after):
+        fix = (
+            f"leave {where} as it is unless something else changes: compare without the time before writing "
+            "(set_condition does, for conditions)"
+        )
+    elif len(pair) > 1:
+        fix = (
+            f"compute {where} from the wanted state alone, so that every round has the same value (sort what has no "
+            "order; leave out times and whatever the write itself changes), and write only when it differs"
+        )
     else:
         fix = f"write {where} only when the value that is there is not the wanted one: compare before writing"
     return Cause(f"{steps}: {described}", tuple(each.taken.number for each in pair), fix, pair[-1].part.line)
+
+
+def _own_conflict(trail: Trail, cycle: Round) -> tuple[Taken, Taken] | None:
+    """A write of the cycle that is refused because the same reconcile has changed the object before, and that write."""
+    for refused in trail.steps[cycle.first - 1 :]:
+        part = refused.parts[-1]
+        if part.call is None or not part.call.writes or ": 409 Conflict" not in part.transition.text:
+            continue
+        for earlier, _, change in trail.changes():
+            if (
+                earlier.reconcile is refused.reconcile
+                and earlier.number < refused.number
+                and change.key == part.call.key
+            ):
+                return refused, earlier
+    return None
+
+
+def _refused_by_itself(trail: Trail, steps: str, refused: Taken, earlier: Taken) -> Cause:
+    part, first = refused.parts[-1], next(each for each in earlier.parts if each.transition.changes)
+    change = first.transition.changes[0]
+    name = short_name(object_name(content_of(change.new or change.old)))  # type: ignore[arg-type]
+    version = number_of(change.resource_version)
+    sentence = (
+        f"{steps}: the server refuses {part.call} of {trail.actor(refused)} with 409 Conflict (step {refused.number}), "
+        f"because the same reconcile has changed {name} at resourceVersion {version} (step {earlier.number}) and goes "
+        "on with the copy from before; the reconcile fails, and begins again"
+    )
+    at = f" at {first.line.short}" if first.line is not None else ""
+    fix = (
+        f"make both changes in one request; or base this one on the object that the write{at} returned, "
+        "which has its resourceVersion"
+    )
+    return Cause(sentence, (earlier.number, refused.number), fix, part.line)
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, str) and _TIME.fullmatch(value) is not None
 
 
 def _writers(trail: Trail, pair: list[WrittenField]) -> list[str]:

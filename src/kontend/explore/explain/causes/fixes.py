@@ -29,6 +29,11 @@ def fix_of_fault(guards: Guards, part: Part, fault: Fault) -> str:
     assert call is not None
     if fault.property == BuiltIn.OBSERVED_GENERATION:
         return "set observedGeneration to metadata.generation of the object that this reconcile has read"
+    if fault.property == BuiltIn.WRONG_OWNER and call.verb == "deletecollection":
+        return (
+            "a selector says nothing about the owner: list, and delete each child for which "
+            "is_controlled_by(child, owner) holds with the owner that was read"
+        )
     if fault.property == BuiltIn.WRONG_OWNER:
         return "compare uids before the delete: is_controlled_by(child, owner) with the owner that was read"
     if call.verb in _DELETES:
@@ -54,8 +59,14 @@ def fix_of_blind_write(guards: Guards, call: Call, path: Path = ()) -> str:
     return f"lock the patch: merge_from(base, lock=True){guard}, or write with {safe}{merged}; {_CONFLICT}"
 
 
-def fix_of_stale_read(guards: Guards, part: Part, seen: Seen, change: Change, *, own: bool) -> str:
-    """The change that prevents a write from resting on an outdated read; ``own``: of the writer's own earlier write."""
+def fix_of_stale_read(
+    guards: Guards, part: Part, seen: Seen, change: Change, *, own: bool, read: str = "", sibling: bool = False
+) -> str:
+    """The change that prevents a write from resting on an outdated read.
+
+    ``own``: the writer did not see its own earlier write. ``read``: the line of the read. ``sibling``: another
+    instance of the same controller made the change.
+    """
     call, version = part.call, change.new or change.old
     assert call is not None
     assert version is not None
@@ -66,18 +77,39 @@ def fix_of_stale_read(guards: Guards, part: Part, seen: Seen, change: Change, *,
             "switch on the guard read_your_writes (it is off in this scenario): a cached read then waits until the "
             f"cache has seen this instance's own last write{named if call.verb == 'create' else ''}"
         )
-    if call.verb in _DELETES:
+    where = "api.live.get" if seen.call.verb == "get" else "api.live.list"
+    if call.verb == "create":
+        return (
+            "derive the name of the new object from its owner, without generateName or a uuid, so that a second create "
+            f"is refused with 409 AlreadyExists; or re-read {name} with {where} before the create"
+        )
+    same = change.key == call.key and seen.call.kind == call.kind
+    if call.verb in _DELETES and same:
         return (
             "re-read before the delete, with api.live.get, and delete only what was read: "
             "api.delete(obj, uid=..., resource_version=...)"
         )
-    if call.verb == "create":
+    did = "delete" if call.verb in _DELETES else "write"
+    if not seen.call.cached and not same:
+        return _check_then_act(name, call, did, where, sibling=sibling)
+    cached = f" (it comes from the cache{read})" if seen.call.cached else ""
+    return f"re-read {name} with {where} right before this {did}{cached}, and {did} only if it still calls for it"
+
+
+def _check_then_act(name: str, call: Call, did: str, where: str, *, sibling: bool) -> str:
+    """The read was fresh, and another object changed between it and the write: a second read only makes that rarer."""
+    if sibling:
         return (
-            "derive the name of the new object from its owner, without generateName or a uuid, so that a second create "
-            f"is refused with 409 AlreadyExists; or re-read {name} with api.live before the create"
+            f"no version of {name} guards this {did}: let one instance run at a time (leader election, with the guard "
+            "fencing), or claim what must be unique by creating an object that is named after it, which the server "
+            "refuses to a second one"
         )
-    where = "api.live.get" if seen.call.verb == "get" else "api.live.list"
-    return f"re-read {name} with {where} right before this write, and write only if it still calls for it"
+    target = f"{call.kind.partition('/')[0].partition('.')[0]} {call.key}"
+    return (
+        f"no version of {name} guards this {did}: first mark {target} in a request of its own, then re-read {name} "
+        f"with {where} and {did} only if it still calls for it; whoever uses {target} must look for the mark after its "
+        "own write"
+    )
 
 
 def fix_of_failure(failure: Failure) -> str:

@@ -12,12 +12,22 @@ from dataclasses import replace
 from typing import Final
 
 from kontend.explore.explain.causes.cause import Cause, changed_text
+from kontend.explore.explain.causes.decisions import Decision, decision_against
 from kontend.explore.explain.causes.outdated import stale_read
 from kontend.explore.explain.causes.perturbations import perturbation
 from kontend.explore.explain.causes.writes import cause_of_refusal, cause_of_write
-from kontend.explore.explain.fields import changed_paths, content_of, object_name, short_name, shown, text_of
-from kontend.explore.explain.trail import Part, Taken, Trail
+from kontend.explore.explain.fields import (
+    changed_paths,
+    content_of,
+    field_changes,
+    object_name,
+    short_name,
+    shown,
+    text_of,
+)
+from kontend.explore.explain.trail import Part, Reconcile, Taken, Trail
 from kontend.explore.model.environment.faults import OPTIONAL, TEXTS
+from kontend.kube.meta.names import Key
 from kontend.report.document import Difference
 from kontend.report.inspection import overlaps
 from kontend.runtime.source_location import SourceLocation
@@ -56,6 +66,10 @@ def cause_of_final_state(trail: Trail, good: Trail, found: Sequence[Difference])
         cause = cause_of_write(trail, write[0])
         if cause is not None:
             return replace(cause, sentence=f"{_outcome(difference)}: {cause.sentence}")
+    for difference in found:
+        ordered = _last_one_wins(trail, good, difference)
+        if ordered is not None:
+            return ordered
     refused = cause_of_refusal(trail)
     if refused is not None and found:
         return replace(refused, sentence=f"{_outcome(found[0])}: {refused.sentence}")
@@ -102,6 +116,53 @@ def _last_write(trail: Trail, difference: Difference, *, good: bool = False) -> 
     return found
 
 
+def _last_one_wins(trail: Trail, good: Trail, difference: Difference) -> Cause | None:
+    """Two reconciles write different values of one field, and the good run makes the two writes in the other order."""
+    last, wanted = _last_write(trail, difference), _last_write(good, difference, good=True)
+    if not difference.path or last is None or wanted is None or wanted[0].reconcile is None:
+        return None
+    earlier = [
+        (taken, part)
+        for taken, part, change in trail.changes()
+        if taken.number < last[0].number
+        and change.new is not None
+        and object_name(content_of(change.new)) == difference.object
+        and any(
+            each.path == difference.path and each.after == difference.expected
+            for each in field_changes(
+                content_of(change.old) if change.old is not None else None, content_of(change.new)
+            )
+        )
+    ]
+    mine, wrote = last[0].reconcile, earlier[-1][0].reconcile if earlier else None
+    if (
+        mine is None
+        or wrote is None
+        or _identity(wrote) != _identity(wanted[0].reconcile)
+        or _identity(mine) == _identity(wrote)
+    ):
+        return None
+    first = earlier[-1][0]
+    names = [f"{trail.actor(taken)} for {taken.reconcile.request}" for taken in (last[0], first) if taken.reconcile]
+    where = f"{difference.path} of {short_name(difference.object)}"
+    sentence = (
+        f"{_outcome(difference)}: {names[0]} wrote it in step {last[0].number} over {shown(difference.expected)}, "
+        f"which {names[1]} had written in step {first.number}; the good run makes the two writes in the other order"
+    )
+    if trail.model.programs[mine.instance] is trail.model.programs[wrote.instance]:
+        fix = (
+            f"compute {where} from all objects that it depends on, not from {mine.request} alone, so that the order of "
+            "the reconciles does not matter"
+        )
+    else:
+        fix = f"let only one of {' and '.join(sorted(names))} write {where}, or make both write the same value"
+    return Cause(sentence, (first.number, last[0].number), fix, last[1].line)
+
+
+def _identity(reconcile: Reconcile) -> tuple[int, Key]:
+    return reconcile.instance, reconcile.request
+
+
 def _is_left_over(difference: Difference, write: _Write, good: Trail) -> bool:
     """An object that the good run makes, too, and removes later: its creation is not at fault."""
     return not difference.path and any(
@@ -122,24 +183,46 @@ def _lacking(trail: Trail, good: Trail, difference: Difference) -> Cause:
         parts.append(f"{trail.actor(write[0])} {did} (step {write[0].number})")
         culprits.add(write[0].number)
         line = write[1].line
-    if wanted is not None:
+    taken = _perturbing(trail)
+    decision = decision_against(trail, good, difference, wanted) if wanted is not None else None
+    if decision is not None and taken is not None and not _comes_after(decision, taken):
+        decision = None
+    if wanted is not None and decision is None:
         line = line or wanted[1].line
         where = f" at {wanted[1].line.short}" if wanted[1].line is not None else ""
         lacks = f"this run lacks what the nearest good run does in its step {wanted[0].number}"
         parts.append(f"{lacks}: {wanted[0].transition.text}{where}")
-    elif not parts:
+    elif not parts and decision is None:
         parts.append("no step of this run writes it")
     fix = ""
-    perturbed = [taken for taken in trail.steps if taken.transition.cost]
-    # A fault explains more than the staleness that comes with it.
-    for taken in [taken for taken in perturbed if taken.step.action in OPTIONAL][-1:] or perturbed[-1:]:
+    if taken is not None:
         text, more, fix, at = _disturbance(trail, taken)
         parts.append(text)
         culprits |= more
         if write is not None and write[0].number > taken.number:
             culprits.add(write[0].number)
         line = at or line
+    if decision is not None:
+        parts.append(decision.text)
+        culprits = {*decision.steps, *((taken.number,) if taken is not None else ())}
+        decision.reconcile.matters = True
+        if fix == _LEVEL:
+            line = line or (wanted[1].line if wanted is not None else None)
+        else:
+            fix, line = decision.fix, decision.line or line
     return Cause(f"{_outcome(difference)}: {'; '.join(parts)}", tuple(sorted(culprits)), fix, line)
+
+
+def _perturbing(trail: Trail) -> Taken | None:
+    """The perturbation that explains most: a fault explains more than the staleness that comes with it."""
+    perturbed = [taken for taken in trail.steps if taken.transition.cost]
+    faults = [taken for taken in perturbed if taken.step.action in OPTIONAL]
+    return next(reversed(faults or perturbed), None)
+
+
+def _comes_after(decision: Decision, taken: Taken) -> bool:
+    """A decision explains the outcome if it was made after the perturbation, with what that had led to."""
+    return max(*decision.steps, decision.reconcile.steps[-1]) > taken.number or taken.step.action == "act"
 
 
 def _disturbance(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceLocation | None]:

@@ -13,6 +13,7 @@ from kontend.explore.explain.causes.cause import Cause, changed_text, name_of, w
 from kontend.explore.explain.causes.fixes import fix_of_blind_write, fix_of_stale_read
 from kontend.explore.explain.fields import number_of
 from kontend.explore.explain.trail import Part, Seen, Taken, Trail
+from kontend.runtime.source_location import SourceLocation
 
 
 def outdated_read(trail: Trail, taken: Taken, part: Part) -> Cause | None:
@@ -43,7 +44,15 @@ def outdated_read(trail: Trail, taken: Taken, part: Part) -> Cause | None:
         )
         fix = fix_of_blind_write(guards, write.call)
         return Cause(sentence, tuple(sorted({other.number, accepted.number})), fix, write.line)
-    fix = fix_of_stale_read(guards, part, seen, change, own=own)
+    line = line_of(trail, seen)
+    programs = trail.model.programs
+    sibling = (
+        not own
+        and other.reconcile is not None
+        and programs[other.reconcile.instance] is programs[taken.reconcile.instance]
+    )
+    read = f", at {line.short}" if line is not None else ""
+    fix = fix_of_stale_read(guards, part, seen, change, own=own, read=read, sibling=sibling)
     return Cause(sentence, tuple(sorted({other.number, taken.number})), fix, part.line)
 
 
@@ -109,6 +118,12 @@ def _unseen(trail: Trail, taken: Taken, reads: Sequence[Seen]) -> tuple[Seen, Ta
         if seen.position < change.resource_version and was is not present:
             found = (seen, other, change)
     return found
+
+
+def line_of(trail: Trail, seen: Seen) -> SourceLocation | None:
+    """The line of a read."""
+    parts = trail.steps[seen.step - 1].parts
+    return next((part.line for part in parts if part.call is seen.call), parts[0].line if parts else None)
 
 
 def what_was_read(seen: Seen, change: Change) -> str:

@@ -47,7 +47,13 @@ def cause_of_failure(trail: Trail) -> Cause | None:
         sentence = f"{trail.actor(taken)} raised {failure.text}{where}{request} (step {taken.number})"
         unseen = missed(trail, taken, taken.reconcile.reads) if taken.reconcile is not None else None
         if unseen is None:
-            return Cause(sentence, (taken.number,), fix_of_failure(failure), line)
+            # A read that fails because somebody has removed the object.
+            removed = _last_change(trail, taken, taken.parts[-1])
+            if removed is None or removed[1].new is not None or failure.is_bug:
+                return Cause(sentence, (taken.number,), fix_of_failure(failure), line)
+            other, change = removed
+            sentence += f"; {trail.actor(other)} had {changed_text(change)} (step {other.number})"
+            return Cause(sentence, (other.number, taken.number), fix_of_failure(failure), line)
         seen, other, change = unseen
         sentence += (
             f" after it had read {what_was_read(seen, change)} in step {seen.step}; "

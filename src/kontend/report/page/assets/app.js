@@ -1,6 +1,6 @@
 // The page: reads the data, keeps the selection in the URL, and handles the keyboard.
 
-const TABS = { trace: "Trace", fields: "Who wrote this field?", compare: "Compare", explored: "What was explored" };
+const TABS = { trace: "Trace", fields: "Who wrote this field?", compare: "Compare", explored: "What was explored", time: "Virtual time" };
 const KEYS = [
   ["↓ ↑", "next, previous step"],
   ["Home End", "first, last step"],
@@ -77,6 +77,7 @@ class Page {
 
   #frame() {
     const bad = this.data.documents.length;
+    const verdicts = new Set(this.data.scenarios.map((scenario) => scenario.verdict));
     this.theme = new Theme();
     this.help = h(
       "dialog",
@@ -90,14 +91,17 @@ class Page {
     );
     this.nav = h("nav", { "aria-label": "Scenarios and violations" });
     this.main = h("main", { id: "main" });
-    const unsure = this.data.scenarios.some((scenario) => scenario.verdict === "undecided");
     const chip = this.explorer
       ? ["unsure", "interactive"]
       : bad
         ? ["bad", `✘ ${plural(bad, "violation")}`]
-        : unsure
-          ? ["unsure", "… undecided"]
-          : ["good", "✔ holds"];
+        : verdicts.has("violated")
+          ? ["bad", "✘ violated"]
+          : verdicts.has("undecided")
+            ? ["unsure", "… undecided"]
+            : verdicts.has("settles")
+              ? ["good", "✔ every run comes to rest"]
+              : ["good", "✔ holds"];
     this.root.replaceChildren(
       h(
         "header",
@@ -151,9 +155,10 @@ class Page {
   }
 
   #tabs(item) {
+    if (isTimed(item.scenario)) return ["time"];
     if (!item.document) return ["explored"];
     if (item.interactive) return ["trace", "fields"];
-    return Object.keys(TABS).filter((tab) => tab !== "compare" || item.document.baseline);
+    return Object.keys(TABS).filter((tab) => tab !== "time" && (tab !== "compare" || item.document.baseline));
   }
 
   #tabBar(item, current) {
@@ -198,6 +203,7 @@ class Page {
         }),
       );
     }
+    if (tab === "time") return panel(timeView(item.scenario));
     if (tab === "compare")
       return panel(compareView(failing.steps, failing.baseline, { culprits: failing.violation.culprits, goto }));
     return panel(
@@ -377,6 +383,7 @@ function itemsOf(data, scenario, at) {
   return scenario.violations.map((number) => ({ id: `v${number + 1}`, scenario, document: data.documents[number] }));
 }
 
+const isTimed = (scenario) => Boolean(scenario.sweep) || (scenario.runs || []).length > 0;
 const flat = (children) => h("div", null, children).childNodes;
 // Reading a malformed escape must not take the page down.
 function decoded(text) {

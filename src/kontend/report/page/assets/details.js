@@ -63,6 +63,7 @@ function readsOf(step) {
           ? h("strong", { class: "bad" }, `${read.latest ?? "nothing"} (stale)`)
           : String(read.latest ?? "nothing"),
       ]),
+      { class: "cards" },
     ),
     step.reads_omitted > 0 && h("p", { class: "small muted" }, `and ${plural(step.reads_omitted, "object")} more`),
   ];
@@ -87,6 +88,7 @@ function writeOf(trace, write, follow) {
           h("code", null, shown(field.before ?? undefined)),
           h("code", null, shown(field.after ?? undefined)),
         ]),
+        { class: "cards" },
       ),
     objectDiff(trace.object(write.before), trace.object(write.after), (path) => follow(write.object, path)),
   ];
@@ -131,6 +133,7 @@ function deliveriesOf(step) {
         h("code", null, event.object),
         event.hash ? String(event.version) : `${event.version} (deleted)`,
       ]),
+      { class: "cards" },
     ),
   ];
 }
@@ -159,7 +162,7 @@ function heldBy(trace, step, position) {
     }
   }
   if (!rows.length) return null;
-  return [h("h4", null, "Caches after this step"), table(["cache of", "object", "holds", "server has"], rows)];
+  return [h("h4", null, "Caches after this step"), table(["cache of", "object", "holds", "server has"], rows, { class: "cards" })];
 }
 
 /** All objects after a step, each opened on demand. */

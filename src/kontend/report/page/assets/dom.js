@@ -62,7 +62,8 @@ function table(head, rows, attributes) {
           h(
             "tr",
             row.attributes,
-            (row.cells || row).map((cell) => h("td", null, cell)),
+            // The labels are for phones, on which a row is a block.
+            (row.cells || row).map((cell, at) => h("td", { "data-label": head[at] || null }, cell)),
           ),
         ),
       ),

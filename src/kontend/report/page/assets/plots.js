@@ -20,12 +20,12 @@ function explorationView(exploration, trace, { bounds, guards, untested }) {
     !exhausted && stopped && h("p", null, `The search stopped because ${stopped}.`),
     coverage && h("p", null, "Covers: ", coverage),
     bounds &&
-      Object.keys(bounds).length > 0 &&
+      bounded(bounds).length > 0 &&
       h(
         "p",
         { class: "small muted" },
         "Bounds: ",
-        Object.entries(bounds)
+        bounded(bounds)
           .map(([name, value]) => `${name} ${shown(value)}`)
           .join(", "),
       ),
@@ -36,6 +36,12 @@ function explorationView(exploration, trace, { bounds, guards, untested }) {
     trace && timePlot(trace),
   ];
 }
+
+/** The bounds that say something: no empty maps, no options that are off. */
+const bounded = (bounds) => Object.entries(bounds).filter(([, value]) => value !== false && shown(value) !== "{}");
+
+/** The width of a plot: all of a phone's screen, so that its text keeps its size. */
+const plotWidth = (most) => Math.max(280, Math.min(most, document.documentElement.clientWidth - 24));
 
 function figure(caption, width, height, parts, ...rest) {
   return h(
@@ -48,11 +54,11 @@ function figure(caption, width, height, parts, ...rest) {
 }
 
 function depthPlot(depths) {
-  const [width, height, left, bottom] = [640, 180, 56, 34];
+  const [width, height, left, bottom] = [plotWidth(640), 180, 56, 34];
   const top = Math.max(...depths);
   const bar = (width - left - 10) / depths.length;
   const scale = (height - bottom - 14) / top;
-  const each = Math.max(1, Math.ceil(depths.length / 12));
+  const each = Math.max(1, Math.ceil(depths.length / ((width - left) / 40)));
   return figure("States by depth", width, height, [
     svg("path", { class: "axis", d: `M${left} 8V${height - bottom}H${width - 6}` }),
     depths.map((count, depth) =>
@@ -86,7 +92,7 @@ function depthPlot(depths) {
 /** Final states by their distance from the first unperturbed one: circles are reached without perturbations, diamonds are not. */
 function finalStates(states) {
   const distance = (state) => state.difference.length;
-  const [width, left] = [640, 70];
+  const [width, left] = [plotWidth(640), 70];
   const most = Math.max(1, ...states.map(distance));
   const columns = new Map();
   const placed = states
@@ -131,11 +137,11 @@ function finalStates(states) {
         { class: "legend" },
         h("span", null, "○ reached by unperturbed runs"),
         h("span", null, "◇ reached only with perturbations"),
-        h("span", null, "the larger, the more runs end there"),
+        h("span", null, "the larger, the more quiescent states of the search are this one"),
       ),
     ),
     table(
-      ["state", "reached by", "", "how it differs"],
+      ["state", "reached by", "reached", "how it differs from A"],
       states
         .slice(0, 200)
         .map((state, at) => [
@@ -146,6 +152,7 @@ function finalStates(states) {
             : h("span", { class: "bad" }, "◇ only perturbed"),
           state.difference.length ? differenceList(state.difference) : "—",
         ]),
+      { class: "cards" },
     ),
   ];
 }
@@ -187,7 +194,7 @@ function timePlot(trace) {
   const { steps } = trace;
   if (!steps.length) return null;
   const timed = steps.every((step) => typeof step.time === "number") && steps.at(-1).time > steps[0].time;
-  const [width, left, band] = [720, 120, 46];
+  const [width, left, band] = [plotWidth(720), plotWidth(720) < 480 ? 84 : 120, 46];
   const height = trace.instances.length * band + 34;
   const [from, to] = timed ? [steps[0].time, steps.at(-1).time] : [1, Math.max(2, steps.length)];
   const at = (position) =>
@@ -197,7 +204,8 @@ function timePlot(trace) {
   const spans = reconciles(steps);
   const parts = trace.instances.map((name, row) => {
     const y = row * band + 8;
-    const short = name.length > 16 ? `${name.slice(0, 15)}…` : name;
+    const most = Math.floor((left - 8) / 7);
+    const short = name.length > most ? `${name.slice(0, most - 1)}…` : name;
     const writes = steps.filter((step) => step.actor === name && step.writes.length);
     const crashes = steps.filter(
       (step) => step.actor === name && ["crash", "fail", "conflict", "timeout", "lose"].includes(step.action),

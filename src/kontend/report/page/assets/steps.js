@@ -2,8 +2,8 @@
 
 /** What a step does; the lane says who does it. */
 function deedOf({ actor, text }) {
-  const own = `${actor}: `;
-  return briefly(text.startsWith(own) ? text.slice(own.length) : text);
+  const own = [`${actor}: `, `the ${actor} `, `${actor} `].find((start) => text.startsWith(start)) || "";
+  return briefly(text.slice(own.length)).replace(/^sees (ADDED|MODIFIED) /, "sees ");
 }
 
 // A value in a few characters; null stands for a field that is absent.

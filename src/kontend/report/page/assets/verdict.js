@@ -31,6 +31,7 @@ function verdictOf({ scenario, document: failing }, goto) {
             h("code", null, shown(write.before ?? undefined)),
             h("code", null, shown(write.after ?? undefined)),
           ]),
+          { class: "cards" },
         ),
       difference.length > 0 && [
         h("p", null, "The final state differs from the nearest good one:"),
@@ -67,6 +68,10 @@ function navigationOf(scenarios, items, current, choose) {
     if (item.document) {
       const { property, also } = item.document.violation;
       return entry(item, "bad", "✘", [property, ...also].join(", "));
+    }
+    if (isTimed(item.scenario)) {
+      const name = item.scenario.sweep ? `time bands of ${item.scenario.sweep.parameter}` : "runs in virtual time";
+      return item.scenario.verdict === "violated" ? entry(item, "bad", "✘", name) : entry(item, "good", "✔", name);
     }
     return item.scenario.verdict === "holds"
       ? entry(item, "good", "✔", "everything holds")

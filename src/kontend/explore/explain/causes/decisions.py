@@ -1,0 +1,334 @@
+"""Decisions not to write: the last reconcile that could have made a missing write, and why it did not.
+
+It is compared with the reconcile of the good run that makes the write. The first read that showed something else is
+the one that the decision rests on. Where all reads showed the same, the controller remembered something else. Where the
+reconcile ended before the last change of what it had read, nothing ran it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import orjson
+
+from kontend.cluster.state import Change, Version
+from kontend.explore.explain.causes.assignments import assignment_of
+from kontend.explore.explain.causes.cause import changed_text, name_of
+from kontend.explore.explain.causes.outdated import line_of, missed, what_was_read
+from kontend.explore.explain.fields import (
+    ABSENT,
+    changed_paths,
+    content_of,
+    named,
+    number_of,
+    object_name,
+    short_name,
+    shown,
+    text_of,
+    value_at,
+)
+from kontend.explore.explain.trail import Part, Reconcile, Seen, Taken, Trail
+from kontend.explore.program.identities import IDENTITIES
+from kontend.explore.properties.overwrites import Path
+from kontend.report.document import Difference
+from kontend.report.inspection import overlaps
+from kontend.runtime.source_location import SourceLocation
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The reason why a reconcile did not make a write, with the steps that it rests on, and what to change."""
+
+    text: str
+    steps: frozenset[int]
+    fix: str
+    line: SourceLocation | None
+    #: The reconcile that decided.
+    reconcile: Reconcile
+
+
+def decision_against(trail: Trail, good: Trail, difference: Difference, wanted: tuple[Taken, Part]) -> Decision | None:
+    """The decision of a failing run not to make the write that a good run makes; None where none explains it."""
+    maker = wanted[0].reconcile
+    if maker is None:
+        return None
+    last = _last_reconcile(trail, maker)
+    if last is None:
+        return None
+    it = _subject(difference)
+    unseen = missed(trail, _end(trail, last), last.reads)
+    if unseen is not None:
+        return _not_run_again(trail, last, it, *unseen)
+    where = f" at {wanted[1].line.short}" if wanted[1].line is not None else ""
+    ran = f"{trail.model.names[last.instance]} ran once more in {_span(last)} and did not {_verb(wanted)} {it}{where}"
+    theirs = [seen for seen in maker.reads if seen.step <= wanted[0].number]
+    for ours, other in zip_longest(last.reads, theirs):
+        if ours is None or other is None or _question(ours) != _question(other):
+            break  # another path, although every read before showed the same
+        found = _other_content(trail, last, ours, other, ran, difference)
+        if found is not None:
+            return found
+        if _differs(ours, other):
+            return None  # what the user wants differs, which explains nothing
+    return _remembered(trail, good, last, maker, ran)
+
+
+def _last_reconcile(trail: Trail, maker: Reconcile) -> Reconcile | None:
+    """The last reconcile of the same controller for the same object."""
+    program = trail.model.programs[maker.instance]
+    found = None
+    for taken in trail.steps:
+        reconcile = taken.reconcile
+        if reconcile is None or reconcile.request != maker.request or taken.step.action != "start":
+            continue
+        if trail.model.programs[reconcile.instance] is program:
+            found = reconcile
+    return found
+
+
+def _end(trail: Trail, reconcile: Reconcile) -> Taken:
+    """A step at the end of the run, as the reconcile would see it."""
+    last = trail.steps[-1]
+    return Taken(last.number + 1, trail.steps[reconcile.steps[0] - 1].step, last.after, last.transition, (), reconcile)
+
+
+def _not_run_again(trail: Trail, last: Reconcile, it: str, seen: Seen, other: Taken, change: Change) -> Decision | None:
+    """Nothing ran the reconcile again after the last change of what it had read."""
+    actor, kind = trail.model.names[last.instance], seen.call.kind
+    text = (
+        f"{actor} does not run again: its last reconcile ({_span(last)}) had read {what_was_read(seen, change)} in "
+        f"step {seen.step}, before {trail.actor(other)} {changed_text(change)} (step {other.number})"
+    )
+    controller = trail.model.programs[last.instance].controller
+    if kind not in controller.kinds:
+        fix = f"watch {kind.partition('/')[0]} objects, so that a change of {name_of(change)} runs this reconcile again"
+    else:
+        predicate = controller.predicates.get(kind)
+        what = f"the predicate {type(predicate).__name__}" if predicate is not None else "the predicates"
+        if kind != controller.kind:
+            what += f" and the mapping of {short_name(kind + ' ').strip()} objects to requests"
+        fix = (
+            f"let the event of {name_of(change)} run this reconcile again: check {what}, or requeue until {it} is there"
+        )
+    return Decision(text, frozenset({other.number, seen.step}), fix, line_of(trail, seen), last)
+
+
+# What it read
+
+
+def _question(seen: Seen) -> tuple[object, ...]:
+    call = seen.call
+    return call.verb, call.kind, call.key, call.subresource
+
+
+def _differs(ours: Seen, other: Seen) -> bool:
+    return any(_paths(ours.versions.get(key), other.versions.get(key)) for key in {*ours.versions, *other.versions})
+
+
+def _other_content(
+    trail: Trail, last: Reconcile, ours: Seen, other: Seen, ran: str, difference: Difference
+) -> Decision | None:
+    """A read that showed what a controller of this run has written, and that the good run does not show."""
+    for key in sorted({*ours.versions, *other.versions}):
+        mine, theirs = ours.versions.get(key), other.versions.get(key)
+        paths = _paths(mine, theirs)
+        if not paths:
+            continue
+        version = mine or theirs
+        assert version is not None
+        name = object_name(content_of(version)) if mine else named(ours.call.kind, key)
+        for path in paths:
+            writer = _written(trail, ours, name, path)
+            if writer is not None:
+                text, fix = _reading(ours, name, path, mine, theirs, writer, difference)
+                steps = frozenset({writer.number, ours.step})
+                return Decision(f"{ran}: {text}", steps, fix, line_of(trail, ours), last)
+    return None
+
+
+def _paths(mine: Version | None, theirs: Version | None) -> list[Path]:
+    """The fields in which two versions differ, uids aside; the empty path where only one of them exists."""
+    if mine is None or theirs is None:
+        return [()] if mine is not theirs else []
+    old, new = content_of(theirs), content_of(mine)
+    return [path for path in changed_paths(old, new) if not _are_identities(value_at(old, path), value_at(new, path))]
+
+
+def _are_identities(*values: Any) -> bool:
+    return all(isinstance(value, str) and IDENTITIES.fullmatch(value.encode()) for value in values)
+
+
+def _written(trail: Trail, seen: Seen, name: str, path: Path) -> Taken | None:
+    """The last step before a read in which a controller wrote a field."""
+    found = None
+    for taken, _, change in trail.changes():
+        version = change.new or change.old
+        assert version is not None
+        if taken.number >= seen.step or object_name(content_of(version)) != name:
+            continue
+        if not path or change.old is None or change.new is None or _touches(change.old, change.new, path):
+            found = taken
+    return found if found is not None and found.reconcile is not None else None
+
+
+def _touches(old: Version, new: Version, path: Path) -> bool:
+    return any(overlaps(text_of(path), text_of(each)) for each in changed_paths(content_of(old), content_of(new)))
+
+
+def _reading(
+    seen: Seen,
+    name: str,
+    path: Path,
+    mine: Version | None,
+    theirs: Version | None,
+    writer: Taken,
+    difference: Difference,
+) -> tuple[str, str]:
+    """Describes a read that showed something else than in the good run, and the change that the pattern calls for."""
+    short, it = short_name(name), _subject(difference)
+    if not path and mine is not None:
+        text = f"in step {seen.step} it found {short} (written in step {writer.number}), which the good run lacks there"
+        fix = f"do not take {short} for a sign that the rest is done: look at {it} itself, or write {short} last"
+    elif not path:
+        text = (
+            f"in step {seen.step} it found no {short} (deleted in step {writer.number}), which the good run has there"
+        )
+        fix = f"do not take the absence of {short} for a sign that the rest is done: look at {it} itself"
+    else:
+        assert mine is not None
+        assert theirs is not None
+        field = f"{text_of(path)} of {short}"
+        values = shown(value_at(content_of(mine), path)), shown(value_at(content_of(theirs), path))
+        text = (
+            f"in step {seen.step} it read {text_of(path)} = {values[0]} of {short} (written in step {writer.number}); "
+            f"the good run reads {values[1]} there"
+        )
+        together = name == difference.object and _is_status(text_of(path)) == _is_status(difference.path)
+        join = f"store {text_of(path)} and {difference.path} of {short} in one request; or " if together else ""
+        fix = f"{join}do not take {field} for a sign that the rest is done: look at {it} itself, or write {field} last"
+    return text, fix
+
+
+# What it remembered
+
+
+def _remembered(trail: Trail, good: Trail, last: Reconcile, maker: Reconcile, ran: str) -> Decision | None:
+    """The controller remembered something else than in the good run."""
+    ours, theirs = _memory(trail, last), _memory(good, maker)
+    name = next((name for name in ours if ours[name] != theirs.get(name, ABSENT)), None)
+    if name is None:
+        return None
+    since = _remembered_in(trail, last, name)
+    value, other = ours[name], theirs.get(name, ABSENT)
+    copied = _copy_in(value)
+    controller = trail.model.programs[last.instance].controller
+    what = f"self.{name} = {shown(value)}"
+    newer = None
+    if copied is not None:
+        newer = _newer(trail, copied)
+        what = f"{short_name(object_name(copied))} at resourceVersion {_version_of(copied)} in self.{name}"
+    steps = {since.number if since is not None else last.steps[0]}
+    if since is not None:
+        what += f", since step {since.number}"
+    text = f"{ran}, although it read what the good run reads there: it still remembers {what}"
+    if newer is not None and copied is not None:
+        taken, change = newer
+        version = number_of(change.resource_version)
+        text += f"; {trail.actor(taken)} had changed it at resourceVersion {version} (step {taken.number})"
+        own = _made(trail, copied)
+        steps = {taken.number, *((own.number,) if own is not None else steps)}
+        fix = (
+            f"compare resourceVersions where self.{name} is set and where it is used: whichever copy is newer counts, "
+            f"and self.{name} is dropped once the cache has a later version"
+        )
+    else:
+        there = "nothing" if other in (ABSENT, None, "", {}, []) else shown(other)
+        text += f"; in the good run it remembers {there}"
+        fix = (
+            f"decide by what the reconcile reads, not by self.{name}; or drop self.{name} when what it rests on changes"
+        )
+    return Decision(text, frozenset(steps), fix, assignment_of(controller, name), last)
+
+
+def _memory(trail: Trail, reconcile: Reconcile) -> dict[str, Any]:
+    start = next(number for number in reconcile.steps if trail.steps[number - 1].step.action == "start")
+    memory: dict[str, Any] = orjson.loads(trail.steps[start - 1].before.instances[reconcile.instance].memory)
+    return memory
+
+
+def _remembered_in(trail: Trail, last: Reconcile, name: str) -> Taken | None:
+    """The last step before a reconcile in which its instance changed what it remembers."""
+    for taken in reversed(trail.steps[: last.steps[0] - 1]):
+        before, after = (world.instances[last.instance].memory for world in (taken.before, taken.after))
+        if before != after and orjson.loads(before).get(name) != orjson.loads(after).get(name):
+            return taken
+    return None
+
+
+def _copy_in(value: Any) -> Mapping[str, Any] | None:
+    """An object with a resourceVersion in what a controller remembers."""
+    if isinstance(value, Mapping):
+        metadata = value.get("metadata")
+        if isinstance(metadata, Mapping) and metadata.get("resourceVersion") and "kind" in value:
+            return value
+    for part in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        found = _copy_in(part)
+        if found is not None:
+            return found
+    return None
+
+
+def _newer(trail: Trail, copied: Mapping[str, Any]) -> tuple[Taken, Change] | None:
+    """The last change of an object after the version of a copy."""
+    version, name, found = _version_of(copied), object_name(copied), None
+    if not version.isdecimal():
+        return None
+    for taken, _, change in trail.changes():
+        present = change.new or change.old
+        assert present is not None
+        if object_name(content_of(present)) == name and number_of(change.resource_version) > int(version):
+            found = (taken, change)
+    return found
+
+
+def _made(trail: Trail, copied: Mapping[str, Any]) -> Taken | None:
+    """The step whose write made the version of a copy."""
+    name, version = object_name(copied), _version_of(copied)
+    for taken, _, change in trail.changes():
+        if change.new is not None and str(number_of(change.resource_version)) == version:
+            return taken if object_name(content_of(change.new)) == name else None
+    return None
+
+
+def _version_of(copied: Mapping[str, Any]) -> str:
+    """The resourceVersion of a copy, as traces show it."""
+    version = str(copied["metadata"]["resourceVersion"])
+    return str(number_of(int(version))) if version.isdecimal() else version
+
+
+# Words
+
+
+def _span(reconcile: Reconcile) -> str:
+    first, last = reconcile.steps[0], reconcile.steps[-1]
+    return f"step {first}" if first == last else f"steps {first} to {last}"
+
+
+def _subject(difference: Difference) -> str:
+    """The field or the object that is not as it should be."""
+    name = short_name(difference.object)
+    return f"{difference.path} of {name}" if difference.path else name
+
+
+def _is_status(path: str) -> bool:
+    return path.partition(".")[0] == "status"
+
+
+def _verb(wanted: tuple[Taken, Part]) -> str:
+    verb = wanted[1].call.verb if wanted[1].call is not None else "write"
+    if wanted[1].transition.changes and wanted[1].transition.changes[0].old is None:
+        return "create"
+    return "delete" if verb.startswith("delete") else "write"

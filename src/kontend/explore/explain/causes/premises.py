@@ -1,0 +1,185 @@
+"""Premises of a write that violates a property although nothing that its reconcile had read has changed since.
+
+Three patterns: the reconcile read one object twice and mixed the two versions; it reported a status that belongs to an
+earlier spec; an earlier reconcile stopped between two writes, and this one builds on the half that is there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kontend.cluster.state import Change
+from kontend.explore.explain.causes.cause import Cause, changed_text, is_same, name_of, written_text
+from kontend.explore.explain.causes.outdated import line_of
+from kontend.explore.explain.fields import changed_paths, content_of, number_of, object_name, short_name
+from kontend.explore.explain.trail import Part, Reconcile, Seen, Taken, Trail
+from kontend.explore.model.environment.faults import TEXTS
+
+
+def wrong_premise(trail: Trail, taken: Taken, name: str) -> Cause | None:
+    """The cause of a write that violates a property, by the pattern of its premise; None where none fits."""
+    part = next((part for part in taken.parts if part.transition.changes), None)
+    if part is None or taken.reconcile is None:
+        return None
+    writes = f"{trail.actor(taken)} {written_text(part)} (step {taken.number}), which violates {name}"
+    return (
+        _two_versions(trail, taken, writes)
+        or _earlier_spec(trail, taken, part, writes)
+        or _unfinished(trail, taken, part, writes)
+    )
+
+
+# Two versions of one object
+
+
+def _two_versions(trail: Trail, taken: Taken, writes: str) -> Cause | None:
+    """The reconcile read an object twice, and somebody else changed it in between."""
+    reconcile = taken.reconcile
+    assert reconcile is not None
+    for later_at, later in enumerate(reconcile.reads):
+        if later.step > taken.number:
+            break
+        for earlier in reconcile.reads[:later_at]:
+            change = _between(trail, reconcile, earlier, later)
+            if change is None:
+                continue
+            other, changed = change
+            one, two = (_version(seen, changed) for seen in (earlier, later))
+            sentence = (
+                f"{writes}: it had read {name_of(changed)} twice, {one} in step {earlier.step} and {two} in step "
+                f"{later.step}, and wrote what belongs to both; {trail.actor(other)} had {changed_text(changed)} at "
+                f"resourceVersion {number_of(changed.resource_version)} (step {other.number})"
+            )
+            where = line_of(trail, earlier)
+            read = f" at {where.short}" if where is not None else ""
+            fix = (
+                f"read {name_of(changed)} once in a reconcile: pass on what was read{read}, instead of reading it "
+                "again, and lock the write by its resourceVersion"
+            )
+            return Cause(sentence, tuple(sorted({other.number, taken.number})), fix, line_of(trail, later))
+    return None
+
+
+def _between(trail: Trail, reconcile: Reconcile, earlier: Seen, later: Seen) -> tuple[Taken, Change] | None:
+    """A change of an object by somebody else that the later of two reads showed and the earlier one did not."""
+    if earlier.resource != later.resource:
+        return None
+    keys = {
+        key
+        for key in earlier.versions.keys() & later.versions.keys()
+        if earlier.versions[key] is not later.versions[key]
+    }
+    for other, _, change in trail.changes():
+        if other.reconcile is reconcile or change.resource != earlier.resource or change.key not in keys:
+            continue
+        if earlier.position < change.resource_version <= later.position:
+            return other, change
+    return None
+
+
+def _version(seen: Seen, change: Change) -> str:
+    version = seen.versions[change.key]
+    return "absent" if version is None else f"at resourceVersion {number_of(version.resource_version)}"
+
+
+# A status of an earlier spec
+
+
+def _earlier_spec(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause | None:
+    """The reconcile reports a status of its own from that of another object, whose spec has changed since."""
+    assert taken.reconcile is not None
+    target = part.transition.changes[0]
+    for seen in reversed([seen for seen in taken.reconcile.reads if seen.step <= taken.number]):
+        for key, version in seen.versions.items():
+            if version is None or (seen.resource, key) == (target.resource, target.key):
+                continue
+            read = content_of(version)
+            if not read.get("status"):
+                continue
+            change = _spec_change(trail, taken, seen, read)
+            if change is None:
+                continue
+            other, changed = change
+            short = short_name(object_name(read))
+            sentence = (
+                f"{writes}: the status of {short} that it had read in step {seen.step} is about an earlier spec; "
+                f"{trail.actor(other)} had {changed_text(changed)} (step {other.number})"
+            )
+            fix = (
+                f"compare status.observedGeneration of {short} with its metadata.generation, of what the last write "
+                "returned: a status of an earlier generation says nothing about this spec"
+            )
+            return Cause(sentence, tuple(sorted({other.number, taken.number})), fix, part.line)
+    return None
+
+
+def _spec_change(trail: Trail, taken: Taken, seen: Seen, read: dict[str, Any]) -> tuple[Taken, Change] | None:
+    """The last change of the spec of an object that its status, as it was read, does not take into account."""
+    found = None
+    for other, _, change in trail.changes():
+        if other.number >= taken.number or change.resource != seen.resource or change.old is None or change.new is None:
+            continue
+        if object_name(content_of(change.new)) != object_name(read):
+            continue
+        sections = {str(path[0]) for path in changed_paths(content_of(change.old), content_of(change.new)) if path}
+        if "spec" in sections:
+            found = (other, change)
+        elif "status" in sections:
+            found = None  # the status has been written for it
+    return found
+
+
+# A reconcile that stopped between two writes
+
+
+def _unfinished(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause | None:
+    """An earlier reconcile of the same object wrote something and then failed, so that the rest is missing."""
+    assert taken.reconcile is not None
+    mine = trail.model.programs[taken.reconcile.instance]
+    for other in reversed(trail.steps[: taken.number - 1]):
+        earlier = other.reconcile
+        if other.step.action == "crash":
+            stopped = f"crashed in step {other.number}"
+            done = _last_write(trail, other, taken.reconcile, None)
+        elif other.transition.failure is not None and earlier is not None and earlier is not taken.reconcile:
+            if trail.model.programs[earlier.instance] is not mine or earlier.request != taken.reconcile.request:
+                continue
+            call = other.parts[-1].call
+            outcome = TEXTS.get(other.step.action) or f"failed: {other.transition.failure.text.partition(':')[0]}"
+            stopped = f"stopped in step {other.number}" + (f", where {call} {outcome}" if call is not None else "")
+            done = _last_write(trail, other, taken.reconcile, earlier)
+        else:
+            continue
+        if done is None:
+            continue
+        wrote, change = done
+        sentence = (
+            f"{writes}: its reconcile before had {changed_text(change)} (step {wrote.number}) and then {stopped}, so "
+            "that what it would have recorded is missing"
+        )
+        target = part.transition.changes[0]
+        record = "" if is_same(change, target) else f" about {name_of(target)}"
+        fix = (
+            f"record what is going to be done{record} before it is done, in a request of its own, or decide by what is "
+            f"there ({name_of(change)}) instead of by the record"
+        )
+        line = next((each.line for each in wrote.parts if each.transition.changes), part.line)
+        return Cause(sentence, tuple(sorted({wrote.number, taken.number})), fix, line)
+    return None
+
+
+def _last_write(trail: Trail, stop: Taken, mine: Reconcile, earlier: Reconcile | None) -> tuple[Taken, Change] | None:
+    """The last write of a reconcile that stopped; after a crash, of any reconcile of the same object."""
+    found = None
+    for taken, _, change in trail.changes():
+        reconcile = taken.reconcile
+        if taken.number > stop.number or reconcile is None or reconcile is mine:
+            continue
+        if reconcile is earlier or (
+            earlier is None
+            and reconcile.request == mine.request
+            and reconcile.instance == stop.step.instance
+            and trail.model.programs[reconcile.instance] is trail.model.programs[mine.instance]
+        ):
+            found = (taken, change)
+    return found

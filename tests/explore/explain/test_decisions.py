@@ -1,0 +1,176 @@
+"""Explanations of a write that is missing: the read, the memory or the trigger because of which it was not made."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar
+
+from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
+from kontend.explore import Bounds, Scenario, check, update
+from kontend.explore.explain.causes.assignments import assignment_of
+from kontend.explore.explain.explanation import explained, origin_of
+from kontend.kube.errors import NotFound
+from kontend.report.document import Document
+from kontend.report.text import render
+from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import merge_from
+from kontend.runtime.controller import Controller, Request
+
+
+def _diverged(scenario: Scenario) -> Document:
+    violation = next(each for each in check(scenario).violations if each.property == "diverged")
+    return explained(scenario, violation, origin_of(scenario), strict=True)
+
+
+def _config(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": name}}
+
+
+class Pairs(Controller):
+    """Creates two ConfigMaps if the first one is not there."""
+
+    kind = KIND
+
+    async def reconcile(self, _request: Request, api: Api) -> None:
+        """Create."""
+        try:
+            await api.live.get("ConfigMap/v1", "default/first")
+        except NotFound:
+            for name in ("first", "second"):
+                await api.create(_config(name))
+
+
+def test_an_object_that_stands_for_others_is_named_with_the_read_that_trusts_it() -> None:
+    bounds = Bounds(lag=0, faults=1, lost=1, failed=0, crashes=0)
+    document = _diverged(Scenario([Pairs()], crds=[CRD], objects=[WIDGET], bounds=bounds))
+    violation = document.violation
+    assert violation.sentence.startswith("ConfigMap default/second is missing in the end: create ConfigMap/v1 in ")
+    assert (
+        "pairs ran once more in steps 4 to 6 and did not create ConfigMap default/second at test_decisions.py:"
+        in violation.sentence
+    )
+    assert (
+        "in step 6 it found ConfigMap default/first (written in step 3), which the good run lacks" in violation.sentence
+    )
+    assert violation.culprits == (3, 6)
+    assert violation.fix is not None
+    assert violation.fix.text == (
+        "do not take ConfigMap default/first for a sign that the rest is done: look at ConfigMap default/second "
+        "itself, or write ConfigMap default/first last"
+    )
+    assert violation.fix.line is not None
+    assert "api.live.get" in violation.fix.line.text
+    # The reconcile that decides is shown, although it changes nothing.
+    assert "no-op" not in render(document)
+
+
+class Remembers(Controller):
+    """Copies the size of a widget to its status, from its own last copy while the cache has not moved on."""
+
+    kind = KIND
+    memory = ("kept",)
+
+    def __init__(self) -> None:
+        """Remember nothing."""
+        self.kept: dict[str, Any] = {}
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Copy."""
+        widget = await api.get(self.kind, request)
+        if self.kept and self.kept["over"] == widget["metadata"]["resourceVersion"]:
+            widget = copy.deepcopy(self.kept["object"])
+        if (widget.get("status") or {}).get("size") == widget["spec"]["size"]:
+            return
+        widget["status"] = {"size": widget["spec"]["size"]}
+        await api.status.update(widget)
+        cached = await api.get(self.kind, request)
+        self.kept = {"over": cached["metadata"]["resourceVersion"], "object": widget}
+
+
+SIZED = {**WIDGET, "spec": {"size": 1}}
+
+
+def test_a_remembered_copy_that_is_older_than_the_cache_is_named_with_the_line_that_keeps_it() -> None:
+    """A user acts between the controller's write and its next read."""
+    scenario = Scenario(
+        [Remembers()],
+        crds=[CRD],
+        objects=[SIZED],
+        actions=[update(SIZED, spec={"size": 2})],
+        bounds=Bounds(lag=1, faults=0),
+        guards=UNGUARDED,
+    )
+    violation = _diverged(scenario).violation
+    assert "ends with status.size = 1 instead of 2" in violation.sentence
+    assert "although it read what the good run reads there: it still remembers Widget default/w" in violation.sentence
+    assert "in self.kept, since step " in violation.sentence
+    assert "user had changed it at resourceVersion" in violation.sentence
+    assert violation.fix is not None
+    assert violation.fix.text.startswith("compare resourceVersions where self.kept is set and where it is used")
+    assert violation.fix.line is not None
+    assert violation.fix.line.text.strip().startswith("self.kept = ")
+    assert len(violation.culprits) == 2  # its own write, a copy of which it keeps, and that of the user
+
+
+class Once(Controller):
+    """Labels the ConfigMap of a widget once in its life."""
+
+    kind = KIND
+    watches: ClassVar[Any] = {"ConfigMap/v1": lambda *_: ["default/w"]}
+    memory = ("done",)
+
+    def __init__(self) -> None:
+        """Remember nothing."""
+        self.done = False
+
+    async def reconcile(self, _request: Request, api: Api) -> None:
+        """Label."""
+        try:
+            config = await api.live.get("ConfigMap/v1", "default/m")
+        except NotFound:
+            return
+        base = copy.deepcopy(config)
+        if not self.done:
+            self.done = True
+            config["data"] = {"seen": "yes"}
+            await api.patch(config, merge_from(base))
+
+
+def test_a_flag_in_memory_that_outlives_a_failed_call_is_named() -> None:
+    bounds = Bounds(lag=0, faults=1, lost=0, failed=1, crashes=0)
+    scenario = Scenario([Once()], crds=[CRD], objects=[WIDGET, _config("m")], bounds=bounds, guards=UNGUARDED)
+    violation = _diverged(scenario).violation
+    assert "it still remembers self.done = true, since step" in violation.sentence
+    assert "; in the good run it remembers false" in violation.sentence
+    assert violation.fix is not None
+    assert "not by self.done" in violation.fix.text
+    assert violation.fix.line is not None
+    assert violation.fix.line.text.strip() == "self.done = True"
+
+
+class Assigns(Controller):
+    """Sets attributes in several ways."""
+
+    kind = KIND
+
+    def __init__(self) -> None:
+        """Set the first values, which does not count."""
+        self.names: list[str] = []
+        self.counts: dict[str, int] = {}
+        self.total = 0
+        self.never = 0
+
+    async def reconcile(self, request: Request, _api: Api) -> None:
+        """Set."""
+        self.names.append(str(request))  # names
+        self.counts["a"] = 1  # counts
+        self.total += 1  # total
+
+
+def test_the_line_that_sets_an_attribute_is_found() -> None:
+    for name in ("names", "counts", "total"):
+        line = assignment_of(Assigns(), name)
+        assert line is not None
+        with open(line.file, encoding="utf-8") as file:
+            assert file.read().splitlines()[line.line - 1].endswith(f"# {name}")
+    assert assignment_of(Assigns(), "never") is None
