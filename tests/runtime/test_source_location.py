@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kontend.runtime import source_location
 from kontend.runtime.source_location import SourceLocation, caller
 
 
@@ -32,7 +31,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "site-packages"
     directory.mkdir()
     paths = {**sysconfig.get_paths(), "purelib": str(directory)}
-    monkeypatch.setattr(source_location.sysconfig, "get_paths", lambda: paths)
+    monkeypatch.setattr("sysconfig.get_paths", lambda: paths)
     return directory
 
 
