@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from kontend.report.decoding import encode
 from kontend.report.document import Document, Step
+from kontend.report.inspection import reconciles_of
 
 #: Microseconds that a step takes where it has no time of its own.
 _STEP: Final = 1000
@@ -87,16 +88,7 @@ class _Process:
 
     def _reconciles(self) -> Iterator[_Event]:
         """A slice for each reconcile, from its start to its last call."""
-        spans: list[tuple[Step, int]] = []
-        current: dict[tuple[str, str], int] = {}
-        for step in self._steps:
-            key = (step.actor, step.request)
-            if step.action == "start":
-                current[key] = len(spans)
-                spans.append((step, step.number))
-            elif step.call is not None and key in current:
-                spans[current[key]] = (spans[current[key]][0], step.number)
-        for start, last in spans:
+        for start, last in reconciles_of(self._steps):
             yield self._slice(start.actor, f"reconcile {start.request}", start.number, last, {})
 
     def _deliveries(self) -> Iterator[_Event]:

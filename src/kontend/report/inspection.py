@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,20 @@ def step_at(document: Document, number: int) -> Step:
         if step.number == number:
             return step
     raise BadQuestion(f"there is no step {number}; the trace has steps 1 to {len(document.steps)}")
+
+
+def reconciles_of(steps: Sequence[Step]) -> list[tuple[Step, int]]:
+    """The first step of each reconcile, and the number of its last call."""
+    spans: list[tuple[Step, int]] = []
+    current: dict[tuple[str, str], int] = {}
+    for step in steps:
+        key = (step.actor, step.request)
+        if step.action == "start":
+            current[key] = len(spans)
+            spans.append((step, step.number))
+        elif step.call is not None and key in current:
+            spans[current[key]] = (spans[current[key]][0], step.number)
+    return spans
 
 
 def objects_of(document: Document) -> list[str]:

@@ -17,6 +17,7 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 
 from kontend.report.archive import slug
 from kontend.report.document import Document, Step
+from kontend.report.inspection import reconciles_of
 
 #: Nanoseconds that a step takes where it has no time of its own.
 _STEP: Final = 1_000_000
@@ -76,7 +77,7 @@ class _Trace:
             error=violation.sentence,
         )
         parents = {}
-        for first, last in self._reconciles():
+        for first, last in reconciles_of(self._steps):
             context = self._context(f"reconcile {first.number}")
             for step in self._steps:
                 if first.number <= step.number <= last and (step.actor, step.request) == (first.actor, first.request):
@@ -124,19 +125,6 @@ class _Trace:
     def _delivery(self, step: Step, cache: str, name: str, version: int) -> Event:
         attributes: dict[str, _Value] = {"kontend.cache": cache, "kontend.object": name, "kontend.version": version}
         return Event("delivery", attributes=attributes, timestamp=self._begins[step.number])
-
-    def _reconciles(self) -> list[tuple[Step, int]]:
-        """The first step of each reconcile, and the number of its last call."""
-        found: list[tuple[Step, int]] = []
-        current: dict[tuple[str, str], int] = {}
-        for step in self._steps:
-            key = (step.actor, step.request)
-            if step.action == "start":
-                current[key] = len(found)
-                found.append((step, step.number))
-            elif step.call is not None and key in current:
-                found[current[key]] = (found[current[key]][0], step.number)
-        return found
 
     def _context(self, what: str) -> SpanContext:
         digest = hashlib.sha256(f"{self._name} {what}".encode()).digest()
