@@ -1,53 +1,18 @@
-"""Requests that a fuzzer sends to ``kontend serve``, made from one seed, and how their answers are judged."""
+"""Requests that a fuzzer sends to ``kontend serve``, made from one seed."""
 
 from __future__ import annotations
 
-import http.client
 import json
 import random
-import re
-import time
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
+from benchmarks.fuzz_client import Client
 from kontend import Cluster
 from kontend.cluster.resources import Resource
 from kontend.kube.schema.tree import Schema
 
-#: Answers of 5xx that kube-apiserver 1.35 gives to the same requests, as whole messages, and why it does.
-KNOWN_5XX: Final = {
-    re.compile(pattern, re.DOTALL): reason
-    for pattern, reason in (
-        (
-            r"500 (?:target\.(?:kind|name): [^\[\]]*|\[target\.kind: .*, target\.name: Required value\])",
-            "the faults of a Binding are joined, not made into an Invalid",
-        ),
-        (
-            r"500 resourceVersion should not be set on objects to be created",
-            "an error of storage has no status of its own",
-        ),
-        (
-            r'500 resourceVersion: Invalid value: ".*": strconv\.ParseUint: parsing ".*": .*',
-            "a watch does not wrap the error of parsing, where a list does",
-        ),
-        (
-            r"504 Timeout: Too large resource version: \d+, current: \d+",
-            "a read from a version that does not come in time",
-        ),
-        (r"500 content is not a list", "PartialObjectMetadataList was asked of one object"),
-        (
-            r"500 failed to create typed (?:patch|live|new) object \(.*\): .*",
-            "apply wraps what its typed values say with fmt.Errorf",
-        ),
-        (
-            r"500 unknown patch type: .* in map: .*",
-            "a strategic merge patch with a $patch that does not exist",
-        ),
-    )
-}
 _NASTY: Final[list[Any]] = [
     "", "a", "A_b", "-", "a" * 64, "a" * 300, "9" * 5000, "1e999999999", "10Mi", "*/5 * * * *", "\u0000", "é" * 50,
     "%s", "{{x}}", "../..", "0", "2020-01-01T00:00:00Z", "^(a+)+$", "self.x", 0, 1, -1, 2**31, 2**63 - 1, -(2**63),
@@ -55,35 +20,16 @@ _NASTY: Final[list[Any]] = [
 ]  # fmt: skip
 
 
-@dataclass
-class Outcome:
-    """What a run has seen."""
-
-    codes: Counter[int] = field(default_factory=Counter)
-    kinds: Counter[str] = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
-    slowest: tuple[float, str] = (0.0, "")
-    health: float = 0.0
-    checks: int = 0
-
-    def problem(self, text: str) -> None:
-        """Note what should not have happened."""
-        if len(self.problems) < 20:
-            self.problems.append(text[:500])
-
-
 class Fuzzer:
-    """Makes requests and looks at the answers."""
+    """Makes requests of many kinds, for a client that judges the answers."""
 
     def __init__(self, url: str, rng: random.Random) -> None:
-        host = urlsplit(url)
-        self.host, self.port = host.hostname or "", host.port or 80
         self.rng = rng
-        self.outcome = Outcome()
+        self.client = Client(url, rng)
         registry = Cluster().state.registry
-        self.resources = [each for each in registry.resources() if "create" in each.verbs and each.schema is not None]
-        self.connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
-        self.version = ""
+        self.resources = [
+            known for known in registry.resources() if "create" in known.verbs and known.schema is not None
+        ]
         self.made: list[str] = []
         self.definitions = 0
         self.dense_defined = False
@@ -93,42 +39,8 @@ class Fuzzer:
     def step(self) -> None:
         """Send one request of a kind that chance picks."""
         name, make = self.rng.choice(_KINDS)
-        self.outcome.kinds[name] += 1
+        self.client.outcome.kinds[name] += 1
         make(self)
-
-    def send(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
-        """Send a request and judge its answer."""
-        sent = {"Content-Type": "application/json"} | {key.replace("_", "-"): value for key, value in headers.items()}
-        started = time.monotonic()
-        try:
-            self.connection.request(method, path, body, sent)
-            response = self.connection.getresponse()
-            code, raw = response.status, response.read()
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            self.connection.close()
-            if not isinstance(error, ValueError):
-                self.outcome.problem(f"{method} {path[:100]}: {error!r}")
-            return 0, b""
-        took = time.monotonic() - started
-        label = f"{method} {path[:80]} ({len(body)} bytes)"
-        self.outcome.slowest = max(self.outcome.slowest, (took, label))
-        self.outcome.codes[code] += 1
-        if code >= 500 and not _is_known(code, raw):
-            self.outcome.problem(f"{code} for {label} {body[:150]!r}: {raw[:300]!r}")
-        if method != "GET" and code >= 400 and self.rng.random() < 0.2:
-            self.check_unchanged(label)
-        elif method != "GET":
-            self.version = ""
-        return code, raw
-
-    def check_unchanged(self, label: str) -> None:
-        """See that a refused request has not made a version."""
-        before = self.version
-        self.connection.request("GET", "/api/v1/namespaces?limit=1")
-        raw = self.connection.getresponse().read()
-        self.version = json.loads(raw)["metadata"]["resourceVersion"]
-        if before and before != self.version:
-            self.outcome.problem(f"refused, but the state has changed from {before} to {self.version}: {label}")
 
     def value(self, schema: Schema | None, depth: int = 0) -> Any:
         """A value that fits a schema, or nearly."""
@@ -177,7 +89,7 @@ class Fuzzer:
             raw = self.mutated(raw)
         media = self.rng.choice(["application/json"] * 4 + ["application/yaml", "text/plain", "application/cbor"])
         query = self.rng.choice(["", "", "?dryRun=All", "?fieldValidation=Strict", "?fieldManager=" + "m" * 200])
-        code, answer = self.send("POST", self.path(resource) + query, raw, Content_Type=media)
+        code, answer = self.client.send("POST", self.path(resource) + query, raw, Content_Type=media)
         if code == 201 and not query:
             name = _dict(_dict(json.loads(answer)).get("metadata")).get("name")
             if name:
@@ -214,7 +126,7 @@ class Fuzzer:
         if self.rng.random() < 0.2:
             raw = self.mutated(raw)
         tail = self.rng.choice(["", "", "/status", "/scale"]) + self.rng.choice(["", "?fieldManager=m", "?force=true"])
-        self.send("PATCH", path + tail, raw, Content_Type=f"application/{kind}")
+        self.client.send("PATCH", path + tail, raw, Content_Type=f"application/{kind}")
         return None
 
     def delete(self) -> None:
@@ -225,8 +137,8 @@ class Fuzzer:
                 self.rng.choice(["gracePeriodSeconds", "preconditions", "propagationPolicy"]): self.rng.choice(_NASTY)
             }
             raw = json.dumps({"kind": "DeleteOptions", "apiVersion": "v1", **options}).encode()
-            if self.send("DELETE", path, raw if self.rng.random() < 0.5 else b"")[0] >= 400:
-                self.send("DELETE", path, json.dumps({"gracePeriodSeconds": 0}).encode())
+            if self.client.send("DELETE", path, raw if self.rng.random() < 0.5 else b"")[0] >= 400:
+                self.client.send("DELETE", path, json.dumps({"gracePeriodSeconds": 0}).encode())
 
     def define(self) -> None:
         """Create a definition with patterns and rules, and objects of it."""
@@ -267,8 +179,8 @@ class Fuzzer:
                                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}}]},
         }  # fmt: skip
         crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-        if self.send("POST", crds, json.dumps(body).encode())[0] == 409:
-            self.send("DELETE", f"{crds}/{plural}.{group}")
+        if self.client.send("POST", crds, json.dumps(body).encode())[0] == 409:
+            self.client.send("DELETE", f"{crds}/{plural}.{group}")
         for _ in range(3):
             item = {
                 "s": rng.choice(["a" * 50 + "!", "", "b"]),
@@ -281,7 +193,7 @@ class Fuzzer:
                 "metadata": {"name": f"x{rng.randrange(9)}"},
                 "spec": item,
             }
-            self.send("POST", f"/apis/{group}/v1/namespaces/default/{plural}", json.dumps(obj).encode())
+            self.client.send("POST", f"/apis/{group}/v1/namespaces/default/{plural}", json.dumps(obj).encode())
 
     def query(self) -> None:
         """Read with strange options."""
@@ -323,7 +235,7 @@ class Fuzzer:
             "/version",
         ]
         if not any("resourceVersion=999" in pair for pair in pairs):
-            self.send(
+            self.client.send(
                 rng.choice(["GET"] * 8 + ["HEAD", "OPTIONS"]),
                 rng.choice(paths) + ("?" + "&".join(pairs) if pairs else ""),
                 Accept=accept,
@@ -339,7 +251,7 @@ class Fuzzer:
             + b"\x0a\x02v1\x12%b%b\x12" % (bytes([len(kind) % 128]), kind)
             + self.rng.randbytes(self.rng.randrange(200))
         )
-        self.send("POST", self.path(resource), raw, Content_Type="application/vnd.kubernetes.protobuf")
+        self.client.send("POST", self.path(resource), raw, Content_Type="application/vnd.kubernetes.protobuf")
 
     def large(self) -> None:
         """Send something large: many keys, deep nesting, aliases, long texts."""
@@ -356,15 +268,15 @@ class Fuzzer:
             ("application/json", b'{"a":"\\u0041",' + b'"b":1,' * size + b'"c":1}'),
         ]
         media, raw = rng.choice(bodies)
-        self.send("POST", maps + rng.choice(["", "?dryRun=All"]), raw, Content_Type=media)
-        self.send("DELETE", f"{maps}/large")
+        self.client.send("POST", maps + rng.choice(["", "?dryRun=All"]), raw, Content_Type=media)
+        self.client.send("DELETE", f"{maps}/large")
 
     def dense(self) -> None:
         """Send something small that costs much: rules and alternatives of a definition, copies, long lists."""
         rng = self.rng
         crds, things = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "dense.fuzz.example.com"
         if not self.dense_defined:
-            self.dense_defined = self.send("POST", crds, json.dumps(_dense_definition(things)).encode())[0] in (
+            self.dense_defined = self.client.send("POST", crds, json.dumps(_dense_definition(things)).encode())[0] in (
                 201,
                 409,
             )
@@ -380,49 +292,30 @@ class Fuzzer:
                 {"text": "a" * count},
             ]
         )
-        self.send("POST", items, json.dumps({**head, "spec": spec}).encode())
+        self.client.send("POST", items, json.dumps({**head, "spec": spec}).encode())
         copies = [{"op": "copy", "from": "/spec/free", "path": f"/spec/free/c{n}"} for n in range(rng.choice([5, 16]))]
-        self.send("PATCH", f"{items}/d", json.dumps(copies).encode(), Content_Type="application/json-patch+json")
-        self.send("DELETE", f"{items}/d")
+        self.client.send("PATCH", f"{items}/d", json.dumps(copies).encode(), Content_Type="application/json-patch+json")
+        self.client.send("DELETE", f"{items}/d")
         containers = [{"name": f"c{n}", "image": "i"} for n in range(count // 10)]
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "d"}, "spec": {"containers": containers}}
-        self.send("POST", "/api/v1/namespaces/default/pods", json.dumps(pod).encode())
-        self.send("DELETE", "/api/v1/namespaces/default/pods/d", b'{"gracePeriodSeconds":0}')
+        self.client.send("POST", "/api/v1/namespaces/default/pods", json.dumps(pod).encode())
+        self.client.send("DELETE", "/api/v1/namespaces/default/pods/d", b'{"gracePeriodSeconds":0}')
         entry = b"\x12\x08\x0a\x03k%02d\x12\x01v"
         entries = b"".join(entry % (n % 100) for n in range(count * 10))
         proto = b"k8s\x00\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12" + _varint(len(entries)) + entries
         maps = "/api/v1/namespaces/default/configmaps"
-        self.send("POST", maps, proto, Content_Type="application/vnd.kubernetes.protobuf")
-        self.send("GET", f"{maps}?" + "&".join(f"a{n}={n}" for n in range(count * 10)))
+        self.client.send("POST", maps, proto, Content_Type="application/vnd.kubernetes.protobuf")
+        self.client.send("GET", f"{maps}?" + "&".join(f"a{n}={n}" for n in range(count * 10)))
 
     def raw(self) -> None:
         """Send bytes that are hardly HTTP, on a connection of their own."""
-        import socket
-
         rng = self.rng
         pieces = [b"GET ", b"POST ", b"/version", b" HTTP/1.1\r\n", b"Host: localhost\r\n", b"\r\n", b"0\r\n",
                   b"Content-Length: 5\r\n", b"Transfer-Encoding: chunked\r\n", b"hello", b"\x00\xff",
                   b"Connection: Upgrade\r\nUpgrade: h2c\r\n", b"a:\r\n" * 2000,
                   b"Expect: 100-continue\r\n", b"5\r\nhello\r\n", b"CONNECT x:1"]  # fmt: skip
         sent = b"".join(rng.choice(pieces) for _ in range(rng.randrange(1, 12)))
-        started = time.monotonic()
-        try:
-            with socket.create_connection((self.host, self.port), timeout=5) as connection:
-                connection.sendall(sent)
-                connection.shutdown(socket.SHUT_WR)
-                received = b""
-                while part := connection.recv(65536):
-                    received += part
-        except TimeoutError:
-            self.outcome.problem(f"no answer to {sent[:200]!r}")
-            return
-        except OSError:
-            return
-        for code in re.findall(rb"HTTP/1\.1 (\d{3}) ", received):
-            self.outcome.codes[int(code)] += 1
-            if int(code) >= 500 and int(code) != 505:
-                self.outcome.problem(f"{int(code)} for {sent[:200]!r}")
-        self.outcome.slowest = max(self.outcome.slowest, (time.monotonic() - started, f"raw {sent[:60]!r}"))
+        self.client.send_raw(sent)
 
     def mutated(self, raw: bytes) -> bytes:
         """The same text with a few bytes changed."""
@@ -431,15 +324,6 @@ class Fuzzer:
             if data:
                 data[self.rng.randrange(len(data))] = self.rng.randrange(256)
         return bytes(data)
-
-
-def _is_known(code: int, raw: bytes) -> bool:
-    """Return whether kube-apiserver gives the same answer of 5xx."""
-    try:
-        message = str(json.loads(raw).get("message"))
-    except ValueError:  # a page that is no JSON, such as that of a panic
-        return False
-    return any(pattern.fullmatch(f"{code} {message}") for pattern in KNOWN_5XX)
 
 
 def _varint(number: int) -> bytes:

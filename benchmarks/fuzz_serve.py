@@ -22,27 +22,28 @@ import time
 from pathlib import Path
 from typing import Final
 
-from benchmarks.fuzz_requests import Fuzzer, Outcome
+from benchmarks.fuzz_client import Client, Outcome
+from benchmarks.fuzz_requests import Fuzzer
 
 #: Processor time of the server while a health check waits, in seconds, and how much memory may grow, in MB.
 HEALTH_BOUND: Final = 0.25
 GROWTH_BOUND: Final = 300.0
 
 
-def watch_health(fuzzer: Fuzzer, pid: int, stop: threading.Event) -> None:
+def watch_health(client: Client, pid: int, stop: threading.Event) -> None:
     """Ask for the server's health over and over, and note the most processor time that it took meanwhile."""
-    connection = http.client.HTTPConnection(fuzzer.host, fuzzer.port, timeout=60)
+    connection = http.client.HTTPConnection(client.host, client.port, timeout=60)
     while not stop.wait(0.02):
         before = processor_time(pid)
         try:
             connection.request("GET", "/healthz")
             connection.getresponse().read()
         except (OSError, http.client.HTTPException) as error:
-            fuzzer.outcome.problem(f"health check: {error!r}")
+            client.outcome.problem(f"health check: {error!r}")
             connection.close()
             continue
-        fuzzer.outcome.health = max(fuzzer.outcome.health, processor_time(pid) - before)
-        fuzzer.outcome.checks += 1
+        client.outcome.health = max(client.outcome.health, processor_time(pid) - before)
+        client.outcome.checks += 1
 
 
 def processor_time(pid: int) -> float:
@@ -86,7 +87,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _run(fuzzer: Fuzzer, pid: int, seconds: float) -> Outcome:
     stop = threading.Event()
-    health = threading.Thread(target=watch_health, args=(fuzzer, pid, stop))
+    health = threading.Thread(target=watch_health, args=(fuzzer.client, pid, stop))
     health.start()
     started = time.monotonic()
     warm = 0.0
@@ -99,14 +100,13 @@ def _run(fuzzer: Fuzzer, pid: int, seconds: float) -> Outcome:
         stop.set()
         health.join()
     grown = memory(pid) - warm
+    outcome = fuzzer.client.outcome
     print(f"memory: {warm:.0f} MB after a quarter of the time, {grown:+.0f} MB at the end")
     if grown > GROWTH_BOUND:
-        fuzzer.outcome.problem(f"memory has grown by {grown:.0f} MB")
-    if fuzzer.outcome.health > HEALTH_BOUND:
-        fuzzer.outcome.problem(
-            f"a health check waited for {fuzzer.outcome.health:.2f} s of processor time, more than {HEALTH_BOUND}"
-        )
-    return fuzzer.outcome
+        outcome.problem(f"memory has grown by {grown:.0f} MB")
+    if outcome.health > HEALTH_BOUND:
+        outcome.problem(f"a health check waited for {outcome.health:.2f} s of processor time, more than {HEALTH_BOUND}")
+    return outcome
 
 
 def _report(outcome: Outcome, seed: int) -> int:
