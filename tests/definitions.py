@@ -23,3 +23,8 @@ def definition(kind: str = "Widget", *, group: str = "example.com", **version: A
         "metadata": {"name": f"{plural}.{group}"},
         "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [served]},
     }
+
+
+def with_spec(spec: dict[str, Any]) -> dict[str, Any]:
+    """Widgets without a status, whose spec has this schema."""
+    return definition(schema={"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}, subresources={})

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from definitions import with_spec
 from kontend import Cluster
 from kontend.cluster.handle import handle
 from kontend.cluster.request import JSON, ApiRequest
@@ -40,26 +41,10 @@ def send(
     return response.code, message.replace(NINES, "<nines>")
 
 
-def definition(spec: dict[str, Any]) -> dict[str, Any]:
-    """A definition of widgets."""
-    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-        },
-    }
-
-
 def rule(text: str) -> dict[str, Any]:
     """A definition of widgets with a rule."""
     properties = {"a": {"type": "string", "maxLength": 9}, "n": {"type": "integer"}}
-    return definition({"type": "object", "properties": properties, "x-kubernetes-validations": [{"rule": text}]})
+    return with_spec({"type": "object", "properties": properties, "x-kubernetes-validations": [{"rule": text}]})
 
 
 INVALID_VERSION = 'resourceVersion: Invalid value: "<nines>": strconv.ParseUint: '
@@ -147,7 +132,7 @@ def test_a_pattern_of_parentheses() -> None:
     """Nested as deep as Go counts, and deeper."""
     pattern = "(" * 5000 + ")" * 5000
     spec = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
-    code, message = send("POST", CRDS, definition(spec))
+    code, message = send("POST", CRDS, with_spec(spec))
     assert code == 422
     assert "must be a valid regular expression, but isn't: error parsing regexp: expression nests too deeply" in message
 
@@ -212,7 +197,7 @@ def test_integers_in_bodies(content_type: str, text: str) -> None:
 )
 def test_paths_of_columns(path: str) -> None:
     """Printed by a Table."""
-    crd = definition({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    crd = with_spec({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
     crd["spec"]["versions"][0]["additionalPrinterColumns"] = [{"name": "x", "type": "string", "jsonPath": path}]
     assert send("POST", CRDS, crd)[0] in (201, 422)
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from definitions import definition
 from kontend import Cluster
 from kontend.cluster.request import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, ApiRequest
 from kontend.race.analysis import Options, Result, analyse
@@ -24,29 +25,12 @@ _TOOK = 0.002
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
 
 
-def widgets() -> dict[str, Any]:
-    """A definition with a status."""
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
-        },
-    }
-
-
 @dataclass
 class Log:
     """A log that is being written."""
 
     level: str = "RequestResponse"
-    cluster: Cluster = field(default_factory=lambda: Cluster(crds=[widgets()]))
+    cluster: Cluster = field(default_factory=lambda: Cluster(crds=[definition()]))
     events: list[dict[str, Any]] = field(default_factory=list)
     now: float = START
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from definitions import definition
 from kontend import Api, Cluster, Controller, Guards, Manager, Request, Result, merge_from
 from kontend.kube.errors import Conflict
 from kontend.race.analysis import Options, analyse
@@ -18,7 +19,6 @@ from kontend.report.document import Document
 from kontend.report.text import render
 from kontend.serve.audit_log import AuditLog
 from kontend.serve.background import BackgroundServer
-from race.logs import widgets
 
 WIDGET = "Widget.example.com/v1"
 TARGET: dict[str, Any] = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {}}
@@ -91,7 +91,7 @@ class Stamps(Controller):
 
 def record(path: Path, scenario: Any) -> list[Document]:
     """The findings in the log of a server, while ``scenario(url)`` runs."""
-    server = BackgroundServer(Cluster(crds=[widgets()], objects=[TARGET]).state, audit_log=AuditLog(path))
+    server = BackgroundServer(Cluster(crds=[definition()], objects=[TARGET]).state, audit_log=AuditLog(path))
     try:
         asyncio.run(asyncio.wait_for(scenario(server.url), 30))
     finally:

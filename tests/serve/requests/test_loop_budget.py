@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from definitions import with_spec
 from kontend import Cluster
 from kontend.serve import server
 from kontend.serve.background import BackgroundServer
@@ -114,19 +115,7 @@ def many_rules() -> dict[str, Any]:
         "maxItems": 3000,
         "items": {"type": "integer", "x-kubernetes-validations": rules},
     }
-    spec = {"type": "object", "properties": {"numbers": numbers}}
-    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-        },
-    }
+    return with_spec({"type": "object", "properties": {"numbers": numbers}})
 
 
 class Threads:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from definitions import with_spec
 from kontend import Cluster
 from kontend.serve.background import BackgroundServer
 from kontend.serve.requests import answering, writing
@@ -20,19 +21,7 @@ def nested_loops() -> dict[str, Any]:
     """A definition of widgets whose rules cost as much as an object may."""
     numbers = {"type": "array", "maxItems": 200, "items": {"type": "integer"}}
     rule = {"rule": "self.l.all(x, self.l.all(y, x + y >= 0))"}
-    spec = {"type": "object", "properties": {"l": numbers}, "x-kubernetes-validations": [rule] * 8}
-    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-        },
-    }
+    return with_spec({"type": "object", "properties": {"l": numbers}, "x-kubernetes-validations": [rule] * 8})
 
 
 def widget(name: str) -> dict[str, Any]:
