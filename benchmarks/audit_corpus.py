@@ -185,20 +185,21 @@ def main(arguments: list[str]) -> int:
         return 2
     root = Path(arguments[0]).resolve()
     failed = 0
-    for each in EXPECTATIONS:
-        place = root / each.checkout
+    for expectation in EXPECTATIONS:
+        place = root / expectation.checkout
         if not place.is_dir():
-            print(f"skip  {each.checkout}: no checkout")
+            print(f"skip  {expectation.checkout}: no checkout")
             continue
         os.chdir(place)
         began = time.perf_counter()
         report = audit(
-            [path for path in each.paths if Path(path).exists()], replace(Settings(), policy=POLICIES[each.policy])
+            [path for path in expectation.paths if Path(path).exists()],
+            replace(Settings(), policy=POLICIES[expectation.policy]),
         )
-        good = each.holds(report)
+        good = expectation.holds(report)
         failed += not good
         print(
-            f"{'ok  ' if good else 'FAIL'}  {each.checkout} ({each.policy}): {each.says}  "
+            f"{'ok  ' if good else 'FAIL'}  {expectation.checkout} ({expectation.policy}): {expectation.says}  "
             f"[{time.perf_counter() - began:.1f} s]"
         )
     return 1 if failed else 0

@@ -104,7 +104,7 @@ def test_the_workflows_are_valid(page: Path) -> None:
 
 
 def test_the_hook_of_the_audit_page_exists() -> None:
-    (configuration,) = [each for each in snippets(ROOT / "docs" / "audit.md") if "repos" in each]
+    (configuration,) = [snippet for snippet in snippets(ROOT / "docs" / "audit.md") if "repos" in snippet]
     hooks = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
     assert {hook["id"] for repository in configuration["repos"] for hook in repository["hooks"]} <= hooks
 

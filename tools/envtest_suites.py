@@ -66,7 +66,7 @@ def result_of(package: str, code: int, output: str) -> Result:
     ran, counts = RAN.search(text), COUNTS.search(text)
     if ran is None or counts is None:
         return Result(package, code)
-    passed, failed, pending, skipped = (int(each) for each in counts.groups())
+    passed, failed, pending, skipped = (int(group) for group in counts.groups())
     failures = tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip().startswith("[FAIL]")))
     return Result(package, code, passed, failed, pending, skipped, float(ran[3]), failures)
 

@@ -94,7 +94,7 @@ def roles(objects: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         labels = {k: v for k, v in obj["metadata"]["labels"].items() if k != "kubernetes.io/bootstrapping"}
         rules = [rule(each) for each in obj.get("rules") or ()]
         selectors = (obj.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
-        selected = [label for each in selectors for label in each["matchLabels"]]
+        selected = [label for selector in selectors for label in selector["matchLabels"]]
         extra = {"labels": sorted(labels), "aggregates": selected}
         table[key(obj)] = {**{k: v for k, v in extra.items() if v}, "rules": rules} if labels or selected else rules
     return table

@@ -271,7 +271,7 @@ def render(release: str, resources: list[dict[str, Any]], types: dict[str, Any])
     def line(value: Any) -> str:
         return json.dumps(value, separators=(",", ":"))
 
-    rows = ",\n".join(line(each) for each in resources)
+    rows = ",\n".join(line(resource) for resource in resources)
     lines = ",\n".join(f"{line(name)}:{line(described)}" for name, described in types.items())
     return f'{{"release":{line(release)},\n"resources":[\n{rows}\n],\n"types":{{\n{lines}\n}}}}\n'
 

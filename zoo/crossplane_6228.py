@@ -56,7 +56,7 @@ class Fixed(Claims):
     name = "claims"
 
     def wanted(self, conditions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [SYNCED, *(each for each in conditions if each["type"] != "Synced")]
+        return [SYNCED, *(condition for condition in conditions if condition["type"] != "Synced")]
 
 
 buggy = Scenario(

@@ -37,7 +37,7 @@ class Termination(Controller):
             finalizers = node["metadata"].get("finalizers") or []
             if node["metadata"].get("deletionTimestamp") and self.finalizer in finalizers:
                 base = deepcopy(node)
-                node["metadata"]["finalizers"] = [each for each in finalizers if each != self.finalizer]
+                node["metadata"]["finalizers"] = [finalizer for finalizer in finalizers if finalizer != self.finalizer]
                 await api.patch(node, merge_from(base, lock=self.locked))
 
 

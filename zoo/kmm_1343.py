@@ -41,14 +41,14 @@ class Loader(Controller):
             await api.patch(module, merge_from(base, lock=self.locked))
 
     def wanted(self, finalizers: list[str]) -> list[str]:
-        return [each for each in finalizers if each != LOADER]
+        return [finalizer for finalizer in finalizers if finalizer != LOADER]
 
 
 class Plugin(Loader):
     """Starts to use the module and adds its finalizer."""
 
     def wanted(self, finalizers: list[str]) -> list[str]:
-        return [*(each for each in finalizers if each != PLUGIN), PLUGIN]
+        return [*(finalizer for finalizer in finalizers if finalizer != PLUGIN), PLUGIN]
 
 
 class LockedLoader(Loader):

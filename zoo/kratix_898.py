@@ -32,7 +32,9 @@ class Records(Controller):
     async def reconcile(self, request: Request, api: Api) -> None:
         records = await api.list(RECORD, namespace="default")
         healthy = all(
-            each["data"]["healthy"] for each in records if self.reads_all or each["metadata"]["name"] == request.name
+            record["data"]["healthy"]
+            for record in records
+            if self.reads_all or record["metadata"]["name"] == request.name
         )
         resource = await api.live.get(RESOURCE, "default/db")
         if resource.get("status") != {"healthy": healthy}:

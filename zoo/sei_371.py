@@ -32,7 +32,7 @@ class Deployments(Controller):
     async def reconcile(self, request: Request, api: Api) -> None:
         deployment = await api.get(DEPLOYMENT, request)
         node = await api.get(NODE, "default/n")
-        drift = [each for each in self.fields if node["spec"].get(each) != deployment["spec"].get(each)]
+        drift = [field for field in self.fields if node["spec"].get(field) != deployment["spec"].get(field)]
         if drift:
             node["spec"] |= {each: deployment["spec"].get(each) for each in drift}
             await api.update(node)

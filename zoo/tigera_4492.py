@@ -32,7 +32,7 @@ class Whisker(Controller):
         installation = await api.get(INSTALLATION, request)
         base = deepcopy(installation)
         own = f"operator.tigera.io/{self.name}"
-        others = [each for each in base["metadata"].get("finalizers") or [] if each != own]
+        others = [finalizer for finalizer in base["metadata"].get("finalizers") or [] if finalizer != own]
         installation["metadata"]["finalizers"] = [*others, own] if installation["spec"][self.name] else others
         if installation != base:
             await api.patch(installation, merge_from(base, lock=self.locked))

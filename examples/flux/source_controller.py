@@ -201,7 +201,7 @@ def _summarize(source: Object, patcher: _Patcher, *, error: PatchFailed | None, 
         patcher.set(source, "Reconciling", "True", "ProgressingWithRetry", reconciling["message"])
         patcher.set(source, "Ready", "Unknown", "ProgressingWithRetry", reconciling["message"])
     elif error is None and not requeue:
-        conditions = [each for each in source["status"]["conditions"] if each["type"] != "Reconciling"]
+        conditions = [condition for condition in source["status"]["conditions"] if condition["type"] != "Reconciling"]
         source["status"]["conditions"] = conditions
         stored = get_condition(source, "ArtifactInStorage")
         if stored is not None:

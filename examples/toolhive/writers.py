@@ -93,7 +93,7 @@ class Reporter(Controller):
             return None
         group, generation = server["spec"]["groupRef"], server["metadata"]["generation"]
         backends = await api.list(BACKEND, namespace=request.namespace)
-        names = sorted(each["metadata"]["name"] for each in backends if each["spec"]["groupRef"] == group)
+        names = sorted(backend["metadata"]["name"] for backend in backends if backend["spec"]["groupRef"] == group)
 
         def report(obj: Object) -> None:
             obj["status"]["backendCount"] = len(names)

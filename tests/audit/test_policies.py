@@ -49,10 +49,12 @@ def test_two_good_projects_disagree_about_the_same_code(audited: Auditor, policy
 def test_declared_owners_may_patch_without_a_lock_and_others_may_not(audited: Auditor) -> None:
     policy = replace(POLICIES["disjoint"], owners={"Widget": ("widget/*",)})
     assert "status-of-another-controller" not in {
-        each.rule for each in audited(SOURCE, Settings(policy=policy)).findings
+        finding.rule for finding in audited(SOURCE, Settings(policy=policy)).findings
     }
     policy = replace(POLICIES["disjoint"], owners={"Widget": ("elsewhere/*",)})
-    assert "status-of-another-controller" in {each.rule for each in audited(SOURCE, Settings(policy=policy)).findings}
+    assert "status-of-another-controller" in {
+        finding.rule for finding in audited(SOURCE, Settings(policy=policy)).findings
+    }
 
 
 def test_settings_may_differ_by_path(tmp_path: Path) -> None:

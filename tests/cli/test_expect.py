@@ -126,5 +126,5 @@ def test_every_search_reports_its_progress(search: str, monkeypatch: pytest.Monk
     assert not check(scenarios_in(EXAMPLE)["blind"], search=search, walks=10, progress=snapshots.append)  # type: ignore[arg-type]
     assert snapshots[-1].states > 1
     assert snapshots[-1].violations > 0
-    assert max(each.depth for each in snapshots) > 1
-    assert max(each.frontier for each in snapshots) > 0
+    assert max(snapshot.depth for snapshot in snapshots) > 1
+    assert max(snapshot.frontier for snapshot in snapshots) > 0

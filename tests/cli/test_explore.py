@@ -56,7 +56,7 @@ def test_walks_with_a_violation_print_their_seed_and_how_to_replay_it(
     assert [main(["replay", file]) for file in replays] == [1]
     for token in tokens:
         verdict = reproduce(token)(lambda: check(scenarios_in(EXAMPLE)["blind"]))()
-        assert read_token(token).property in {each.property for each in verdict.violations}
+        assert read_token(token).property in {violation.property for violation in verdict.violations}
 
 
 def test_a_violation_without_a_trace_has_no_token(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -154,9 +154,9 @@ def test_controllers_make_a_deployment_run_and_an_owner_take_its_children_along(
     with process("--controllers", "--pods") as server, Client(server.url) as client:
         with watching(server.url, deployments) as events:
             assert client.send("POST", deployments, body).code == 201
-            assert next(each for each in events if each["object"].get("status", {}).get("readyReplicas") == 2)
+            assert next(event for event in events if event["object"].get("status", {}).get("readyReplicas") == 2)
         with watching(server.url, pods) as events:
             assert client.send("DELETE", f"{deployments}/d").code == 200
-            gone = (each["object"]["metadata"]["name"] for each in events if each["type"] == "DELETED")
+            gone = (event["object"]["metadata"]["name"] for event in events if event["type"] == "DELETED")
             assert next(gone) != next(gone)
         assert client.get(pods).json["items"] == []

@@ -54,7 +54,7 @@ class Running:
     def wait_until_gone(self, path: str, name: str) -> None:
         """Wait until an object is no more."""
         found = self.request("GET", path)
-        if name in [each["metadata"]["name"] for each in found["items"]]:
+        if name in [item["metadata"]["name"] for item in found["items"]]:
             version = found["metadata"]["resourceVersion"]
             self.wait_for(path, name, lambda kind, _: kind == "DELETED", since=version)
 

@@ -46,8 +46,10 @@ def manifest(api: Any) -> dict[str, Any]:
 def test_the_server_is_discovered(run: Run) -> None:
     async def scenario(api: Any) -> None:
         assert (await api.version())["minor"] == "35"
-        assert {"pods", "deployments", "gardens"} <= {each["name"] for each in await api.api_resources()}
-        assert "default" in [each.name async for each in api.get("namespaces")]
+        assert {"pods", "deployments", "gardens"} <= {
+            api_resource["name"] for api_resource in await api.api_resources()
+        }
+        assert "default" in [namespace.name async for namespace in api.get("namespaces")]
 
     run(scenario)
 
@@ -65,7 +67,9 @@ def test_objects_are_created_patched_labelled_and_deleted(run: Run) -> None:
         assert (web.labels["tier"], web.annotations["note"]) == ("front", "x")
         await web.patch({"spec": {"replicas": 4}})
         assert web.replicas == 4
-        assert [each.name async for each in api.get("deployments", label_selector={"app": "web"})] == ["web"]
+        assert [deployment.name async for deployment in api.get("deployments", label_selector={"app": "web"})] == [
+            "web"
+        ]
         await web.delete()
         assert not await web.exists()
 

@@ -152,7 +152,7 @@ def test_apply_creates_then_changes_only_what_changed(kubectl: Kubectl, mode: li
     changed = WEB.replace("nginx:1", "nginx:2").replace('        - {name: side, image: "busybox:1"}\n', "")
     kubectl("apply", *mode, "-f", "-", stdin=changed + "---" + GARDEN.replace("length: 3", "length: 4"))
     containers = kubectl.json("get", "deployment", "web")["spec"]["template"]["spec"]["containers"]
-    assert [(each["name"], each["image"]) for each in containers] == [("app", "nginx:2")]
+    assert [(container["name"], container["image"]) for container in containers] == [("app", "nginx:2")]
     assert kubectl("get", "garden", "rose", "-o", "jsonpath={.spec.paths[0].length}") == "4"
 
 

@@ -60,7 +60,7 @@ def test_typed_objects_are_created_read_changed_and_deleted(api: Any, namespace:
     assert patched.spec.replicas == 5
     done = {"status": {"replicas": 5, "observedGeneration": 3}}
     assert apps.patch_namespaced_deployment_status("web", namespace, done).status.replicas == 5
-    assert [each.metadata.name for each in apps.list_deployment_for_all_namespaces(label_selector="app=web").items]
+    assert [item.metadata.name for item in apps.list_deployment_for_all_namespaces(label_selector="app=web").items]
     apps.delete_namespaced_deployment("web", namespace, body=client.V1DeleteOptions(propagation_policy="Background"))
     with pytest.raises(ApiException) as missing:
         apps.read_namespaced_deployment("web", namespace)
@@ -72,11 +72,11 @@ def test_lists_come_in_pages(api: Any, namespace: str) -> None:
     for number in range(5):
         core.create_namespaced_config_map(namespace, client.V1ConfigMap(metadata={"name": f"cm-{number}"}))
     first = core.list_namespaced_config_map(namespace, limit=2)
-    names = [each.metadata.name for each in first.items]
+    names = [item.metadata.name for item in first.items]
     token = first.metadata._continue
     while token:
         page = core.list_namespaced_config_map(namespace, limit=2, _continue=token)
-        names += [each.metadata.name for each in page.items]
+        names += [item.metadata.name for item in page.items]
         token = page.metadata._continue
     assert names == [f"cm-{number}" for number in range(5)]
 
@@ -129,7 +129,7 @@ def test_the_dynamic_client_discovers_applies_and_watches(api: Any, namespace: s
         assert (event["type"], event["object"].status.phase) == ("ADDED", "Old")
         break
     config_maps.create({"metadata": {"name": "a"}}, namespace=namespace)
-    assert [each.metadata.name for each in config_maps.get(namespace=namespace).items] == ["a"]
+    assert [item.metadata.name for item in config_maps.get(namespace=namespace).items] == ["a"]
     gardens.delete(name="oak", namespace=namespace)
 
 

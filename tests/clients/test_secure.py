@@ -43,7 +43,7 @@ def test_the_python_client_trusts_the_certificate(secure: Running) -> None:
     from kubernetes import client, config
 
     with config.new_client_from_config(str(secure.kubeconfig)) as api:
-        assert "default" in [each.metadata.name for each in client.CoreV1Api(api).list_namespace().items]
+        assert "default" in [item.metadata.name for item in client.CoreV1Api(api).list_namespace().items]
 
 
 def test_controller_runtime_gets_its_lease(secure: Running) -> None:

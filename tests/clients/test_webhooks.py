@@ -140,7 +140,7 @@ def test_both_versions_are_served(operator: Operator) -> None:
     assert operator.send("PATCH", f"{old}/b", {"spec": {"temperature": "1000F"}}, MERGE)["spec"] == {
         "temperature": "1000F"
     }
-    assert [each["spec"]["unit"] for each in operator.send("GET", new)["items"]] == ["F"]
+    assert [item["spec"]["unit"] for item in operator.send("GET", new)["items"]] == ["F"]
     wrong = operator.send("POST", old, {"metadata": {"name": "c"}, "spec": {"temperature": "hot"}} | _kind("v1"))
     assert wrong["code"] == 500
     assert '"hot" is no temperature' in wrong["message"]

@@ -112,4 +112,4 @@ def test_a_list_is_converted_with_one_call() -> None:
     answers = {call.key: Answer(convert(review))}
     first.suspended.about.learn(answers)
     _, done = handle(state, listing, first.suspended.progress.answered(answers), wait=True, known=known)
-    assert len({each["spec"]["size"] for each in done.body["items"]}) == 150
+    assert len({item["spec"]["size"] for item in done.body["items"]}) == 150

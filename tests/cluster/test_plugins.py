@@ -231,4 +231,4 @@ def test_a_container_that_a_webhook_adds_gets_the_token_too() -> None:
     cluster.state = cluster.state.replace(settings=settings)
     spec = cluster.create(pod())["spec"]
     assert len(spec["volumes"]) == 1
-    assert [len(each["volumeMounts"]) for each in spec["containers"]] == [1, 1]
+    assert [len(container["volumeMounts"]) for container in spec["containers"]] == [1, 1]

@@ -98,7 +98,7 @@ def test_updates_and_deletes_are_reviewed_with_the_old_object() -> None:
     made = cluster.create(config_map(a="1"))
     cluster.patch(CONFIG, "c", {"data": {"a": "2"}})
     cluster.delete(CONFIG, "c")
-    assert [each["operation"] for each in hook.reviews] == ["CREATE", "UPDATE", "DELETE"]
+    assert [review["operation"] for review in hook.reviews] == ["CREATE", "UPDATE", "DELETE"]
     assert hook.reviews[0]["object"]["metadata"]["uid"] == made["metadata"]["uid"]
     assert hook.reviews[1]["oldObject"] == made
     assert hook.reviews[1]["object"]["data"] == {"a": "2"}

@@ -53,7 +53,10 @@ def test_conditions_say_what_remains_and_why() -> None:
     harness.delete(NAMESPACES, "n")
     status = harness.status(NAMESPACES, "n")
     assert status["phase"] == "Terminating"
-    said = {each["type"]: (each["status"], each["reason"], each["message"]) for each in status["conditions"]}
+    said = {
+        condition["type"]: (condition["status"], condition["reason"], condition["message"])
+        for condition in status["conditions"]
+    }
     remaining = "Some resources are remaining: configmaps. has 1 resource instances"
     finalizers = "Some content in the namespace has finalizers remaining: a.io/x in 1 resource instances"
     good = "All content successfully deleted, may be waiting on finalization"

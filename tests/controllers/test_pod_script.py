@@ -24,7 +24,7 @@ def _pod(restart: str = "Never", **annotations: str) -> dict[str, Any]:
 
 
 def _ready(status: dict[str, Any]) -> str:
-    return str(next(each["status"] for each in status["conditions"] if each["type"] == "Ready"))
+    return str(next(condition["status"] for condition in status["conditions"] if condition["type"] == "Ready"))
 
 
 def test_a_pod_ends_with_its_exit_code() -> None:
@@ -69,5 +69,7 @@ def test_jobs_complete_and_fail_as_their_pods_say() -> None:
     harness.create(_job("bad", exit_code="7"))
     harness.settle(seconds=600)
     for name, end in (("good", "Complete"), ("bad", "Failed")):
-        ends = [each["type"] for each in harness.status(JOBS, name)["conditions"] if each["status"] == "True"]
+        ends = [
+            condition["type"] for condition in harness.status(JOBS, name)["conditions"] if condition["status"] == "True"
+        ]
         assert end in ends

@@ -19,7 +19,9 @@ def new(kind: str, name: str, **spec: Any) -> Object:
 
 
 def conditions(server: Object) -> dict[str, str]:
-    return {each["type"]: each["status"] for each in (server.get("status") or {}).get("conditions") or []}
+    return {
+        condition["type"]: condition["status"] for condition in (server.get("status") or {}).get("conditions") or []
+    }
 
 
 def test_operator_and_reporter_write_one_status(tmp_path: Path) -> None:

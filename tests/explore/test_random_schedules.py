@@ -128,7 +128,7 @@ class _Followed:
     def poll(self) -> None:
         """Deliver all events that are not held."""
         while True:
-            free = [each for each in self._steps("deliver") if each.subject not in self.held]
+            free = [step for step in self._steps("deliver") if step.subject not in self.held]
             if not free:
                 return
             self.take(free[0])
@@ -146,7 +146,7 @@ class _Followed:
                 self.take(calls[0])
             else:  # a read waits for an own write, which is then let through
                 kind = self.world.instances[0].running[0].node.calls[0].kind
-                self.take(next(each for each in self._steps("deliver") if each.subject == kind))
+                self.take(next(step for step in self._steps("deliver") if step.subject == kind))
 
     def _steps(self, action: str) -> list[Step]:
         return [step for step in self.model.steps(self.world) if step.action == action]

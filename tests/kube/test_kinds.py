@@ -13,7 +13,7 @@ from kontend.kube.schema.tree import MISSING, Schema
 
 
 def served(plural: str, group: str = "") -> ResourceInfo:
-    return next(each for each in resources() if (each.group, each.plural) == (group, plural))
+    return next(resource for resource in resources() if (resource.group, resource.plural) == (group, plural))
 
 
 def test_the_table_is_small() -> None:
@@ -28,16 +28,16 @@ def test_every_type_of_the_table_can_be_built() -> None:
 
 
 def test_every_resource_and_every_subresource_has_a_schema() -> None:
-    for each in resources():
-        assert schema_of(each.group, each.version, each.kind).properties
-        for name, below in each.subresources.items():
-            if (each.plural, name) != ("serviceaccounts", "token") or below.group:
+    for resource in resources():
+        assert schema_of(resource.group, resource.version, resource.kind).properties
+        for name, below in resource.subresources.items():
+            if (resource.plural, name) != ("serviceaccounts", "token") or below.group:
                 assert schema_of(below.group, below.version, below.kind).properties
 
 
 def test_only_stable_versions_are_served() -> None:
-    assert {each.version for each in resources()} == {"v1", "v2"}
-    assert len({(each.group, each.version, each.plural) for each in resources()}) == len(resources())
+    assert {resource.version for resource in resources()} == {"v1", "v2"}
+    assert len({(resource.group, resource.version, resource.plural) for resource in resources()}) == len(resources())
 
 
 def test_a_resource_is_described_as_in_discovery() -> None:

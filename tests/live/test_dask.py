@@ -44,7 +44,7 @@ def test_a_late_pending_overwrites_running() -> None:
     given = replace(setting(command), workload=workload, properties=(property_of(running, "running"),))
     verdict = explore(given, only=PLAN, confirmations=1, shrinks=0)
     # Unperturbed runs may end either way on a loaded machine; runs of the plan cannot end well.
-    (found,) = [each for each in verdict.violations if each.finding.property == "running"]
+    (found,) = [violation for violation in verdict.violations if violation.finding.property == "running"]
     assert (found.plan.name, found.rate) == (PLAN, "2 of 2 runs"), "\n".join(verdict.lines())
     cause = explain(found.finding, found.run, verdict.baseline).sentence
     writes = (

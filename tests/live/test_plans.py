@@ -54,7 +54,7 @@ def test_a_perturbation_has_a_name_and_survives_a_plan_file(name: str) -> None:
 
 
 def test_every_kind_of_perturbation_is_among_the_examples() -> None:
-    assert {type(each) for each in EXAMPLES.values()} == set(KINDS.values())
+    assert {type(example) for example in EXAMPLES.values()} == set(KINDS.values())
 
 
 CALL = {"verb": "create", "resource": "configmaps"}

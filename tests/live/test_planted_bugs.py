@@ -94,7 +94,7 @@ def verdicts(operator: str, feature: str, bug: str) -> list[Verdict]:
     found = []
     for number in range(max(1, ROUNDS)):
         verdict = explore(given, jobs=JOBS[operator], confirmations=1, shrinks=0)
-        properties = sorted({each.finding.property for each in verdict.violations}) or ["no violation"]
+        properties = sorted({violation.finding.property for violation in verdict.violations}) or ["no violation"]
         shown = [f"{operator} {feature}{'' if bug else ' (twin)'}, round {number + 1}: {', '.join(properties)}"]
         shown += [f"    {line}" for line in verdict.lines()]
         if RECORD:
@@ -110,8 +110,8 @@ def test_a_planted_bug_is_found_without_hints(operator: str, feature: str) -> No
     properties, plan, cause = BUGS[feature]
     for verdict in verdicts(operator, feature, feature):
         lines = "\n".join(verdict.lines())
-        assert {each.finding.property for each in verdict.violations} == properties, lines
-        assert any(plan in each.plan.name for each in verdict.violations), lines
+        assert {violation.finding.property for violation in verdict.violations} == properties, lines
+        assert any(plan in violation.plan.name for violation in verdict.violations), lines
         assert cause in lines
         assert not verdict.baseline.findings, lines
 

@@ -27,7 +27,7 @@ def view(browser: Any) -> Iterator[Callable[..., View]]:
         return views[-1]
 
     yield opened
-    for each in views:
-        each.context.close()
-        assert each.complaints == []
-        assert [url for url in each.requests if not url.startswith(("file:", "data:", "http://127.0.0.1:"))] == []
+    for view in views:
+        view.context.close()
+        assert view.complaints == []
+        assert [url for url in view.requests if not url.startswith(("file:", "data:", "http://127.0.0.1:"))] == []

@@ -77,7 +77,7 @@ def test_a_path_into_the_bug_is_explained(server: InteractiveServer) -> None:
     last = next(at for at, choice in enumerate(choices) if choice["violates"] and choice["action"] == "call")
     found = state(server, *path, last)
     assert found["document"]["violation"]["culprits"] == [3, 6]
-    assert {each["property"] for each in found["violations"]} == {"lost update", "one_plan"}
+    assert {violation["property"] for violation in found["violations"]} == {"lost update", "one_plan"}
     assert "lock=True" in found["document"]["violation"]["fix"]["text"]
 
 

@@ -67,13 +67,13 @@ def synced(server: Cluster, **options: Any) -> ChildOutcome:
 def made_uids(server: Cluster, since: str, name: str = "d") -> list[str]:
     """The uids of all children of that name made since a version, in order."""
     events = server.watch(CHILD, since=since)
-    added = [each["object"]["metadata"] for each in events if each["type"] == "ADDED"]
+    added = [event["object"]["metadata"] for event in events if event["type"] == "ADDED"]
     return [metadata["uid"] for metadata in added if metadata["name"] == name]
 
 
 def deleted_uids(server: Cluster, since: str) -> list[str]:
     events = server.watch(CHILD, since=since)
-    return [each["object"]["metadata"]["uid"] for each in events if each["type"] == "DELETED"]
+    return [event["object"]["metadata"]["uid"] for event in events if event["type"] == "DELETED"]
 
 
 def control(server: Cluster, other: str, name: str = "d") -> None:
@@ -547,7 +547,7 @@ def test_in_a_scope_what_was_changed_in_the_status_is_stored_with_the_tracking()
     obj = parent(server)
     run(reconcile())
     flushes = [body["status"] for call, body in zip(wire.writes, wire.bodies, strict=True) if call.subresource]
-    assert [sorted(each) for each in flushes] == [["child", "phase"], ["conditions"]]
+    assert [sorted(flush) for flush in flushes] == [["child", "phase"], ["conditions"]]
     assert obj == parent(server)
     api, wire = wired(server)
     run(reconcile())

@@ -34,13 +34,15 @@ def cluster(*conditions: dict[str, Any]) -> Cluster:
 
 
 def stored(server: Cluster) -> dict[str, dict[str, Any]]:
-    return {each["type"]: each for each in server.get(WIDGET, "w").get("status", {}).get("conditions", [])}
+    return {
+        condition["type"]: condition for condition in server.get(WIDGET, "w").get("status", {}).get("conditions", [])
+    }
 
 
 def add_foreign(server: Cluster, name: str = "Foreign") -> None:
     """Another controller sets its own condition, correctly."""
     others = server.get(WIDGET, "w").get("status", {}).get("conditions", [])
-    kept = [each for each in others if each["type"] != name]
+    kept = [other for other in others if other["type"] != name]
     conditions = [*kept, {**FOREIGN, "type": name, "message": server.resource_version}]
     server.patch(WIDGET, "w", {"status": {"conditions": conditions}}, subresource="status")
 
@@ -73,7 +75,7 @@ def test_other_types_keep_their_place() -> None:
         "status": {"conditions": [{"type": "A"}, {"type": "Ready", "status": "False"}, {"type": "B"}]}
     }
     set_condition(obj, "Ready", True, "AllUp", now=EARLY)
-    assert [each["type"] for each in obj["status"]["conditions"]] == ["A", "Ready", "B"]
+    assert [condition["type"] for condition in obj["status"]["conditions"]] == ["A", "Ready", "B"]
     assert obj["status"]["conditions"][0] == {"type": "A"}
 
 
@@ -161,7 +163,7 @@ def test_on_conflict_the_conditions_are_read_live_and_merged_by_type() -> None:
     assert run(patch_conditions(api, stale, [READY]))
     assert [(call.verb, call.cached) for call in wire.calls] == [("patch", False), ("get", False), ("patch", False)]
     assert stored(server).keys() == {"Foreign", "Ready"}
-    assert [each["type"] for each in stale["status"]["conditions"]] == ["Foreign", "Ready"]
+    assert [condition["type"] for condition in stale["status"]["conditions"]] == ["Foreign", "Ready"]
 
 
 def test_a_foreign_condition_that_was_removed_meanwhile_does_not_come_back() -> None:

@@ -683,7 +683,7 @@ def assert_sound(server: Cluster, since: str) -> None:
     """One plan, each side effect under one id, all of it seen."""
     assert status(server) == {"currentImage": "v1", "phase": "Running"}
     versions = [each["plan"] for each in history(server, since) if "plan" in each]
-    assert len({each["id"] for each in versions}) == 1
+    assert len({version["id"] for version in versions}) == 1
     assert versions[-1]["phase"] == "Complete"
     assert len(set(SIDECAR.submitted)) == 1
     assert SIDECAR.submitted[0] == versions[-1]["tasks"][1]["id"] == task_id(versions[0]["id"], "work", 1)

@@ -69,17 +69,17 @@ def in_process(way: str) -> tuple[list[str], set[str]]:
     reconciles = [
         planner.reconcile(Request("default", "g"), Api(Stepwise(world)), way=way, plan=f"plan-{name}") for name in "ab"
     ]
-    for each in reconciles:
-        stopped = go_on(each)
+    for reconcile in reconciles:
+        stopped = go_on(reconcile)
         assert isinstance(stopped, Call)
         assert stopped.verb == "get"
-    for each in reconciles:
-        stopped = go_on(each)
+    for reconcile in reconciles:
+        stopped = go_on(reconcile)
         assert isinstance(stopped, Call)
         assert stopped.verb == "patch"
     outcomes = []
-    for each in reconciles:
-        while isinstance(stopped := go_on(each), Call):
+    for reconcile in reconciles:
+        while isinstance(stopped := go_on(reconcile), Call):
             pass
         outcomes.append(stopped)
     return outcomes, plans_in(world.watch(GADGET, since=since))

@@ -76,10 +76,10 @@ def test_the_index_has_a_document_for_each_group_and_version(cluster: Cluster) -
 def test_every_reference_leads_somewhere(cluster: Cluster) -> None:
     for name in read(cluster, "/openapi/v3")["paths"]:
         document = read(cluster, f"/openapi/v3/{name}")
-        known = {f"#/components/schemas/{each}" for each in document["components"]["schemas"]}
+        known = {f"#/components/schemas/{schema}" for schema in document["components"]["schemas"]}
         assert set(references(document)) <= known
     old = read(cluster, "/openapi/v2")
-    assert set(references(old)) <= {f"#/definitions/{each}" for each in old["definitions"]}
+    assert set(references(old)) <= {f"#/definitions/{definition}" for definition in old["definitions"]}
 
 
 def test_every_resource_has_its_paths(cluster: Cluster) -> None:
@@ -121,7 +121,7 @@ def test_patches_take_the_parameters_that_kubectl_looks_for(cluster: Cluster) ->
         ("apis/example.com/v1", "/apis/example.com/v1/namespaces/{namespace}/gardens/{name}"),
     ):
         for item in (read(cluster, f"/openapi/v3/{document}"), read(cluster, "/openapi/v2")):
-            names = {each["name"] for each in item["paths"][path]["patch"]["parameters"]}
+            names = {parameter["name"] for parameter in item["paths"][path]["patch"]["parameters"]}
             assert {"dryRun", "fieldManager", "fieldValidation", "force"} <= names
 
 

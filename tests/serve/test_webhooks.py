@@ -37,7 +37,7 @@ def test_services_are_found_where_the_command_line_says(tmp_path: Path) -> None:
         made = client.send("POST", CONFIG_MAPS, config_map(a="1"))
         assert (made.code, made.json["data"]) == (201, {"a": "1", "b": "2"})
         assert client.patch("c", a="3").json["data"] == {"a": "3", "b": "2"}
-        assert [each["operation"] for each in hook.reviews] == ["CREATE", "UPDATE"]
+        assert [review["operation"] for review in hook.reviews] == ["CREATE", "UPDATE"]
 
 
 def test_urls_are_called_directly_and_their_certificates_are_checked(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_pods_of_the_built_in_controllers_pass_through_webhooks(tmp_path: Path) 
             for event in events:
                 pod = event["object"]
                 if pod["status"].get("phase") == "Running":
-                    ready[pod["metadata"]["name"]] = [each["name"] for each in pod["spec"]["containers"]]
+                    ready[pod["metadata"]["name"]] = [container["name"] for container in pod["spec"]["containers"]]
                 if len(ready) == 2:
                     break
         assert list(ready.values()) == [["app", "side"], ["app", "side"]]
@@ -174,4 +174,4 @@ def test_custom_resources_are_converted_for_reads_writes_and_watches(tmp_path: P
             assert (event["type"], event["object"]["spec"]) == ("ADDED", {"size": "4x5"})
             client.send("DELETE", f"{old}/w")
             assert next(events)["type"] == "DELETED"
-        assert [each["spec"] for each in client.get(old).json["items"]] == [{"size": "4x5"}]
+        assert [item["spec"] for item in client.get(old).json["items"]] == [{"size": "4x5"}]

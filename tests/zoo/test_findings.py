@@ -24,7 +24,10 @@ def test_every_entry_that_the_pages_name_exists() -> None:
 
 def test_the_churn_of_348_is_bounded_unless_the_task_stays_pending() -> None:
     scenarios = scenarios_in(FOLDER / "sei_348.py")
-    names = {name: [each.property for each in check(scenarios[name]).violations] for name in ("buggy", "buggy_pending")}
+    names = {
+        name: [violation.property for violation in check(scenarios[name]).violations]
+        for name in ("buggy", "buggy_pending")
+    }
     assert "never settles" not in names["buggy"]
     assert "deletes_its_own_set" in names["buggy"]
     assert "never settles" in names["buggy_pending"]
@@ -32,7 +35,7 @@ def test_the_churn_of_348_is_bounded_unless_the_task_stays_pending() -> None:
 
 def test_the_published_symptom_of_f1_is_not_reachable() -> None:
     verdict = check(scenarios_in(FOLDER / "flux_f1c.py")["buggy"])
-    names = [each.property for each in verdict.violations]
+    names = [violation.property for violation in verdict.violations]
     assert verdict.exhausted
     assert "observed_without_conditions" in names
     assert "artifact_without_observed_generation" not in names
@@ -42,4 +45,4 @@ def test_locked_writes_make_one_plan_and_blind_ones_two() -> None:
     scenarios = scenarios_in(FOLDER / "sei_147.py")
     assert check(scenarios["fixed"])
     for name in ("buggy", "buggy_apply"):
-        assert "lost update" in [each.property for each in check(scenarios[name]).violations]
+        assert "lost update" in [violation.property for violation in check(scenarios[name]).violations]

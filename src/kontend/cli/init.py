@@ -113,8 +113,8 @@ def _importable(stem: str) -> str:
 
 
 def _scenario_lines(file: Path, scenario: Scenario, module: str) -> Iterator[str]:
-    controllers = [each for each in scenario.controllers if isinstance(each, Controller)]
-    names = [type(each).__name__ for each in controllers]
+    controllers = [controller for controller in scenario.controllers if isinstance(controller, Controller)]
+    names = [type(controller).__name__ for controller in controllers]
     definitions = _definitions(file, scenario)
     yield f'"""Scenarios for the controllers of {file.name}: ``kontend explore {file.stem}_scenarios.py``."""'
     yield ""

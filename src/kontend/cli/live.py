@@ -190,7 +190,7 @@ def replay(document: Document, *, yes: bool) -> int:
         verdict = _to_the_end(Campaign(setting, Options(plans=(plan,), confirmations=1)).explore())
     write("".join(f"{line}\n" for line in verdict.lines()))
     name = document.violation.property
-    if any(each.finding.property == name for each in verdict.violations):
+    if any(violation.finding.property == name for violation in verdict.violations):
         write(f"reproduced: {name}\n")
         return ExitCode.FINDINGS
     write(f"not reproduced: {name}\n")
@@ -275,7 +275,7 @@ def _properties(paths: Sequence[Path]) -> tuple[Property, ...]:
 
 
 def _in_python(path: Path) -> list[Property]:
-    return [each for each in vars(load_file(path)).values() if isinstance(each, Property)]
+    return [var for var in vars(load_file(path)).values() if isinstance(var, Property)]
 
 
 def _in_cel(path: Path) -> list[Property]:

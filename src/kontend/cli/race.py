@@ -137,7 +137,7 @@ def _saved(directory: Path, document: Document) -> str:
 def _write_page(path: Path, documents: Sequence[Document], result: Result) -> None:
     name = documents[0].source.scenario if documents else "audit log"
     violated = {document.violation.property for document in documents}
-    properties = [PropertyResult(each, "violated" if each in violated else "undecided") for each in PROPERTIES]
+    properties = [PropertyResult(prop, "violated" if prop in violated else "undecided") for prop in PROPERTIES]
     summary = _summary(documents, result)
     results = [
         ScenarioResult(name, "violated" if documents else "undecided", summary, tuple(documents), tuple(properties))

@@ -45,7 +45,7 @@ def deeper(scenario: Scenario, states: int) -> Scenario | None:
 
 def lasting(scenario: Scenario, verdict: Verdict) -> list[Violation]:
     """The violations of a verdict that do not pass."""
-    names = {str(each.name) for each in scenario.properties if each.mode == "eventually"} | set(map(str, _LASTING))
+    names = {str(prop.name) for prop in scenario.properties if prop.mode == "eventually"} | set(map(str, _LASTING))
     return [violation for violation in verdict.violations if violation.property in names]
 
 

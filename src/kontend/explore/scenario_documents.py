@@ -64,13 +64,13 @@ def _scenario(document: Mapping[str, Any], where: str, base: Path) -> Scenario:
     for name in ("controllers", "crds", "objects", "actions", "properties"):
         if not isinstance(document.get(name, []), list):
             raise BadScenario(f"{where}: {name}: expected a list, found {document[name]!r}")
-    controllers = [_controller(each, where) for each in document.get("controllers", [])]
+    controllers = [_controller(controller, where) for controller in document.get("controllers", [])]
     objects = _read(document.get("objects", []), base, read)
     given = _read(document.get("crds", []), base, read_definitions)
     actions = actions_of(document.get("actions", []), f"{where}: actions", objects)
     kinds = [str(kind_of(obj)) for obj in objects if isinstance(obj, Mapping)]
     kinds += [action.kind for action in actions]
-    kinds += [kind for each in controllers if isinstance(each, Controller) for kind in each.kinds]
+    kinds += [kind for controller in controllers if isinstance(controller, Controller) for kind in controller.kinds]
     crds = [*given, *_missing(kinds, given)]
     every = tuple(dict.fromkeys(kinds))
     return Scenario(
@@ -137,7 +137,7 @@ def _missing(kinds: list[str], crds: list[Any]) -> Iterator[Mapping[str, Any]]:
 def _options(cls: type, default: Any, document: Any, where: str) -> Any:
     if document is None:
         return default
-    names = [each.name for each in fields(cls) if each.name != "line"]
+    names = [field.name for field in fields(cls) if field.name != "line"]
     if not isinstance(document, Mapping):
         raise BadScenario(f"{where}: expected fields and values, found {document!r}")
     for name in document:

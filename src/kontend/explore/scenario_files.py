@@ -63,7 +63,9 @@ def generated_scenarios(
     controllers = controllers_of(module)
     known = {kind: dict(manifest.obj) for kind, manifest in definitions_near(path).items()}
     known |= {_served_by(crd): dict(crd) for crd in inputs.crds}
-    chosen = {name: [each for each in controllers if type(each) is vars(module)[name]] for name in names}
+    chosen = {
+        name: [controller for controller in controllers if type(controller) is vars(module)[name]] for name in names
+    }
     return {
         name: generated_scenario(several, known, inputs)
         for name, several in (chosen or {"controllers": controllers}).items()

@@ -55,7 +55,7 @@ class Baseline:
             return self.expected
         mask = self.expected.mask
         finals = [comparable(run.initial, run.phases[actions], mask) for run in self.runs if actions < len(run.phases)]
-        agree = len(finals) == len(self.runs) and all(same(each, finals[0]) for each in finals)
+        agree = len(finals) == len(self.runs) and all(same(final, finals[0]) for final in finals)
         return self.expected._replace(finals=finals[:1] if agree else ())
 
 
@@ -95,12 +95,12 @@ async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
             notes.append("waits longer than learned: the full patience is used")
     failing = frozenset(text for run in runs for text in failing_calls(run))
     expected = Expected(finals, mask, failing)
-    found = [each for run in runs for each in findings(run, expected)]
+    found = [finding for run in runs for finding in findings(run, expected)]
     for text in sorted(failing):
         found.append(
             Finding(BuiltIn.FAILS_FOREVER, f"{text} fails again and again without any perturbation", key=(text,))
         )
-    if not all(same(each, finals[0]) for each in finals[1:]):
+    if not all(same(final, finals[0]) for final in finals[1:]):
         found.insert(0, _disagreement(finals))
     return Baseline(tuple(runs), learned, expected, tuple(_unique(found)), tuple(notes))
 
@@ -135,7 +135,7 @@ def _late(run: Run, setting: Setting) -> list[str]:
 
 def _longest_interval(run: Run, background: frozenset[Call]) -> float:
     """The longest time between two polls: work may wait for the next one."""
-    times = [each.arrived for each in run.log.requests() if each.call in background]
+    times = [request.arrived for request in run.log.requests() if request.call in background]
     return max((later - earlier for earlier, later in pairwise(times)), default=0.0)
 
 
@@ -171,10 +171,10 @@ def _polling(run: Run) -> frozenset[Call]:
     """The reads that go on when writing has stopped long ago; empty if writing has not stopped."""
     requests = list(run.log.requests())
     end = requests[-1].arrived if requests else 0.0
-    last_write = max((each.arrived for each in run.log.writes()), default=requests[0].arrived if requests else 0.0)
+    last_write = max((write.arrived for write in run.log.writes()), default=requests[0].arrived if requests else 0.0)
     if end - last_write < _POLLING * (run.seconds - last_write):
         return frozenset()
-    later = [each.call for each in requests if each.arrived > last_write + (end - last_write) / 2]
+    later = [request.call for request in requests if request.arrived > last_write + (end - last_write) / 2]
     return frozenset(call for call in later if not call.writes)
 
 

@@ -83,7 +83,7 @@ class _History:
 
     def of(self, title: str, path: str = "") -> list[_Write]:
         """Return the writes of the objects with a title, or of a field of them."""
-        return [each for each in self.writes if each.title == title and (not path or each.changed(path))]
+        return [write for write in self.writes if write.title == title and (not path or write.changed(path))]
 
 
 def explain(finding: Finding, run: Run, baseline: Baseline) -> Cause:
@@ -95,15 +95,15 @@ def explain(finding: Finding, run: Run, baseline: Baseline) -> Cause:
         final = comparable(run.initial, run.final, expected.mask)
         nearest = min((differences(final, each) for each in expected.finals), key=len)
     causes = [*_perturbations(run)]
-    question = next((each for each in run.properties if each.name == finding.property), None)
+    question = next((prop for prop in run.properties if prop.name == finding.property), None)
     if finding.fault is not None:
         causes += _clash(finding.fault, history, nearest)
     elif question is not None:
         causes += _stretch(question, run, baseline) if question.mode == "eventually" else _broken(finding, history)
     else:
         causes += [_difference(each, history, good) for each in nearest[:_EXPLAINED]]
-    numbers = dict.fromkeys([*finding.culprits, *(number for each in causes for number in each.culprits)])
-    sentences = dict.fromkeys(each.sentence for each in causes)
+    numbers = dict.fromkeys([*finding.culprits, *(number for cause in causes for number in cause.culprits)])
+    sentences = dict.fromkeys(cause.sentence for cause in causes)
     return Cause("; ".join(sentences), tuple(number for number in numbers if number))
 
 
@@ -124,7 +124,7 @@ def _numbered(run: Run) -> Iterable[tuple[int, object]]:
 def _clash(fault: Fault, history: _History, nearest: Sequence[Difference]) -> Iterator[Cause]:
     """The write that its writer had not read, the write at fault, and the object at the end."""
     version = fault.change.resource_version
-    own = next((each for each in history.writes if each.change.resource_version == version), None)
+    own = next((write for write in history.writes if write.change.resource_version == version), None)
     if own is None:
         return  # a change that the server has made up from several
     path = path_text(fault.path)
@@ -196,14 +196,14 @@ def _told(step: Step) -> str:
     for change in step.after.changes_since(step.before.resource_version):
         old, new = _content(change.old), _content(change.new)
         paths = [each for each in changed(old, new) if each[0] not in _DULL]
-        fields += [f"{path_text(each)} = {short(value_at(new, each))}" for each in paths]
+        fields += [f"{path_text(path)} = {short(value_at(new, path))}" for path in paths]
     wrote = f" wrote {', '.join(fields[:_EXPLAINED])}" if fields else ""
     return f"step {step.number} ({step.text}{wrote})"
 
 
 def _broken(finding: Finding, history: _History) -> Iterator[Cause]:
     """The write that breaks an invariant, and the one before it of the same object."""
-    own = next((each for each in history.writes if each.number in finding.culprits), None)
+    own = next((write for write in history.writes if write.number in finding.culprits), None)
     if own is not None:
         before = [each for each in history.of(own.title) if each.change.resource_version < own.change.resource_version]
         over = f", after {before[-1]} {before[-1].did('.')}" if before else ""

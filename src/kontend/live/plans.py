@@ -59,7 +59,7 @@ class _Observed:
         points = [_points(run) for run in baseline.runs]
         #: The writes that every unperturbed run makes, in order, each with the user's actions before it.
         self.writes = [(point, action) for point, action in points[0] if all(point in dict(other) for other in points)]
-        acted = [each for each in self.run.log.records if isinstance(each, Happening) and each.action == "act"]
+        acted = [record for record in self.run.log.records if isinstance(record, Happening) and record.action == "act"]
         self.acted = {each.number: each for each in acted}
 
     def changed_in(self, action: int) -> set[str]:
@@ -181,7 +181,7 @@ def _same_object(observed: _Observed, number: int) -> bool:
 
 def _rewinds(observed: _Observed) -> Iterator[Plan]:
     """Restarts onto older lists, for resources whose lists allow it."""
-    old = {each.call.resource for each in observed.run.log.requests() if each.may_be_old}
+    old = {request.call.resource for request in observed.run.log.requests() if request.may_be_old}
     states = [observed.run.initial, *observed.run.phases]
     for number in range(1, len(observed.actions) + 1):
         if number + 1 >= len(states):

@@ -100,26 +100,26 @@ def _writes(run: Run) -> Iterator[Finding]:
 
 def _user_properties(run: Run) -> Iterator[Finding]:
     """The user's properties: invariants at the start and after each change, ``eventually`` in the final state."""
-    steps = list(steps_of(run)) if any(each.is_invariant for each in run.properties) else []
-    for each in run.properties:
-        if each.is_invariant:
-            if each.arity == 1 and each.is_broken_by(each.ask(Cluster(state=run.initial))):
-                yield Finding(each.name, f"{each.name} does not hold at the start")
+    steps = list(steps_of(run)) if any(prop.is_invariant for prop in run.properties) else []
+    for prop in run.properties:
+        if prop.is_invariant:
+            if prop.arity == 1 and prop.is_broken_by(prop.ask(Cluster(state=run.initial))):
+                yield Finding(prop.name, f"{prop.name} does not hold at the start")
                 continue
             for step in steps:
-                clusters = [Cluster(state=step.before), Cluster(state=step.after)][-each.arity :]
-                if each.is_broken_by(each.ask(*clusters)):
-                    yield Finding(each.name, broken_by(each.name, step.text).sentence, (step.number,))
+                clusters = [Cluster(state=step.before), Cluster(state=step.after)][-prop.arity :]
+                if prop.is_broken_by(prop.ask(*clusters)):
+                    yield Finding(prop.name, broken_by(prop.name, step.text).sentence, (step.number,))
                     break
-        elif each.mode == "eventually" and run.rest is Rest.IDLE and not each.ask(Cluster(state=run.final)):
-            yield Finding(each.name, not_eventually(each.name).sentence)
+        elif prop.mode == "eventually" and run.rest is Rest.IDLE and not prop.ask(Cluster(state=run.final)):
+            yield Finding(prop.name, not_eventually(prop.name).sentence)
 
 
 def never_held(runs: Sequence[Run]) -> Iterator[str]:
     """The names of the user's ``sometimes`` properties that hold in no state of any run."""
-    for each in runs[0].properties if runs else ():
-        if each.mode == "sometimes" and not any(_holds_in(each, run) for run in runs):
-            yield each.name
+    for prop in runs[0].properties if runs else ():
+        if prop.mode == "sometimes" and not any(_holds_in(prop, run) for run in runs):
+            yield prop.name
 
 
 def _holds_in(question: Property, run: Run) -> bool:
@@ -136,16 +136,16 @@ def _never_settles(run: Run) -> Finding:
     if run.unready:
         return Finding(BuiltIn.NEVER_SETTLES, "the process does not become ready again", key=("ready",))
     writes = run.log.writes()[-_SHOWN:]
-    last = ", ".join(str(each.call) for each in writes) or "none"
+    last = ", ".join(str(write.call) for write in writes) or "none"
     if not writes:
         calls = list(run.log.requests())[-_SHOWN:]
-        last = ", ".join(str(each.call) for each in calls) or "none"
+        last = ", ".join(str(call.call) for call in calls) or "none"
         why = ": it uses processor time all the while" if run.working else ""
         return Finding(BuiltIn.NEVER_SETTLES, f"the process does not become idle{why}; its last requests: {last}")
     return Finding(
         BuiltIn.NEVER_SETTLES,
         f"the process does not stop writing; its last writes: {last}",
-        tuple(each.number for each in writes),
+        tuple(write.number for write in writes),
     )
 
 

@@ -56,6 +56,8 @@ def _of(node: ast.Call) -> _Extent:
 
 
 def _is_popped(frame: FrameType) -> bool:
-    following = (each for each in dis.get_instructions(frame.f_code) if each.offset > frame.f_lasti)
+    following = (
+        instruction for instruction in dis.get_instructions(frame.f_code) if instruction.offset > frame.f_lasti
+    )
     first = next((each for each in following if each.opname not in ("CACHE", "NOP")), None)
     return first is not None and first.opname == "POP_TOP"

@@ -63,26 +63,34 @@ def _is_apply(event: AuditEvent) -> bool:
     if not isinstance(managers, list):
         return True
     return any(
-        isinstance(each, Mapping)
-        and each.get("manager") == event.field_manager
-        and each.get("operation") == "Apply"
-        and each.get("subresource", "") == event.subresource
-        for each in managers
+        isinstance(manager, Mapping)
+        and manager.get("manager") == event.field_manager
+        and manager.get("operation") == "Apply"
+        and manager.get("subresource", "") == event.subresource
+        for manager in managers
     )
 
 
 def _tested(operations: Sequence[Any]) -> int | None:
     """The version that a JSON patch tests for."""
-    for each in operations:
-        if isinstance(each, Mapping) and each.get("path") == "/metadata/resourceVersion" and each.get("op") != "remove":
-            return version_of({"metadata": {"resourceVersion": each.get("value")}})
+    for operation in operations:
+        if (
+            isinstance(operation, Mapping)
+            and operation.get("path") == "/metadata/resourceVersion"
+            and operation.get("op") != "remove"
+        ):
+            return version_of({"metadata": {"resourceVersion": operation.get("value")}})
     return None
 
 
 def _tested_uid(operations: Sequence[Any]) -> str:
-    for each in operations:
-        if isinstance(each, Mapping) and each.get("op") == "test" and each.get("path") == "/metadata/uid":
-            return uid_of({"metadata": {"uid": each.get("value")}})
+    for operation in operations:
+        if (
+            isinstance(operation, Mapping)
+            and operation.get("op") == "test"
+            and operation.get("path") == "/metadata/uid"
+        ):
+            return uid_of({"metadata": {"uid": operation.get("value")}})
     return ""
 
 

@@ -182,30 +182,30 @@ class WriteJudge:
             return
         if intent.how == "delete" or moment.version is None:
             return
-        for each in _firsts(read, old, moment.version, intent):
-            other = _author(trail, moment, each.path, base.number)
+        for overwrite in _firsts(read, old, moment.version, intent):
+            other = _author(trail, moment, overwrite.path, base.number)
             if other is None:
                 continue
-            name = VANISHED_ELEMENT if each.vanished else LOST_UPDATE if base.how != "lag" else BLIND_OVERWRITE
+            name = VANISHED_ELEMENT if overwrite.vanished else LOST_UPDATE if base.how != "lag" else BLIND_OVERWRITE
             yield Finding(
                 name,
                 (
                     moment.actor,
                     " ",
-                    did(moment, each),
+                    did(moment, overwrite),
                     *self._origin(moment, base, other),
                     "; ",
                     other.actor,
                     " had ",
-                    had_changed(old, each),
+                    had_changed(old, overwrite),
                     f" at resourceVersion {number_of(other)}",
                     *_accepted(base),
                 ),
                 (moment.actor, other.actor),
-                _LIST if each.vanished and intent.how == "merge patch" else _LOCK,
+                _LIST if overwrite.vanished and intent.how == "merge patch" else _LOCK,
                 _span(trail, moment, base.number),
                 (other, moment),
-                each.path,
+                overwrite.path,
                 unless=unless,
             )
 
@@ -218,7 +218,7 @@ class WriteJudge:
 
     def _wrong_object(self, trail: Trail, moment: Moment, read: Version, old: Version, unless: Watch | None) -> Finding:
         did = "deleted" if moment.verb == "delete" else "wrote to"
-        births = (each for each in trail.writes() if each.verb == "create" and each.version is not None)
+        births = (write for write in trail.writes() if write.verb == "create" and write.version is not None)
         born = next(births, None)
         creator: Sentence = (born.actor, " had created") if born is not None else ("another client had created",)
         return Finding(
@@ -252,29 +252,32 @@ class WriteJudge:
                 return
             if other.before is None or other.before.body is None or moment.received - other.completed > _SOON:
                 return
-            for each in _firsts(other.before, other.version, new, intent):
-                before, after = value_at(other.before.content(), each.path), value_at(new.content(), each.path)
-                if before != after or not (intent.how == "update" or each.vanished):
+            for overwrite in _firsts(other.before, other.version, new, intent):
+                before, after = (
+                    value_at(other.before.content(), overwrite.path),
+                    value_at(new.content(), overwrite.path),
+                )
+                if before != after or not (intent.how == "update" or overwrite.vanished):
                     continue
-                if _wrote(trail, moment.actor, each.path):
+                if _wrote(trail, moment.actor, overwrite.path):
                     continue
                 yield Finding(
-                    VANISHED_ELEMENT if each.vanished else STALE_WRITE,
+                    VANISHED_ELEMENT if overwrite.vanished else STALE_WRITE,
                     (
                         moment.actor,
                         " ",
-                        did(moment, each),
+                        did(moment, overwrite),
                         f" without a resourceVersion: that is the content of resourceVersion {other.before.number}; ",
                         other.actor,
                         " had ",
-                        had_changed(other.version, each),
+                        had_changed(other.version, overwrite),
                         f" at resourceVersion {number_of(other)}, and the server accepted the write without a conflict",
                     ),
                     (moment.actor, other.actor),
-                    _LIST if each.vanished and intent.how == "merge patch" else _LOCK,
+                    _LIST if overwrite.vanished and intent.how == "merge patch" else _LOCK,
                     _span(trail, moment, other.before.number),
                     (other, moment),
-                    each.path,
+                    overwrite.path,
                 )
                 return
             doubt = next((path for path in moment.paths if path in other.paths and intent.names(path)), None)
@@ -313,21 +316,21 @@ class WriteJudge:
         sent = orjson.loads(refused.body)
         if not isinstance(sent, dict):
             return
-        for each in _firsts(read, old, new, intent):
-            other = _author(trail, moment, each.path, refused.locked)
-            if other is None or value_at(sent, each.path) != value_at(new.content(), each.path):
+        for overwrite in _firsts(read, old, new, intent):
+            other = _author(trail, moment, overwrite.path, refused.locked)
+            if other is None or value_at(sent, overwrite.path) != value_at(new.content(), overwrite.path):
                 continue
             yield Finding(
                 BLIND_OVERWRITE,
                 (
                     moment.actor,
                     " ",
-                    did(moment, each),
+                    did(moment, overwrite),
                     f" with the content that it had made from resourceVersion "
                     f"{refused.locked}: the server had refused it with 409 Conflict, because ",
                     other.actor,
                     " had ",
-                    had_changed(old, each),
+                    had_changed(old, overwrite),
                     f" at resourceVersion {number_of(other)}, and ",
                     moment.actor,
                     " sent it again without that change",
@@ -336,7 +339,7 @@ class WriteJudge:
                 _RETRIED,
                 _span(trail, moment, refused.locked),
                 (other, moment),
-                each.path,
+                overwrite.path,
             )
             return
 

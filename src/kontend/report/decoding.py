@@ -84,7 +84,7 @@ def _decoded(kind: Any, value: Any, path: str) -> Any:
     if origin in (Union, types.UnionType):
         if value is None and type(None) in arguments:
             return None
-        (kind,) = (each for each in arguments if each is not type(None))
+        (kind,) = (argument for argument in arguments if argument is not type(None))
         return _decoded(kind, value, path)
     if origin is tuple:
         if not isinstance(value, list):

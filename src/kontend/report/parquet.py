@@ -89,18 +89,18 @@ def _row(step: Step) -> dict[str, Any]:
         "subresource": call.subresource if call is not None else None,
         "cached": call.cached if call is not None else None,
         "response": step.response,
-        "reads": [{"object": each.object, "version": each.version, "latest": each.latest} for each in step.reads],
+        "reads": [{"object": read.object, "version": read.version, "latest": read.latest} for read in step.reads],
         "writes": [
             {
-                "object": each.object,
-                "version": each.version,
-                "base": each.base,
+                "object": write.object,
+                "version": write.version,
+                "base": write.base,
                 "fields": [
                     {"path": change.path, "before": _json(change.before), "after": _json(change.after)}
-                    for change in each.fields
+                    for change in write.fields
                 ],
             }
-            for each in step.writes
+            for write in step.writes
         ],
         "delivered": [{"cache": each.cache, "object": each.object, "version": each.version} for each in step.delivered],
         "file": line.file if line is not None else None,

@@ -47,7 +47,7 @@ def test_the_objects_are_those_of_kube_apiserver() -> None:
         {name: rule[name] for name in ("apiGroups", "resources")} for rule in view["rules"]
     ]
     schema = cluster.get("FlowSchema.flowcontrol.apiserver.k8s.io/v1", "exempt")
-    assert [each["reason"] for each in schema["status"]["conditions"]] == ["Found"]
+    assert [condition["reason"] for condition in schema["status"]["conditions"]] == ["Found"]
 
 
 def test_bootstrapping_again_leaves_what_is_there() -> None:

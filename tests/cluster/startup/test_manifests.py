@@ -16,7 +16,7 @@ from serve.wire import config_map
 def write(path: Path, *documents: object) -> Path:
     """A YAML file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n---\n".join(yaml.safe_dump(each) for each in documents))
+    path.write_text("\n---\n".join(yaml.safe_dump(document) for document in documents))
     return path
 
 

@@ -11,7 +11,7 @@ from kontend.controllers.batch.job_counting import TRACKING
 
 
 def _conditions(harness: Harness, name: str = "work") -> list[tuple[str, str]]:
-    return [(each["type"], each["reason"]) for each in harness.status(JOBS, name).get("conditions", [])]
+    return [(condition["type"], condition["reason"]) for condition in harness.status(JOBS, name).get("conditions", [])]
 
 
 def _finalizers(harness: Harness) -> list[Any]:
@@ -136,7 +136,7 @@ def test_the_failure_policy_decides_what_a_failure_means(action: str, failed: in
     harness.patch(PODS, name, {"status": {"phase": "Failed", "containerStatuses": [container]}}, status=True)
     assert harness.status(JOBS, "work").get("failed", 0) == failed
     text = f"Container main for pod default/{name} failed with exit code 42 matching FailJob rule at index 0"
-    messages = [each["message"] for each in harness.status(JOBS, "work").get("conditions", [])]
+    messages = [condition["message"] for condition in harness.status(JOBS, "work").get("conditions", [])]
     assert (text in messages) == (action == "FailJob")
     assert (("Failed", "BackoffLimitExceeded") in _conditions(harness)) == (action == "Count")
 

@@ -41,7 +41,7 @@ def test_ready_pods_are_listed_with_address_node_and_port() -> None:
     assert _listed(harness) == _sliced(harness) == set(harness.names(PODS))
     subset = harness.cluster.get(ENDPOINTS, "web")["subsets"][0]
     assert subset["ports"] == [{"port": 8080, "protocol": "TCP"}]
-    assert {each["nodeName"] for each in subset["addresses"]} == {"node-0", "node-1"}
+    assert {address["nodeName"] for address in subset["addresses"]} == {"node-0", "node-1"}
     made = harness.cluster.list(SLICES)[0]
     assert made["ports"] == [{"name": "", "port": 8080, "protocol": "TCP"}]
     assert made["metadata"]["generateName"] == "web-"
@@ -120,7 +120,7 @@ def test_a_hundred_endpoints_fill_a_slice() -> None:
     harness.create(workload("ReplicaSet", replicas=103))
     harness.create(_service())
     slices = harness.cluster.list(SLICES)
-    assert sorted(len(each["endpoints"]) for each in slices) == [3, 100]
+    assert sorted(len(slice_["endpoints"]) for slice_ in slices) == [3, 100]
     large = max(slices, key=lambda each: len(each["endpoints"]))
     small = min(slices, key=lambda each: len(each["endpoints"]))
     harness.patch(PODS, small["endpoints"][0]["targetRef"]["name"], {"status": {"phase": "Failed"}}, status=True)

@@ -23,7 +23,7 @@ def test_a_declared_node_becomes_ready_and_open() -> None:
     """The taint of a new node is taken off."""
     harness = Harness(nodes=1)
     node = harness.cluster.get(NODES, "node-0")
-    ready = {each["type"]: each["status"] for each in node["status"]["conditions"]}
+    ready = {condition["type"]: condition["status"] for condition in node["status"]["conditions"]}
     assert ready["Ready"] == "True"
     assert "taints" not in node["spec"]
     assert node["status"]["allocatable"]["pods"] == "110"
@@ -44,7 +44,7 @@ def test_a_pod_is_scheduled_runs_and_is_ready() -> None:
     harness.create(_pod("b"))
     a, b = harness.status(PODS, "a"), harness.status(PODS, "b")
     assert a["phase"] == b["phase"] == "Running"
-    assert {each["type"]: each["status"] for each in a["conditions"]} == {
+    assert {condition["type"]: condition["status"] for condition in a["conditions"]} == {
         "PodScheduled": "True",
         "PodReadyToStartContainers": "True",
         "Initialized": "True",
@@ -93,10 +93,12 @@ def test_a_readiness_gate_keeps_a_pod_from_being_ready() -> None:
     harness = Harness(nodes=1)
     harness.create(_pod(readinessGates=[{"conditionType": "a.io/open"}]))
     conditions = harness.status(PODS, "p")["conditions"]
-    assert {each["type"]: each["status"] for each in conditions}["Ready"] == "False"
+    assert {condition["type"]: condition["status"] for condition in conditions}["Ready"] == "False"
     opened = {"type": "a.io/open", "status": "True", "lastTransitionTime": harness.cluster.now}
     harness.patch(PODS, "p", {"status": {"conditions": [*conditions, opened]}}, status=True)
-    assert {each["type"]: each["status"] for each in harness.status(PODS, "p")["conditions"]}["Ready"] == "True"
+    assert {condition["type"]: condition["status"] for condition in harness.status(PODS, "p")["conditions"]}[
+        "Ready"
+    ] == "True"
 
 
 def test_a_deleted_pod_stops_and_is_gone() -> None:

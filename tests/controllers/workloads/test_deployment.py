@@ -27,11 +27,11 @@ REVISION = "deployment.kubernetes.io/revision"
 def _sizes(harness: Harness) -> list[int]:
     sets = harness.cluster.list(REPLICA_SETS)
     sets.sort(key=lambda each: int(each["metadata"]["annotations"][REVISION]))
-    return [each["spec"]["replicas"] for each in sets]
+    return [owned["spec"]["replicas"] for owned in sets]
 
 
 def _condition(harness: Harness, kind: str) -> dict[str, Any]:
-    found = [each for each in harness.status(DEPLOYMENTS, "web")["conditions"] if each["type"] == kind]
+    found = [condition for condition in harness.status(DEPLOYMENTS, "web")["conditions"] if condition["type"] == kind]
     return dict(found[0])
 
 

@@ -34,7 +34,9 @@ def test_its_writes_are_those_of_kube_controller_manager() -> None:
     """By the name in managedFields."""
     harness = Harness()
     harness.create(workload("ReplicaSet", replicas=1))
-    managers = {each["manager"] for each in harness.cluster.list(PODS)[0]["metadata"]["managedFields"]}
+    managers = {
+        managed_field["manager"] for managed_field in harness.cluster.list(PODS)[0]["metadata"]["managedFields"]
+    }
     assert managers == {"kube-controller-manager"}
 
 

@@ -43,7 +43,7 @@ def _explained(scenario: Scenario, name: str, **options: Any) -> Document:
 
 def _values(document: Document, number: int) -> dict[str, tuple[Any, Any]]:
     step = document.steps[number - 1]
-    return {each.path: (each.before, each.after) for write in step.writes for each in write.fields}
+    return {field.path: (field.before, field.after) for write in step.writes for field in write.fields}
 
 
 # Clashing writes
@@ -238,8 +238,8 @@ class Cleans(Controller):
                 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": "m"}}
             )
         elif not widget["spec"].get("on"):
-            for each in copies:
-                await api.delete(each)
+            for copy in copies:
+                await api.delete(copy)
 
 
 ON = {**WIDGET, "spec": {"on": True}}
@@ -388,7 +388,7 @@ def test_a_cycle_is_shown_once_with_what_is_written() -> None:
     cycle = document.violation.cycle
     assert cycle is not None
     assert (cycle.first, cycle.last) == (4, 9)
-    assert [(each.path, each.before, each.after) for each in cycle.writes] == [
+    assert [(write.path, write.before, write.after) for write in cycle.writes] == [
         ("status.on", True, False),
         ("status.on", False, True),
     ]
@@ -585,7 +585,7 @@ TWICE = Scenario([Twice()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=1, c
 
 def test_violations_by_different_lines_are_reported_apart() -> None:
     verdict = check(TWICE)
-    lost = [each for each in verdict.violations if each.property == "lost update"]
+    lost = [violation for violation in verdict.violations if violation.property == "lost update"]
     lines = {document.violation.fix.line.line for document in verdict.documents if document.violation.fix}  # type: ignore[union-attr]
     assert (len(lost), len(lines)) == (2, 2)
     assert str(verdict).count("lost update: violated after") == 2

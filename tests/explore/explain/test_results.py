@@ -38,4 +38,4 @@ def test_properties_of_a_search_that_was_cut_short_are_undecided() -> None:
     verdict = check(scenario, search="random", walks=2)
     result = scenario_result("locked", scenario, verdict, ())
     assert result.verdict == "undecided"
-    assert {each.state for each in result.properties} <= {"undecided", "untested"}
+    assert {prop.state for prop in result.properties} <= {"undecided", "untested"}

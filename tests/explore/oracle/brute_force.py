@@ -104,20 +104,20 @@ class BruteForce:
         for name in step.wrong:
             self._violated(name, source, step.text)
         for before, after in step.writes:
-            for each in self.scenario.properties:
-                if each.arity == 2 and _holds(each, before, after) != (each.mode == "always"):
-                    self._violated(each.name, source, step.text)
+            for prop in self.scenario.properties:
+                if prop.arity == 2 and _holds(prop, before, after) != (prop.mode == "always"):
+                    self._violated(prop.name, source, step.text)
             self._ask(after, source, step.text)
 
     def _ask(self, state: State, source: int, text: str) -> None:
-        for each in self.scenario.properties:
-            if each.arity == 1 and each.mode != "eventually":
-                holds = _holds(each, state)
-                if each.mode == "sometimes":
+        for prop in self.scenario.properties:
+            if prop.arity == 1 and prop.mode != "eventually":
+                holds = _holds(prop, state)
+                if prop.mode == "sometimes":
                     if holds:
-                        self._held.add(each.name)
-                elif holds != (each.mode == "always"):
-                    self._violated(each.name, source, text)
+                        self._held.add(prop.name)
+                elif holds != (prop.mode == "always"):
+                    self._violated(prop.name, source, text)
 
     def _violated(self, name: str, source: int, text: str) -> None:
         if name not in self.findings.violations:
@@ -136,9 +136,9 @@ class BruteForce:
 
     def _conclude(self) -> None:
         found = self.findings
-        for each in self.scenario.properties:
-            if each.mode == "sometimes" and each.name not in self._held:
-                found.violations.add(each.name)
+        for prop in self.scenario.properties:
+            if prop.mode == "sometimes" and prop.name not in self._held:
+                found.violations.add(prop.name)
         unperturbed = self._unperturbed()
         sizes = [sum(len(objects) for objects in world.state.kinds.values()) for world in self._worlds]
         found.growth = max(sizes) - max(sizes[number] for number in unperturbed)
@@ -166,12 +166,12 @@ class BruteForce:
                     self._violated("leak", one, "")
                 if unperturbed & numbers:
                     calm.setdefault(end.text, end)
-            for each in self.scenario.properties:
+            for prop in self.scenario.properties:
                 for numbers in settled or [component]:
-                    if each.mode == "eventually" and not any(
-                        _holds(each, self._worlds[number].state) for number in numbers
+                    if prop.mode == "eventually" and not any(
+                        _holds(prop, self._worlds[number].state) for number in numbers
                     ):
-                        self._violated(each.name, min(numbers), "")
+                        self._violated(prop.name, min(numbers), "")
         found.ends = [end for end, _ in ends.values()]
         found.unperturbed_ends = list(calm.values())
         harmless = self._harmless({text: number for text, (_, number) in ends.items()}, set(calm))
@@ -208,9 +208,9 @@ class BruteForce:
     def _leaks(self, state: State) -> bool:
         """Whether an object waits for the end of its deletion, because of a finalizer that a controller has added."""
         outside = {"foregroundDeletion", "orphan"}
-        for version in (each for objects in self.model.initial.state.kinds.values() for each in objects.values()):
+        for version in (obj for objects in self.model.initial.state.kinds.values() for obj in objects.values()):
             outside |= set(version.content()["metadata"].get("finalizers") or ())
-        metadata = [each.content()["metadata"] for objects in state.kinds.values() for each in objects.values()]
+        metadata = [obj.content()["metadata"] for objects in state.kinds.values() for obj in objects.values()]
         return any(each.get("deletionTimestamp") and set(each.get("finalizers") or ()) - outside for each in metadata)
 
     def _writes_by_itself(self, component: set[int]) -> bool:

@@ -51,7 +51,7 @@ class Caches:
             return []
         cache = self._cache(state, instance) if controller.watches.get(event.kind) is not None else Cache()
         namespaced = self._resource(state, controller.kind).namespaced
-        return [Key(*each) for each in requests_for(controller, event, cache, namespaced=namespaced)]
+        return [Key(*request) for request in requests_for(controller, event, cache, namespaced=namespaced)]
 
     def _delivered(self, state: State, instance: Instance, kind: str, change: Change) -> Instance:
         """An instance whose cache has seen one more event."""

@@ -149,7 +149,9 @@ def in_parts(verdict: Verdict) -> bool:
 def same(parts: Verdict, full: Verdict) -> None:
     """Two verdicts say the same."""
     assert parts.exhausted == full.exhausted
-    assert {each.property for each in parts.violations} == {each.property for each in full.violations}
+    assert {violation.property for violation in parts.violations} == {
+        violation.property for violation in full.violations
+    }
     assert set(map(canonical_cluster, parts.final_states)) == set(map(canonical_cluster, full.final_states))
     assert parts.baseline_states == full.baseline_states
 
@@ -249,7 +251,9 @@ def test_a_violation_of_a_part_is_one_of_the_whole() -> None:
     )
     verdict, full = check(scenario), check(whole(scenario))
     assert in_parts(verdict)
-    assert [each.property for each in verdict.violations] == [each.property for each in full.violations]
+    assert [violation.property for violation in verdict.violations] == [
+        violation.property for violation in full.violations
+    ]
     lost, expected = verdict.violations[0], full.violations[0]
     assert (len(lost.trace), lost.perturbations) == (len(expected.trace), expected.perturbations)
     assert follow(scenario, read_token(lost.token)).violations

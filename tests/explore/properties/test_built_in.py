@@ -75,7 +75,7 @@ def test_an_error_that_asks_for_a_retry_is_no_programming_error(error: Exception
 
 
 def test_an_api_error_is_no_programming_error() -> None:
-    assert [each.property for each in _explored(Raises(Conflict("changed"))).violations] == ["fails forever"]
+    assert [violation.property for violation in _explored(Raises(Conflict("changed"))).violations] == ["fails forever"]
 
 
 class CreatesAndRaises(Controller):

@@ -24,7 +24,9 @@ def _same(reduced: Verdict, full: Verdict) -> None:
     assert (reduced.exhausted or reduced.stuck > 0, full.exhausted or full.stuck > 0) == (True, True)
     assert reduced.stopped == full.stopped
     assert set(map(canonical_cluster, reduced.final_states)) == set(map(canonical_cluster, full.final_states))
-    assert {each.property for each in reduced.violations} == {each.property for each in full.violations}
+    assert {violation.property for violation in reduced.violations} == {
+        violation.property for violation in full.violations
+    }
     assert reduced.baseline_states == full.baseline_states
 
 
@@ -75,6 +77,6 @@ def test_traces_are_as_short_as_by_brute_force() -> None:
     scenario = double_plan(Widgets(), lag=1, concurrent=2)
     scenario = replace(scenario, actions=[update(WIDGET, spec={"size": 3})])
     reduced, full = check(scenario), check(by_brute_force(scenario))
-    assert [(each.property, len(each.trace), each.perturbations) for each in reduced.violations] == [
-        (each.property, len(each.trace), each.perturbations) for each in full.violations
-    ]
+    assert [
+        (violation.property, len(violation.trace), violation.perturbations) for violation in reduced.violations
+    ] == [(violation.property, len(violation.trace), violation.perturbations) for violation in full.violations]

@@ -37,7 +37,9 @@ def _same(scenario: Scenario) -> Verdict:
     assert reduced.exhausted
     assert full.exhausted
     assert set(map(canonical_cluster, reduced.final_states)) == set(map(canonical_cluster, full.final_states))
-    assert {each.property for each in reduced.violations} == {each.property for each in full.violations}
+    assert {violation.property for violation in reduced.violations} == {
+        violation.property for violation in full.violations
+    }
     assert reduced.baseline_states == full.baseline_states
     return reduced
 

@@ -47,7 +47,7 @@ def test_a_schedule_replays_to_the_same_trace() -> None:
 def test_a_saved_counterexample_runs_again_from_its_file(tmp_path: Path) -> None:
     result = _replayed(_saved(tmp_path))
     assert (result.reproduced, result.changed) == (True, "")
-    assert "one_plan" in {each.property for each in result.verdict.violations}
+    assert "one_plan" in {violation.property for violation in result.verdict.violations}
 
 
 def test_a_project_may_be_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,7 +99,7 @@ def test_text_that_is_no_token_is_refused(token: Any) -> None:
 
 def test_check_only_follows_the_schedule() -> None:
     verdict = _followed(PLANS, BLIND)
-    assert {each.property for each in verdict.violations} == {"one_plan", "lost update"}
+    assert {violation.property for violation in verdict.violations} == {"one_plan", "lost update"}
     assert (verdict.ok, verdict.exhausted, verdict.stopped) == (False, False, "it only followed a recorded schedule")
     assert (verdict.states, verdict.steps) == (7, 6)
     assert "lost update, one_plan: violated after 6 steps (given, " in str(verdict)
@@ -235,9 +235,9 @@ def _never(cluster: Cluster) -> bool:
     ],
 )
 def test_livelocks_are_searched_for_after_the_schedule(scenario: Scenario, name: str) -> None:
-    (found,) = [each for each in check(scenario).violations if each.property == name]
+    (found,) = [violation for violation in check(scenario).violations if violation.property == name]
     verdict = _followed(token_of(found.property, found.schedule, scenario.bounds), scenario)
-    assert [(each.property, each.sentence, each.trace) for each in verdict.violations] == [
+    assert [(violation.property, violation.sentence, violation.trace) for violation in verdict.violations] == [
         (name, found.sentence, found.trace)
     ]
 
@@ -255,7 +255,7 @@ class TogglesLater(Toggles):
 
 def test_a_livelock_that_needs_more_steps_is_another_counterexample() -> None:
     later = _of(TogglesLater(), actions=[update(WIDGET, spec={"a": 1})])
-    assert "never settles" in {each.property for each in check(later).violations}
+    assert "never settles" in {violation.property for violation in check(later).violations}
     token = _packed(["never settles", [0, 1, False], [["start", 0, ["default", "w"], 0]]])
     verdict = _followed(token, later)
     assert verdict.not_reproduced == "all 1 steps happen, but never settles holds: nothing is violated"

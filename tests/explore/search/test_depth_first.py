@@ -59,7 +59,11 @@ def test_counterexamples_of_livelocks_are_shrunk() -> None:
         [Toggles()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0, concurrent=2), guards=UNGUARDED
     )
     shortest, shrunk = (
-        next(each for each in check(scenario, search=search).violations if each.property == "never settles")
+        next(
+            violation
+            for violation in check(scenario, search=search).violations
+            if violation.property == "never settles"
+        )
         for search in ("breadth", "depth")
     )
     assert len(shrunk.trace) <= len(shortest.trace) + 2

@@ -79,7 +79,7 @@ def test_admission_gives_a_priority_and_tolerations() -> None:
     PODS.admit_create(obj)
 
     assert (obj["spec"]["priority"], obj["spec"]["preemptionPolicy"]) == (0, "PreemptLowerPriority")
-    assert [each["key"] for each in obj["spec"]["tolerations"]] == [
+    assert [toleration["key"] for toleration in obj["spec"]["tolerations"]] == [
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",
     ]

@@ -75,7 +75,7 @@ def test_a_new_storage_version_joins_those_that_were_stored() -> None:
 
 def test_a_good_definition_is_accepted_and_established() -> None:
     status = crd_status(definition(), now="T")
-    assert [(each["type"], each["status"], each["reason"]) for each in status["conditions"]] == [
+    assert [(condition["type"], condition["status"], condition["reason"]) for condition in status["conditions"]] == [
         ("NamesAccepted", "True", "NoConflicts"),
         ("Established", "True", "InitialNamesAccepted"),
     ]

@@ -201,7 +201,10 @@ def test_custom_resources_bring_their_columns_along() -> None:
         ["x", 3, "True", "10m", True, '["a",1]', 3.0],
         ["x", None, None, "10m", None, None, None],
     ]
-    described = [(each["name"], each["type"], each["priority"]) for each in result["columnDefinitions"]]
+    described = [
+        (column_definition["name"], column_definition["type"], column_definition["priority"])
+        for column_definition in result["columnDefinitions"]
+    ]
     assert described[:3] == [("Name", "string", 0), ("Size", "integer", 0), ("Ready", "string", 1)]
     assert result["columnDefinitions"][1]["description"] == (
         "Custom resource definition column (in JSONPath format): .spec.size"
@@ -211,7 +214,7 @@ def test_custom_resources_bring_their_columns_along() -> None:
 
 def test_custom_resources_without_columns_have_a_name_and_an_age() -> None:
     result = table("example.com", "Widget", [made("Widget")], columns=[], now=NOW)
-    assert [each["name"] for each in result["columnDefinitions"]] == ["Name", "Age"]
+    assert [column_definition["name"] for column_definition in result["columnDefinitions"]] == ["Name", "Age"]
     assert result["rows"][0]["cells"] == ["x", "10m"]
 
 

@@ -95,7 +95,7 @@ def size(new: int, name: str, namespace: str, **_: Any) -> None:
     if BUG == "size":
         surplus = [f"{name}-{new}"]
     else:
-        names = [each["metadata"]["name"] for each in client("GET", path("configmaps", namespace))["items"]]
+        names = [item["metadata"]["name"] for item in client("GET", path("configmaps", namespace))["items"]]
         numbered = [each for each in names if each.rpartition("-")[0] == name and each.rpartition("-")[2].isdecimal()]
         surplus = [each for each in numbered if int(each.rpartition("-")[2]) >= new]
     for each in surplus:
@@ -149,7 +149,7 @@ def part(body: kopf.Body, name: str, namespace: str, parts: kopf.Index[str, str]
         needed = name in parts
     else:
         widgets = client("GET", f"{GROUP}/namespaces/{namespace}/widgets")["items"]
-        needed = any(each["spec"].get("part") == name for each in widgets)
+        needed = any(widget["spec"].get("part") == name for widget in widgets)
     if not needed:
         options = {"preconditions": {"uid": body.metadata.uid}}
         client("DELETE", path("configmaps", namespace, name), options)

@@ -48,12 +48,12 @@ def watch(client: Client, path: str, cache: dict[str, Any], changed: queue.Queue
     """Keep a cache up to date, and report the names of what has changed."""
     while True:
         found = client("GET", path)
-        for name in set(cache) - {each["metadata"]["name"] for each in found["items"]}:
+        for name in set(cache) - {item["metadata"]["name"] for item in found["items"]}:
             del cache[name]
             changed.put(name)
-        for each in found["items"]:
-            cache[each["metadata"]["name"]] = each
-            changed.put(each["metadata"]["name"])
+        for item in found["items"]:
+            cache[item["metadata"]["name"]] = item
+            changed.put(item["metadata"]["name"])
         version = found["metadata"]["resourceVersion"]
         with client.open("GET", f"{path}?watch=1&resourceVersion={version}") as events:
             for line in events:

@@ -101,7 +101,9 @@ def test_aggregated_roles_work() -> None:
             assert client.get(f"{roles}/admin").code == 200
         view = client.get(f"{roles}/view").json
         assert rules[0] in [{key: rule[key] for key in rules[0]} for rule in view["rules"] if "resources" in rule]
-        assert "clusterrole-aggregation-controller" in [each["manager"] for each in view["metadata"]["managedFields"]]
+        assert "clusterrole-aggregation-controller" in [
+            managed_field["manager"] for managed_field in view["metadata"]["managedFields"]
+        ]
 
 
 def test_client_certificates_name_users(tmp_path: Path) -> None:

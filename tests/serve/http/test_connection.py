@@ -191,7 +191,7 @@ def test_many_connections_are_served_and_forgotten(running: BackgroundServer) ->
             client.close()
     until(lambda: running.call(lambda: running.server.connections) == before)
     gc.collect()
-    assert sum(isinstance(each, Connection) for each in gc.get_objects()) == before
+    assert sum(isinstance(obj, Connection) for obj in gc.get_objects()) == before
 
 
 TOKEN = st.binary(max_size=30)

@@ -120,7 +120,7 @@ def shown_inputs(target: Target) -> str:
 
 def _summary(crd: Any) -> str:
     versions = crd["spec"]["versions"]
-    free = all("properties" not in (each.get("schema") or {}).get("openAPIV3Schema", {}) for each in versions)
+    free = all("properties" not in (version.get("schema") or {}).get("openAPIV3Schema", {}) for version in versions)
     return f"{crd['metadata']['name']} ({'accepts everything' if free else 'from a file of the project'})"
 
 

@@ -129,7 +129,7 @@ def _objects(value: Any, where: str) -> Iterator[Manifest]:
         raise BadManifest(f"{where}: expected an object with apiVersion and kind")
     items = value.get("items")
     if value["kind"].endswith("List") and isinstance(items, list):
-        for each in items:
-            yield from _objects(each, where)
+        for item in items:
+            yield from _objects(item, where)
         return
     yield Manifest(value, where.rpartition(", document")[0])

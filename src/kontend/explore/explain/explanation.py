@@ -73,7 +73,9 @@ def origin_of(scenario: Scenario) -> Origin:
 def _is_bounded_otherwise(value: Scenario, scenario: Scenario) -> bool:
     """Two scenarios are the same except for their bounds, as in tests with a profile."""
     return all(
-        getattr(value, each.name) is getattr(scenario, each.name) for each in fields(Scenario) if each.name != "bounds"
+        getattr(value, field.name) is getattr(scenario, field.name)
+        for field in fields(Scenario)
+        if field.name != "bounds"
     )
 
 
@@ -188,7 +190,7 @@ class _Explaining:
     @property
     def _is_about_the_end(self) -> bool:
         name = self._violation.property
-        settling = {each.name for each in self._model.scenario.properties if each.mode == "eventually"}
+        settling = {prop.name for prop in self._model.scenario.properties if prop.mode == "eventually"}
         return name in (BuiltIn.DIVERGED, BuiltIn.LEAK) or name in settling
 
     def _cause(self, difference: tuple[Difference, ...]) -> Cause:

@@ -43,7 +43,7 @@ def nearest_good_run(model: Model, name: str, schedule: Sequence[Step], failing:
     For a final state that is wrong, the nearest run is one whose final state differs least.
     """
     by_state = name == BuiltIn.DIVERGED or any(
-        each.name == name and each.mode == "eventually" for each in model.scenario.properties
+        prop.name == name and prop.mode == "eventually" for prop in model.scenario.properties
     )
     baseline = Baseline(model, most=SOON).run().final_states if by_state else None
     judge = Judge(model)

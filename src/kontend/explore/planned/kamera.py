@@ -50,7 +50,7 @@ def _scenario(
                 f"{name}: externalInputs[{at}]: {not_among('opType', verb, ('CREATE', 'UPDATE', 'DELETE'))}"
             )
         actions.append({verb: each["object"]})
-    known = _kinds([*objects, *(obj for each in actions for obj in each.values())], kinds)
+    known = _kinds([*objects, *(obj for action in actions for obj in action.values())], kinds)
     tuning = document.get("tuning") or {}
     for field in tuning:
         if field not in _TUNING:
@@ -81,10 +81,10 @@ def _plan(name: str, tuning: Mapping[str, Any], kinds: Mapping[str, str], notes:
         event = tuning["permuteAfterEvent"]
         plan["permuteAfterEvent"] = {"opType": event["opType"], "kind": _kind(name, event["kind"], kinds)}
     intervals = []
-    for each in tuning.get("stalenessIntervals") or []:
-        interval = {field: each[field] for field in ("reconciler", "staleAt", "catchUpAt", "lag") if field in each}
-        intervals.append({**interval, "kind": _kind(name, each["kind"], kinds)})
-        if each.get("freezeAt"):
+    for stale in tuning.get("stalenessIntervals") or []:
+        interval = {field: stale[field] for field in ("reconciler", "staleAt", "catchUpAt", "lag") if field in stale}
+        intervals.append({**interval, "kind": _kind(name, stale["kind"], kinds)})
+        if stale.get("freezeAt"):
             notes.append(f"{name}: freezeAt is left out: a view is frozen at what it shows when it gets stale")
     if intervals:
         plan["stalenessIntervals"] = intervals
@@ -110,7 +110,7 @@ def _named(plan: dict[str, Any], controllers: Mapping[str, str]) -> dict[str, An
         for each in plan.get(field, []):
             each["reconciler"] = names.get(each["reconciler"], each["reconciler"])
     if "permuteControllers" in plan:
-        plan["permuteControllers"] = [names.get(each, each) for each in plan["permuteControllers"]]
+        plan["permuteControllers"] = [names.get(controller, controller) for controller in plan["permuteControllers"]]
     return plan
 
 

@@ -53,7 +53,9 @@ class PlannedModel(Model):
         if plan.permuteDepthRange is not None:
             depths += [plan.permuteDepthRange.min, plan.permuteDepthRange.max + 1]
         self._deepest = max(depths, default=0)
-        sequences = [moment for each in plan.stalenessIntervals for moment in (each.staleAt, each.catchUpAt)]
+        sequences = [
+            moment for interval in plan.stalenessIntervals for moment in (interval.staleAt, interval.catchUpAt)
+        ]
         self._latest = max(sequences, default=0)
 
     def steps(self, world: World) -> list[Step]:
@@ -118,13 +120,13 @@ class PlannedModel(Model):
     def _is_held(self, world: World, step: Step) -> bool:
         """A view is stale, so that this event is not delivered yet."""
         sequence = self._count(world, _SEQUENCE)
-        for each in self._plan.stalenessIntervals:
-            if each.reconciler != self._name(step.instance) or each.kind != step.subject:
+        for interval in self._plan.stalenessIntervals:
+            if interval.reconciler != self._name(step.instance) or interval.kind != step.subject:
                 continue
-            if each.staleAt <= sequence and (each.catchUpAt == FOREVER or sequence < each.catchUpAt):
-                at = self.kinds[step.instance].index(each.kind)
+            if interval.staleAt <= sequence and (interval.catchUpAt == FOREVER or sequence < interval.catchUpAt):
+                at = self.kinds[step.instance].index(interval.kind)
                 waiting = len(world.undelivered(step.instance, at, self.resources[step.instance][at]))
-                if each.lag < 0 or waiting <= each.lag:
+                if interval.lag < 0 or waiting <= interval.lag:
                     return True
         return False
 

@@ -99,7 +99,7 @@ def plan_of(document: Any, where: str) -> Plan:
         if values.get(name) is not None:
             values[name] = _made(moment, values[name], f"{where}: {name}")
     controllers = values.get("permuteControllers", [])
-    if not isinstance(controllers, list) or not all(isinstance(each, str) for each in controllers):
+    if not isinstance(controllers, list) or not all(isinstance(controller, str) for controller in controllers):
         raise BadScenario(f"{where}: permuteControllers: expected a list of names, found {controllers!r}")
     values["permuteControllers"] = tuple(controllers)
     depths = values.get("userActionReadyDepths") or {}
@@ -120,7 +120,7 @@ def check_plan(plan: Plan, kinds: Mapping[str, Collection[str]], actions: int) -
     """Refuse names that the scenario does not have. ``kinds`` are those that each controller reads, by its name."""
     named = [
         *(("permuteControllers", name) for name in plan.permuteControllers),
-        *(("stalenessIntervals", each.reconciler) for each in plan.stalenessIntervals),
+        *(("stalenessIntervals", interval.reconciler) for interval in plan.stalenessIntervals),
         *(("faultInjection", each.reconciler) for each in plan.faultInjection),
     ]
     for where, name in named:
@@ -144,7 +144,7 @@ def check_plan(plan: Plan, kinds: Mapping[str, Collection[str]], actions: int) -
 def _mapping(document: Any, where: str, cls: type) -> dict[str, Any]:
     if not isinstance(document, Mapping):
         raise BadScenario(f"{where}: expected fields and values, found {document!r}")
-    names = [each.name for each in fields(cls)]
+    names = [field.name for field in fields(cls)]
     for name in document:
         if name not in names:
             raise BadScenario(f"{where}: {not_among('field', str(name), names)}")
@@ -153,13 +153,13 @@ def _mapping(document: Any, where: str, cls: type) -> dict[str, Any]:
 
 def _made(cls: type[_T], document: Any, where: str) -> _T:
     values = _mapping(document, where, cls)
-    for each in fields(cls):  # type: ignore[arg-type]
-        wanted = {"int": int, "bool": bool}.get(str(each.type), str)
-        value = values.get(each.name, 0 if wanted is int else wanted())
+    for attribute in fields(cls):  # type: ignore[arg-type]
+        wanted = {"int": int, "bool": bool}.get(str(attribute.type), str)
+        value = values.get(attribute.name, 0 if wanted is int else wanted())
         if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-            raise BadScenario(f"{where}: {each.name}: expected a value of type {wanted.__name__}, found {value!r}")
+            raise BadScenario(f"{where}: {attribute.name}: expected a value of type {wanted.__name__}, found {value!r}")
     try:
         return cls(**values)
     except TypeError:
-        missing = [each.name for each in fields(cls) if each.name not in values]  # type: ignore[arg-type]
+        missing = [attribute.name for attribute in fields(cls) if attribute.name not in values]  # type: ignore[arg-type]
         raise BadScenario(f"{where}: fields are missing, of: {', '.join(missing)}") from None

@@ -47,8 +47,8 @@ def _search(model: Model, options: Any, reference: frozenset[bytes] | None) -> B
 
 def _described(plan: Plan) -> str:
     parts = [
-        f"{each.kind} in {each.reconciler} " + ("frozen" if each.lag < 0 else f"{each.lag} behind")
-        for each in plan.stalenessIntervals
+        f"{interval.kind} in {interval.reconciler} " + ("frozen" if interval.lag < 0 else f"{interval.lag} behind")
+        for interval in plan.stalenessIntervals
     ]
     parts += [f"{each.reconciler} crashes after {each.crashAfterEffect} writes" for each in plan.faultInjection]
     if plan.permuteControllers:

@@ -118,7 +118,7 @@ def _concerning_the_rest(
     """
     violated = sorted(walk.violations)
     others = f"they violate {', '.join(violated)}" if violated else "nothing is violated"
-    settling = {each.name for each in model.scenario.properties if each.mode == "eventually"}
+    settling = {prop.name for prop in model.scenario.properties if prop.mode == "eventually"}
     if name in {*_NEVER_END, *settling, BuiltIn.DIVERGED, BuiltIn.LEAK}:
         search = BreadthFirst(_Later(model, walk.schedule))
         verdict = search.run()

@@ -178,7 +178,7 @@ class Graph:
 
     def schedule(self, number: int) -> list[Step]:
         """The cheapest way from the initial state to a state."""
-        macros = [self.steps[number], *(self.steps[each] for each in self.ancestors(number))]
+        macros = [self.steps[number], *(self.steps[ancestor] for ancestor in self.ancestors(number))]
         return [step for steps in reversed(macros) for step in steps]
 
     def closed_components(self, *, unperturbed: bool = False, without_users: bool = False) -> list[list[int]]:

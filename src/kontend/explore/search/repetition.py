@@ -45,13 +45,13 @@ class Repetition:
         count = self._count[similar] = self._count.get(similar, 0) + 1
         if count == 1:
             return None
-        candidates = [each for each in self._graph.ancestors(number) if self._similar.get(each) == similar]
+        candidates = [ancestor for ancestor in self._graph.ancestors(number) if self._similar.get(ancestor) == similar]
         if candidates and world is not None:
             self._forms[number] = form_of_state(self._model, world)
         if len(candidates) < _REPEATS:
             return None
         form = self._form(number)
-        same = [each for each in candidates if self._form(each) == form]
+        same = [candidate for candidate in candidates if self._form(candidate) == form]
         return same[0] if len(same) >= _REPEATS else None
 
     def _form(self, number: int) -> bytes:

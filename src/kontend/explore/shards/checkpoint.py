@@ -47,7 +47,7 @@ def fingerprint(model: Model) -> str:
         metadata.version("kontend"),
         model.key(model.initial()).hex(),
         [program.controller.name for program in model.programs],
-        [(each.mode, each.name) for each in scenario.properties],
+        [(prop.mode, prop.name) for prop in scenario.properties],
         actions,
         replace(scenario.bounds, **limits),
         scenario.reductions,

@@ -153,5 +153,5 @@ def _value(plain: Any) -> Any:
     if isinstance(plain, dict):
         if "bytes" in plain:
             return bytes.fromhex(plain["bytes"])
-        return _TYPES[plain["type"]](*(_value(each) for each in plain["fields"]))
+        return _TYPES[plain["type"]](*(_value(field) for field in plain["fields"]))
     return plain

@@ -88,7 +88,7 @@ def _examples(
     controllers: Sequence[Controller], known: Mapping[tuple[str, str], dict[str, Any]]
 ) -> list[Mapping[str, Any]]:
     """An object of each kind that is reconciled."""
-    return [_example(parse_kind(kind), known) for kind in dict.fromkeys(each.kind for each in controllers)]
+    return [_example(parse_kind(kind), known) for kind in dict.fromkeys(controller.kind for controller in controllers)]
 
 
 def _actions(objects: Sequence[Mapping[str, Any]], given: Inputs, line: SourceLocation | None) -> list[Action]:
@@ -110,7 +110,7 @@ def _definition(kind: GroupVersionKind, known: Mapping[tuple[str, str], dict[str
     """The known definition that serves a kind."""
     crd = known.get((kind.group, kind.kind))
     versions = crd["spec"].get("versions") or [] if crd is not None else []
-    return crd if any(each.get("name") == kind.version and each.get("served") for each in versions) else None
+    return crd if any(version.get("name") == kind.version and version.get("served") for version in versions) else None
 
 
 def _example(kind: GroupVersionKind, known: Mapping[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:

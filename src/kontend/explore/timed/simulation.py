@@ -128,9 +128,9 @@ class _Simulation:
         seconds = max([self._last_change, *failed])
         end = self._end([reconcile for reconcile in reconciles if reconcile.end >= 0])
         if end in ("settles", "heals"):
-            for each in self._scenario.properties:
-                if each.mode == "eventually" and not each.ask(Cluster(state=self._cluster.state)):
-                    self._violations.setdefault(each.name, seconds)
+            for prop in self._scenario.properties:
+                if prop.mode == "eventually" and not prop.ask(Cluster(state=self._cluster.state)):
+                    self._violations.setdefault(prop.name, seconds)
         violations = tuple(self._violations.items())
         return Run(self._seed, end, seconds, tuple(reconciles), self._writes, violations, self._cluster)
 
@@ -170,12 +170,12 @@ class _Simulation:
 
     def _judge(self, before: State | None, after: State) -> None:
         """Ask the invariants: about a cluster, and (with a state before) about a write."""
-        for each in self._scenario.properties:
-            if not each.is_invariant or each.name in self._violations or (each.arity == 2 and before is None):
+        for prop in self._scenario.properties:
+            if not prop.is_invariant or prop.name in self._violations or (prop.arity == 2 and before is None):
                 continue
-            states = (after,) if each.arity == 1 or before is None else (before, after)
-            if each.is_broken_by(each.ask(*(Cluster(state=state) for state in states))):
-                self._violations[each.name] = self.loop.time()
+            states = (after,) if prop.arity == 1 or before is None else (before, after)
+            if prop.is_broken_by(prop.ask(*(Cluster(state=state) for state in states))):
+                self._violations[prop.name] = self.loop.time()
 
     # Users
 

@@ -119,4 +119,4 @@ class Timing:
 
 
 #: The durations that a sweep can go through.
-SWEPT: Final = tuple(each.name for each in fields(Timing) if each.name not in ("frozen", "attributes"))
+SWEPT: Final = tuple(field.name for field in fields(Timing) if field.name not in ("frozen", "attributes"))

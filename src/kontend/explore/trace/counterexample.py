@@ -50,7 +50,7 @@ def _renumbered(model: Model, schedule: Sequence[Step], sentence: str) -> tuple[
     for index in range(len(model.names)):
         siblings = model.layout.siblings(index)
         order = [each for each in used if each in siblings]
-        order += [each for each in siblings if each not in order]
+        order += [sibling for sibling in siblings if sibling not in order]
         new[index] = siblings[order.index(index)]
     if all(one == other for one, other in new.items()):
         return schedule, sentence

@@ -41,7 +41,7 @@ class Recorded:
 
 def token_of(name: str, schedule: Sequence[Step], bounds: Bounds) -> str:
     """The token of a violation of a property that was found within some bounds."""
-    document = [name, [getattr(bounds, each) for each in STEP_BOUNDS], dump_schedule(schedule)]
+    document = [name, [getattr(bounds, bound) for bound in STEP_BOUNDS], dump_schedule(schedule)]
     return base64.urlsafe_b64encode(zlib.compress(orjson.dumps(document), 9)).rstrip(b"=").decode()
 
 

@@ -78,7 +78,9 @@ def _decisions(path: Path) -> Decisions:
         raise BadGate(f"KONTEND_GATE {path}: {error.strerror}") from None
     except (MalformedYAML, BadPlan) as error:
         raise BadGate(f"KONTEND_GATE {path}: {error}") from None
-    others = [each.kind for each in plan.perturbations if not isinstance(each, Fail | LoseResponse)]
+    others = [
+        perturbation.kind for perturbation in plan.perturbations if not isinstance(perturbation, Fail | LoseResponse)
+    ]
     if others:
         raise BadGate(f"KONTEND_GATE {path}: {', '.join(others)} needs kontend live; a suite can have fail and lose")
     return Decisions(plan.perturbations)

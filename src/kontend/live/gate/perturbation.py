@@ -29,11 +29,11 @@ class Perturbation:
     words: ClassVar[str]
 
     def __str__(self) -> str:
-        return self.words.format(**{each.name: getattr(self, each.name) for each in fields(self)})
+        return self.words.format(**{field.name: getattr(self, field.name) for field in fields(self)})
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a plan file has it."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         plain = {name: value.to_json() if isinstance(value, Point) else value for name, value in values.items()}
         return {"do": self.kind, **plain}
 

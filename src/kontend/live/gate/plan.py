@@ -39,7 +39,10 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a plan file has it."""
-        document = {"reason": self.reason, "perturbations": [each.to_json() for each in self.perturbations]}
+        document = {
+            "reason": self.reason,
+            "perturbations": [perturbation.to_json() for perturbation in self.perturbations],
+        }
         return document if self.actions is None else {**document, "actions": self.actions}
 
 
@@ -62,7 +65,7 @@ def _perturbation_of(document: Any, index: int) -> Perturbation:
     if not isinstance(document, Mapping) or document.get("do") not in KINDS:
         raise BadPlan(f"{where}.do: expected one of {', '.join(KINDS)}")
     kind = KINDS[document["do"]]
-    known = {each.name: each for each in fields(kind)}
+    known = {field.name: field for field in fields(kind)}
     unknown = sorted(str(name) for name in document if name != "do" and name not in known)
     if unknown:
         raise BadPlan(f"{where}: {document['do']} has no field {', '.join(unknown)}")

@@ -99,4 +99,4 @@ class Log:
 
     def writes(self) -> list[Request]:
         """The requests that have changed something that counts."""
-        return [each for each in self.requests() if each.call.writes and each.changed]
+        return [request for request in self.requests() if request.call.writes and request.changed]

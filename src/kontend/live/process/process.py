@@ -86,7 +86,7 @@ class Process:
             environment.pop(inside, None)
         reader, writer = os.pipe()
         os.set_blocking(reader, False)
-        arguments = [ports.fill(each) for each in command.arguments]
+        arguments = [ports.fill(argument) for argument in command.arguments]
         try:
             started = await asyncio.create_subprocess_exec(
                 *arguments,

@@ -51,7 +51,7 @@ def results_of(documents: Iterable[Document]) -> tuple[ScenarioResult, ...]:
             scenario or file or "trace",
             "violated",
             documents=tuple(members),
-            exploration=next((each.exploration for each in members if each.exploration is not None), None),
+            exploration=next((member.exploration for member in members if member.exploration is not None), None),
         )
         for (file, scenario), members in groups.items()
     )

@@ -142,12 +142,12 @@ def _operation(resource: Resource, verb: str, component: str, subresource: str, 
         "operationId": _operation_id(resource, word, verb, subresource, everywhere=everywhere),
         "parameters": [
             {
-                "name": each,
+                "name": parameter,
                 "in": "query",
-                **({"description": _DESCRIPTIONS[each]} if each in _DESCRIPTIONS else {}),
-                "schema": {"type": _TYPES.get(each, "string"), "uniqueItems": True},
+                **({"description": _DESCRIPTIONS[parameter]} if parameter in _DESCRIPTIONS else {}),
+                "schema": {"type": _TYPES.get(parameter, "string"), "uniqueItems": True},
             }
-            for each in parameters
+            for parameter in parameters
         ],
         "responses": {
             **{code: {"description": _REASONS[code], "content": content} for code in codes},

@@ -60,7 +60,7 @@ def load(path: Path) -> State:
         raise BadSnapshot(f"{path}: written by another version of kontend (format {document.get('format')})")
     try:
         counters = Counters(*(int(document[name]) for name in ("resourceVersion", "serial", "now", "historyBegins")))
-        rows = sorted(_row(each) for each in document["versions"])
+        rows = sorted(_row(version) for version in document["versions"])
         return rebuild(rows, counters)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadSnapshot(f"{path}: damaged: {type(error).__name__}: {error}") from None

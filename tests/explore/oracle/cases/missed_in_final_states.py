@@ -47,7 +47,7 @@ def eventually_of_every_final_state() -> Scenario:
 
     def by_a(cluster: Cluster) -> bool:
         entries = cluster.get(W, "w")["metadata"].get("managedFields", [])
-        return any(each["manager"] == "a" and each.get("subresource") == "status" for each in entries)
+        return any(entry["manager"] == "a" and entry.get("subresource") == "status" for entry in entries)
 
     return Scenario(
         [Sets(), SetsToo()],

@@ -126,7 +126,7 @@ def owned_by_first(cluster: Cluster) -> bool:
     widget = _widget(cluster)
     entries = at(widget, ("metadata", "managedFields")) or []
     return not widget.get("status") or any(
-        each["manager"] == "p0" and "f:status" in (each.get("fieldsV1") or {}) for each in entries
+        entry["manager"] == "p0" and "f:status" in (entry.get("fieldsV1") or {}) for entry in entries
     )
 
 

@@ -49,10 +49,14 @@ def test_a_few_pct_walks_find_the_double_plan(seed: int) -> None:
 
 @pytest.mark.parametrize("search", ["random", "pct"])
 def test_a_shrunk_trace_is_as_short_as_the_shortest(search: Any) -> None:
-    shortest = {each.property: (each.perturbations, len(each.trace)) for each in check(BLIND).violations}
+    shortest = {
+        violation.property: (violation.perturbations, len(violation.trace)) for violation in check(BLIND).violations
+    }
     for seed in range(5):
         verdict = check(BLIND, search=search, seed=seed, walks=20)
-        assert {each.property: (each.perturbations, len(each.trace)) for each in verdict.violations} == shortest
+        assert {
+            violation.property: (violation.perturbations, len(violation.trace)) for violation in verdict.violations
+        } == shortest
         assert "one_plan: violated after 6 steps (shrunk, " in str(verdict)
 
 

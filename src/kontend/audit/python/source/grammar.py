@@ -178,7 +178,7 @@ def _while(node: Node) -> list[ast.stmt]:
 
 
 def _else(node: Node) -> list[ast.stmt]:
-    clause = field(node, "alternative") or next((each for each in node.children if each.type == "else_clause"), None)
+    clause = field(node, "alternative") or next((child for child in node.children if child.type == "else_clause"), None)
     return _block(field(clause, "body")) if clause is not None else []
 
 

@@ -286,7 +286,7 @@ def parameters(function: ast.AST) -> list[str]:
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return []
     given = function.args
-    return [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return [argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
 
 
 def argument(call: ast.Call, position: int, *names: str) -> ast.expr | None:

@@ -106,7 +106,10 @@ def _written(trail: Trail, first: int) -> list[WrittenField]:
         if old is None or new is None:
             found.append(WrittenField(taken, part, name, FieldChange("", old and "present", new and "present")))
             continue
-        found += [WrittenField(taken, part, name, each) for each in field_changes(content_of(old), content_of(new))]
+        found += [
+            WrittenField(taken, part, name, field_change)
+            for field_change in field_changes(content_of(old), content_of(new))
+        ]
     return found
 
 

@@ -175,7 +175,10 @@ def _written(trail: Trail, seen: Seen, name: str, path: Path) -> Taken | None:
 
 
 def _touches(old: Version, new: Version, path: Path) -> bool:
-    return any(overlaps(text_of(path), text_of(each)) for each in changed_paths(content_of(old), content_of(new)))
+    return any(
+        overlaps(text_of(path), text_of(changed_path))
+        for changed_path in changed_paths(content_of(old), content_of(new))
+    )
 
 
 def _reading(

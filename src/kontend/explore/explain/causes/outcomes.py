@@ -128,8 +128,8 @@ def _last_one_wins(trail: Trail, good: Trail, difference: Difference) -> Cause |
         and change.new is not None
         and object_name(content_of(change.new)) == difference.object
         and any(
-            each.path == difference.path and each.after == difference.expected
-            for each in field_changes(
+            field_change.path == difference.path and field_change.after == difference.expected
+            for field_change in field_changes(
                 content_of(change.old) if change.old is not None else None, content_of(change.new)
             )
         )

@@ -68,7 +68,7 @@ class _Shrinking:
         self._name = name
         self._judge = judge
         self._baseline = baseline
-        settling = {each.name for each in model.scenario.properties if each.mode == "eventually"}
+        settling = {prop.name for prop in model.scenario.properties if prop.mode == "eventually"}
         self._shows_at_the_end = name in (BuiltIn.DIVERGED, BuiltIn.LEAK) or name in settling
         self._most = 2 * len(schedule)
         self._goal: bytes | None = None

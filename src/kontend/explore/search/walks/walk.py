@@ -89,9 +89,9 @@ class Walk:
             return
         self._note(Leaks(self.model.initial().state).of(self.world.state))
         holds = self.judge.holds(self.world)
-        for each in self.model.scenario.properties:
-            if each.mode == "eventually" and not holds[self.judge.positions[each.name]]:
-                self._note([built_in.not_eventually(each.name)])
+        for prop in self.model.scenario.properties:
+            if prop.mode == "eventually" and not holds[self.judge.positions[prop.name]]:
+                self._note([built_in.not_eventually(prop.name)])
         if self._baseline is not None and self.cost and final_form(self.world) not in self._baseline:
             self._note([built_in.diverged()])
 

@@ -183,10 +183,10 @@ class Walks:
         verdict.runs = sum(program.runs for program in set(self.model.programs))
         properties = self.model.scenario.properties
         verdict.untested = [
-            each.name
-            for each in properties
-            if (each.mode == "sometimes" and each.name not in self._held and each.name in baseline.verdict.untested)
-            or (each.arity == 2 and not self._wrote)
+            prop.name
+            for prop in properties
+            if (prop.mode == "sometimes" and prop.name not in self._held and prop.name in baseline.verdict.untested)
+            or (prop.arity == 2 and not self._wrote)
         ]
         if baseline.verdict.stopped:
             why = baseline.verdict.stopped
