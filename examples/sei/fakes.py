@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kontend import AlreadyExists, Api, Controller, NotFound, Request, new_object
 
-from .resources import NODE, STATEFUL_SET
+from .resources import NODE, STATEFUL_SET, Object
 from .sidecar import TaskResult
 
 RECORD: Final = "ConfigMap/v1"
@@ -40,40 +40,50 @@ class RecordedSidecar:
         return True
 
 
-class StatefulSets(Controller):
-    """The StatefulSet controller in one write: it has observed the newest generation and replaced all pods."""
+class Reports(Controller):
+    """Another controller in one write: it reports the status that follows from the spec."""
+
+    def status(self, obj: Object) -> Object:
+        """Return the status that an object should have."""
+        raise NotImplementedError
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Report the status."""
+        try:
+            live = await api.live.get(self.kind, request)
+        except NotFound:
+            return
+        wanted = self.status(live)
+        if live.get("status") != wanted:
+            live["status"] = wanted
+            await api.status.update(live)
+
+
+class StatefulSets(Reports):
+    """The StatefulSet controller: it has observed the newest generation and replaced all pods."""
 
     kind = STATEFUL_SET
     name = "statefulset-controller"
 
-    async def reconcile(self, request: Request, api: Api) -> None:
-        """Report a set as rolled out."""
-        try:
-            live = await api.live.get(STATEFUL_SET, request)
-        except NotFound:
-            return
-        replicas, generation = live["spec"]["replicas"], live["metadata"]["generation"]
-        wanted = {"observedGeneration": generation, "replicas": replicas, "updatedReplicas": replicas}
-        wanted |= {"currentRevision": f"r{generation}", "updateRevision": f"r{generation}"}
-        status = live.get("status") or {}
-        if any(status.get(name) != value for name, value in wanted.items()):
-            live["status"] = {**status, **wanted}
-            await api.status.update(live)
+    def status(self, obj: Object) -> Object:
+        """Return the status of a set that is rolled out."""
+        replicas, generation = obj["spec"]["replicas"], obj["metadata"]["generation"]
+        return {
+            **(obj.get("status") or {}),
+            "observedGeneration": generation,
+            "replicas": replicas,
+            "updatedReplicas": replicas,
+            "currentRevision": f"r{generation}",
+            "updateRevision": f"r{generation}",
+        }
 
 
-class RunningNodes(Controller):
-    """The operator of nodes in one write: a node runs the image of its spec."""
+class RunningNodes(Reports):
+    """The operator of nodes: a node runs the image of its spec."""
 
     kind = NODE
     name = "seinode-controller"
 
-    async def reconcile(self, request: Request, api: Api) -> None:
-        """Report a node as running."""
-        try:
-            node = await api.live.get(NODE, request)
-        except NotFound:
-            return
-        wanted = {"phase": "Running", "currentImage": node["spec"]["image"]}
-        if node.get("status") != wanted:
-            node["status"] = wanted
-            await api.status.update(node)
+    def status(self, obj: Object) -> Object:
+        """Return the status of a node that runs."""
+        return {"phase": "Running", "currentImage": obj["spec"]["image"]}

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import ClassVar
 
 from kontend import (
     Api,
-    Controller,
-    NotFound,
-    Request,
     Result,
     StatusScope,
-    add_finalizer,
     has_finalizer,
     is_controlled_by,
     mutate_spec,
@@ -35,6 +30,7 @@ from .group_tasks import (
     TeardownNodes,
     node_names,
 )
+from .lifecycle import Lifecycle
 from .node_tasks import bound
 from .resources import (
     FINALIZER,
@@ -47,7 +43,7 @@ from .resources import (
     group_service,
     template_hash,
 )
-from .sidecar import HttpSidecar, Sidecar
+from .sidecar import Sidecar
 
 
 def _node_changed(event: Event) -> bool:
@@ -63,33 +59,17 @@ def _relevant(node: Object) -> tuple[object, ...]:
     return metadata.get("generation"), deleted, status.get("phase"), status.get("currentImage")
 
 
-class Groups(Controller):
+class Groups(Lifecycle):
     """Brings a SeiNodeDeployment to the state that its spec describes."""
 
     kind = GROUP
     owns = (NODE, SERVICE)
     predicates: ClassVar[dict[str, Predicate]] = {GROUP: GenerationChanged(), NODE: Where(_node_changed)}
     name = "seinodedeployment-controller"
-    #: The status during a reconcile.
-    scope: ClassVar[type[StatusScope]] = StatusScope
 
     def __init__(self, sidecar: Sidecar | None = None, *, poll: float | None = None) -> None:
-        self.poll = poll if poll is not None else float(os.environ.get("SEI_POLL_SECONDS", "5"))
-        self.sidecar = sidecar if sidecar is not None else HttpSidecar()
+        super().__init__(sidecar, poll=poll)
         self.tasks = bound(GROUP_TASKS, sidecar=self.sidecar, poll=self.poll)
-
-    async def reconcile(self, request: Request, api: Api) -> Result | None:
-        """Converge a group, or clean up after it."""
-        try:
-            group = await api.get(GROUP, request)
-        except NotFound:
-            return None
-        if group["metadata"].get("deletionTimestamp"):
-            return await self.finalize(group, api)
-        if not has_finalizer(group, FINALIZER):
-            await mutate_spec(api, group, lambda obj: add_finalizer(obj, FINALIZER))
-        async with self.scope(api, group) as scope:
-            return await self.converge(scope, api)
 
     async def converge(self, scope: StatusScope, api: Api) -> Result | None:
         """Begin or continue a rollout; otherwise keep the nodes as the template says."""

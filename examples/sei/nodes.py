@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import ClassVar
 
 from kontend import (
     Api,
     ChildOutcome,
-    Controller,
-    NotFound,
-    Request,
     Result,
     StatusScope,
-    add_finalizer,
     has_finalizer,
     mutate_spec,
     mutate_status,
@@ -24,6 +19,7 @@ from kontend import (
 from kontend.plans import Plan, Progress, execute
 from kontend.predicates import GenerationChanged, Predicate
 
+from .lifecycle import Lifecycle
 from .node_planner import is_update, plan_for
 from .node_tasks import TASKS, bound
 from .resources import (
@@ -38,10 +34,10 @@ from .resources import (
     node_service,
     stateful_set,
 )
-from .sidecar import HttpSidecar, Sidecar
+from .sidecar import Sidecar
 
 
-class Nodes(Controller):
+class Nodes(Lifecycle):
     """Brings a SeiNode to the state that its spec describes."""
 
     kind = NODE
@@ -49,26 +45,10 @@ class Nodes(Controller):
     # Its own status writes must not wake it up, nor shorten a backoff.
     predicates: ClassVar[dict[str, Predicate]] = {NODE: GenerationChanged()}
     name = "seinode-controller"
-    #: The status during a reconcile.
-    scope: ClassVar[type[StatusScope]] = StatusScope
 
     def __init__(self, sidecar: Sidecar | None = None, *, poll: float | None = None) -> None:
-        self.sidecar = sidecar if sidecar is not None else HttpSidecar()
-        self.poll = poll if poll is not None else float(os.environ.get("SEI_POLL_SECONDS", "5"))
+        super().__init__(sidecar, poll=poll)
         self.tasks = bound(TASKS, sidecar=self.sidecar, poll=self.poll, sync=staticmethod(self.sync))
-
-    async def reconcile(self, request: Request, api: Api) -> Result | None:
-        """Converge a node, or clean up after it."""
-        try:
-            node = await api.get(NODE, request)
-        except NotFound:
-            return None
-        if node["metadata"].get("deletionTimestamp"):
-            return await self.finalize(node, api)
-        if not has_finalizer(node, FINALIZER):
-            await mutate_spec(api, node, lambda obj: add_finalizer(obj, FINALIZER))
-        async with self.scope(api, node) as scope:
-            return await self.converge(scope, api)
 
     async def converge(self, scope: StatusScope, api: Api) -> Result | None:
         """Synchronise the children, then begin or continue a plan. Everything is stored when the scope ends."""
