@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "explore": Command(
         "kontend.cli.exploring.explore", "run", "check controllers against every order, every lag and faults"
     ),
+    "campaign": Command("kontend.cli.campaign", "run", "run many explorations side by side"),
     "init": Command("kontend.cli.init", "run", "write a first scenario and a test for a controller file"),
     "envtest": Command(
         "kontend.cli.serving.envtest", "run", "print KUBEBUILDER_ASSETS for controller-runtime's envtest"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -29,21 +29,40 @@ _TESTS: Final = re.compile(r"(test_.*|.*_test|conftest|setup)\.py")
 _CONTROLLER: Final = "Controller"
 
 
-def scenarios_below(directory: Path, inputs: Inputs | None = None) -> dict[Path, dict[str, Scenario]]:
+def scenarios_below(
+    directory: Path,
+    inputs: Inputs | None = None,
+    *,
+    loading: Callable[[Path], object] | None = None,
+    broken: dict[Path, str] | None = None,
+    leave_out: Iterable[Path] = (),
+) -> dict[Path, dict[str, Scenario]]:
     """The scenarios of the files below a directory, by file and name. Raises :class:`BadScenario`.
 
     A scenario that several files import is listed with the file that makes it. One is generated for the controllers of
-    a file only if some of them are in no scenario.
+    a file only if some of them are in no scenario. ``loading`` is called before each file. With ``broken``, a file that
+    cannot be read goes there with the reason, and the others are listed. Files to ``leave_out`` are not read.
     """
     given = inputs or Inputs()
     found: dict[Path, dict[str, Scenario]] = {}
     modules: dict[Path, ModuleType] = {}
+    left_out = set(leave_out)
     for file in candidates(directory):
-        if file.suffix in ENDINGS:
-            found[file] = scenarios_in(file, given)
-        else:
-            modules[file] = load(file)
-            found[file] = written_scenarios(modules[file], given)
+        if file in left_out:
+            continue
+        if loading is not None:
+            loading(file)
+        try:
+            if file.suffix in ENDINGS:
+                found[file] = scenarios_in(file, given)
+            else:
+                modules[file] = load(file)
+                found[file] = written_scenarios(modules[file], given)
+        except BadScenario as error:
+            if broken is None:
+                raise
+            modules.pop(file, None)
+            broken[file] = str(error)
     explored = {
         _name(controller)
         for scenarios in found.values()
@@ -51,14 +70,19 @@ def scenarios_below(directory: Path, inputs: Inputs | None = None) -> dict[Path,
         for controller in scenario.controllers
     }
     for file, module in modules.items():
-        if not found[file] and _defined(file, module) - explored:
-            found[file] = generated_scenarios(module, file, given)
+        try:
+            if not found[file] and _defined(file, module) - explored:
+                found[file] = generated_scenarios(module, file, given)
+        except BadScenario as error:
+            if broken is None:
+                raise
+            broken[file] = str(error)
     makers = {(name, scenario.line) for file, name, scenario in _listed(found) if _makes(file, scenario)}
     chosen: dict[Path, dict[str, Scenario]] = {}
     for file, name, scenario in _listed(found):
         if _makes(file, scenario) or (name, scenario.line) not in makers:
             chosen.setdefault(file, {})[name] = scenario
-    if not chosen:
+    if not chosen and not broken and not left_out:
         raise BadScenario(f"{directory}: no file below it defines a Scenario or a Controller")
     return chosen
 

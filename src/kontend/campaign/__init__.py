@@ -1,0 +1,1 @@
+"""Campaigns: many explorations, walks, plans and live commands, run side by side and resumed where they stopped."""

@@ -1,0 +1,197 @@
+"""Tasks in processes of this machine, each in one of its own: the end of one does no harm to the others.
+
+The output of a process goes to a file that nobody sees, unless the process ends before it has sent its result. A
+process ends by itself when the campaign that has started it is gone, however it went.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import IO, Any, Final, Literal
+
+from kontend.campaign.executor import Ended, Report, Watch
+from kontend.campaign.unit import Task
+from kontend.campaign.work import REFUSALS, carry_out
+
+_OFTEN: Final = 0.2
+#: How many characters of the output of a process are kept.
+_TAIL: Final = 2_000
+#: The seconds that a process gets to end by itself.
+_GRACE: Final = 10.0
+
+
+@dataclass(slots=True)
+class _Running:
+    at: int
+    process: Any
+    pipe: Connection
+    #: Held open for as long as the process may run.
+    lifeline: Connection
+    output: IO[bytes]
+    deadline: float
+    last: Report | None = None
+
+    def tail(self) -> str:
+        """The end of the output."""
+        size = self.output.seek(0, os.SEEK_END)
+        self.output.seek(max(0, size - _TAIL))
+        return self.output.read().decode(errors="replace").strip()
+
+    def end(self) -> None:
+        """End the process and release what belongs to it."""
+        if self.process.is_alive():
+            self.process.terminate()
+            self.process.join(_GRACE)
+            if self.process.is_alive():
+                self.process.kill()
+        self.process.join()
+        for each in (self.pipe, self.lifeline, self.output):
+            each.close()
+        with suppress(OSError):  # the process has removed it already, unless it never began
+            os.unlink(self.output.name)
+
+
+class Processes:
+    """Carries out tasks in processes."""
+
+    def __init__(self, workers: int, method: Literal["fork", "spawn"], *, timeout: float | None = None) -> None:
+        """Run ``workers`` processes at a time; one that takes longer than ``timeout`` seconds is ended."""
+        self._workers = workers
+        self._context = multiprocessing.get_context(method)
+        self._timeout = timeout
+
+    def run(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[int, Any]]:
+        """The results of tasks as they come."""
+        waiting = list(enumerate(tasks))[::-1]
+        running: dict[Connection, _Running] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < self._workers:
+                    at, task = waiting.pop()
+                    started = self._start(at, task, list(running.values()))
+                    running[started.pipe] = started
+                    watch.started(at)
+                ready = wait(list(running), _OFTEN)
+                for pipe in ready:
+                    each = running[pipe]  # type: ignore[index]
+                    ended, result = self._received(each, watch)
+                    if ended:
+                        del running[each.pipe]
+                        each.end()
+                        yield each.at, result
+                for each in [each for each in running.values() if time.monotonic() > each.deadline]:
+                    del running[each.pipe]
+                    output = each.tail()
+                    each.end()
+                    yield each.at, Ended(False, f"it did not end within {self._timeout:g} seconds", output, each.last)
+                watch.tick()
+        finally:
+            for each in running.values():
+                each.process.terminate()
+            for each in running.values():
+                each.end()
+
+    def _start(self, at: int, task: Task, others: list[_Running]) -> _Running:
+        ours, theirs = self._context.Pipe()
+        held, lifeline = self._context.Pipe(duplex=False)
+        output = tempfile.NamedTemporaryFile(delete=False)  # noqa: SIM115 (closed when the process has ended)
+        # A forked process inherits the ends of all pipes that are open. It must not keep those of others alive.
+        inherited = [ours, lifeline, *(pipe for other in others for pipe in (other.pipe, other.lifeline))]
+        forked = self._context.get_start_method() == "fork"
+        process = self._context.Process(  # type: ignore[attr-defined]
+            target=_work,
+            args=(task, theirs, held, inherited if forked else [], output.name),
+        )
+        process.start()
+        theirs.close()
+        held.close()
+        deadline = time.monotonic() + self._timeout if self._timeout is not None else float("inf")
+        return _Running(at, process, ours, lifeline, output, deadline)
+
+    def _received(self, running: _Running, watch: Watch) -> tuple[bool, Any]:
+        """One message of a process: whether it is the last one, and the result."""
+        try:
+            kind, value = running.pipe.recv()
+        except (EOFError, OSError):
+            running.process.join(_GRACE)
+            return True, Ended(False, _describe_exit(running.process.exitcode), running.tail(), running.last)
+        if kind == "report":
+            running.last = value
+            watch.reported(running.at, value)
+            return False, None
+        if isinstance(value, Ended):
+            value = value._replace(output=running.tail(), last=running.last)
+        return True, value
+
+
+def _describe_exit(code: int | None) -> str:
+    if code is None:
+        return "its process has closed the connection"
+    if code >= 0:
+        return f"its process ended with exit code {code} before it had a result"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    hint = "; is there too little memory? Fewer --jobs or the bound memory take less" if name == "SIGKILL" else ""
+    return f"its process was ended by {name}{hint}"
+
+
+def _work(task: Task, pipe: Connection, lifeline: Connection, inherited: list[Connection], output: str) -> None:
+    """Carry out a task and send its result."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the campaign decides when to stop
+    for each in inherited:
+        each.close()
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for descriptor in (1, 2):
+        os.dup2(os.open(output, os.O_WRONLY | os.O_APPEND), descriptor)
+    with suppress(OSError):  # nothing is left if everything is killed
+        os.unlink(output)
+    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+    reported = 0.0
+
+    def report(value: Report) -> None:
+        nonlocal reported
+        now = time.monotonic()
+        if isinstance(value, str) or now - reported > _OFTEN:
+            reported = now
+            pipe.send(("report", value))
+
+    try:
+        result: Any = carry_out(task, report)
+    except REFUSALS as error:
+        result = Ended(True, str(error))
+    except SystemExit as error:
+        result = Ended(False, f"user code called sys.exit({error.code!r})")
+    except BaseException as error:
+        result = Ended(False, f"{type(error).__name__}: {error}")
+        traceback.print_exc()
+    with suppress(OSError):
+        try:
+            pipe.send(("result", result))
+        except (TypeError, AttributeError, ValueError) as error:
+            pipe.send(("result", Ended(False, f"its result cannot be sent: {error}")))
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(0)  # threads of user code must not keep it alive
+
+
+def _end_with(lifeline: Connection) -> None:
+    """End this process and those that it has started when the campaign is gone: nothing is ever sent."""
+    with suppress(EOFError, OSError):
+        lifeline.recv_bytes()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_GRACE)
+    os._exit(1)

@@ -1,0 +1,199 @@
+"""Carries out the tasks of a campaign, in a process that may be another one or on another machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import xxhash
+
+from kontend.campaign.executor import Report
+from kontend.campaign.unit import (
+    Exploration,
+    FoundViolation,
+    Listed,
+    ListedScenario,
+    Listing,
+    LiveCommand,
+    Outcome,
+    Status,
+    Task,
+)
+from kontend.explore.explain.explanation import Origin
+from kontend.explore.explain.results import explained_documents
+from kontend.explore.exploring import SearchOptions, explore
+from kontend.explore.model.model import Model
+from kontend.explore.planned.plan import plan_of
+from kontend.explore.planned.running import explore_plan
+from kontend.explore.problems import BadScenario, not_among
+from kontend.explore.program.determinism import Nondeterminism
+from kontend.explore.recheck import recheck, recorded_runs
+from kontend.explore.scenario import Scenario
+from kontend.explore.scenario_documents import ENDINGS, scenario_documents
+from kontend.explore.scenario_files import scenarios_in
+from kontend.explore.shards.user_modules import user_modules
+from kontend.explore.sources.directories import scenarios_below
+from kontend.explore.sources.inputs import Inputs, read_inputs
+from kontend.explore.verdict import Verdict
+from kontend.kube.errors import ApiError
+from kontend.runtime.controller import BadController
+from kontend.runtime.user_file import BadFile, file_of_module
+
+#: Errors whose messages are meant for users.
+REFUSALS: Final = (BadScenario, BadController, BadFile, Nondeterminism, ApiError)
+#: How many runs of a scenario are made again in other processes.
+_RECHECKED: Final = 100
+_STATUSES: Final[dict[int, Status]] = {0: "holds", 1: "violated", 2: "refused", 3: "undecided"}
+_REPLAY: Final = re.compile(r"^Replay: kontend replay (.*)$", re.MULTILINE)
+_VIOLATION: Final = re.compile(r"^VIOLATION (?:without any perturbation: )?([^:\n]*): (.*)$", re.MULTILINE)
+
+
+def carry_out(task: Task, report: Callable[[Report], None]) -> Outcome | Listed:
+    """Carry out a task; ``report`` is called with its progress. Raises one of ``REFUSALS`` where it cannot be done."""
+    if isinstance(task, Listing):
+        return _listed(task, report)
+    if isinstance(task, LiveCommand):
+        return _live(task)
+    return _explored(task, report)
+
+
+def _explored(unit: Exploration, report: Callable[[Report], None]) -> Outcome:
+    inputs = Inputs.from_json(unit.inputs)
+    scenarios = scenarios_in(unit.file, inputs, names=[unit.scenario])
+    if unit.scenario not in scenarios:
+        raise BadScenario(f"{unit.file}: {not_among('scenario', unit.scenario, scenarios)}")
+    scenario = scenarios[unit.scenario]
+    if unit.bounds:
+        scenario = replace(scenario, bounds=replace(scenario.bounds, **unit.bounds))
+    origin = Origin(Path(unit.file).resolve(), unit.scenario, inputs.to_json())
+    runs: list[dict[str, Any]] = []
+
+    def record(model: Model) -> None:
+        if unit.recheck:
+            runs.extend(recorded_runs(unit.scenario, model.programs, most=_RECHECKED))
+
+    if unit.plan is not None:
+        verdict = explore_plan(scenario, plan_of(unit.plan, f"{unit.title}: plan"), origin)
+    else:
+        options = SearchOptions(
+            unit.search,  # type: ignore[arg-type]
+            unit.seed,
+            unit.walks,
+            checkpoint=Path(unit.checkpoint) if unit.checkpoint and unit.search == "breadth" else None,
+            progress=report,
+            deepen=unit.deepen,
+            walk_on=True,
+        )
+        verdict = explore(scenario, options, inspect=record, origin=origin)
+    if runs:
+        recheck(unit.file, runs, inputs)
+    return _outcome(verdict)
+
+
+def _outcome(verdict: Verdict) -> Outcome:
+    documents = explained_documents(verdict)
+    status: Status = "violated" if verdict.violations else "holds" if verdict.ok else "undecided"
+    return Outcome(
+        status,
+        verdict.summary,
+        verdict.states,
+        verdict.steps,
+        tuple(
+            FoundViolation(violation.property, " ".join(document.violation.sentence.split()), violation.token)
+            for violation, document in zip(verdict.violations, documents, strict=True)
+        ),
+        verdict.explanation() if verdict.violations else "\n".join(verdict.notes),
+        tuple(document.dump() for document in documents),
+    )
+
+
+def _live(unit: LiveCommand) -> Outcome:
+    """Run ``kontend live``. A signal that ends this process ends it first."""
+    arguments = [*unit.options, f"--failures={unit.failures}"] if unit.failures else [*unit.options]
+    with subprocess.Popen(
+        [sys.executable, "-m", "kontend.cli", "live", *arguments, "--", *unit.command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    ) as process:
+
+        def end(number: int, frame: FrameType | None) -> None:
+            del number, frame
+            process.terminate()
+            process.wait()
+            os._exit(1)
+
+        signal.signal(signal.SIGTERM, end)
+        output, errors = process.communicate()
+    status = _STATUSES.get(process.returncode, "crashed")
+    lines = [line for line in (output if status in _STATUSES.values() else errors).splitlines() if line]
+    if status in ("refused", "crashed"):
+        lines = [line for line in errors.splitlines() if line] or [f"it ended with {process.returncode}"]
+        return Outcome(status, lines[-1] if status == "crashed" else lines[0], details=errors.strip())
+    replays = _REPLAY.findall(output)
+    found = _VIOLATION.findall(output)
+    # Violations of the unperturbed run have no trace; they are printed first.
+    replays = [""] * (len(found) - len(replays)) + replays
+    violations = tuple(
+        FoundViolation(name, sentence, replay=replay)
+        for (name, sentence), replay in zip(found, replays, strict=False)
+    )
+    summary = lines[-1] if status != "violated" else f"{len(violations)} violated"
+    return Outcome(status, summary, violations=violations, details=output.strip())
+
+
+# Listing
+
+
+def _listed(task: Listing, report: Callable[[Report], None]) -> Listed:
+    inputs = read_inputs(map(Path, task.crds), map(Path, task.objects), map(Path, task.actions))
+    path, name = Path(task.target), ""
+    broken: dict[Path, str] = {}
+    if path.is_dir():
+        below = scenarios_below(
+            path, inputs, loading=lambda file: report(str(file)), broken=broken, leave_out=map(Path, task.leave_out)
+        )
+        listed = [listed for file, scenarios in below.items() for listed in _of_file(file, scenarios, inputs)]
+    else:
+        if not path.exists():
+            module, _, name = task.target.partition(":")
+            path = file_of_module(module)
+        report(str(path))
+        scenarios = scenarios_in(path, inputs, names=[name] if name else [])
+        if name and name not in scenarios:
+            raise BadScenario(f"{task.target}: {not_among('scenario', name, scenarios)}")
+        listed = _of_file(path, {name: scenarios[name]} if name else scenarios, inputs)
+    return Listed(tuple(listed), inputs.to_json(), tuple((str(file), why) for file, why in broken.items()))
+
+
+def _of_file(file: Path, scenarios: dict[str, Scenario], inputs: Inputs) -> list[ListedScenario]:
+    documents = scenario_documents(file) if file.suffix in ENDINGS else {}
+    return [
+        ListedScenario(
+            str(file), name, _code(file, scenario, inputs), documents[name][1] if name in documents else None
+        )
+        for name, scenario in scenarios.items()
+    ]
+
+
+def _code(file: Path, scenario: Scenario, inputs: Inputs) -> str:
+    """A digest of everything that a scenario is made from."""
+    digest = xxhash.xxh3_128()
+    files = [file, *(Path(module.__file__) for module in user_modules(scenario) if module.__file__ is not None)]
+    for each in files:
+        content = each.read_bytes() if each.is_file() else b""
+        digest.update(f"{len(content)}\n".encode() + content)
+    described = [metadata.version("kontend"), scenario.objects, scenario.crds, scenario.bounds, inputs.to_json()]
+    digest.update(repr(described).encode())
+    return digest.hexdigest()
