@@ -142,7 +142,9 @@ def _entry(document: Any, where: str, base: Path) -> Entry:
 def _live(document: Mapping[str, Any], where: str, base: Path) -> LiveEntry:
     command = _texts(document["live"], f"{where}: live")
     if not command or isinstance(document["live"], str):
-        raise BadScenario(f"{where}: live: expected the command and its arguments as a list, found {document['live']!r}")
+        raise BadScenario(
+            f"{where}: live: expected the command and its arguments as a list, found {document['live']!r}"
+        )
     given = document.get("options", {})
     if not isinstance(given, Mapping):
         raise BadScenario(f"{where}: options: expected options of kontend live and values, found {given!r}")

@@ -7,7 +7,7 @@ of this machine, a Ray cluster and a Dask cluster all fit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from kontend.campaign.unit import Task
@@ -45,7 +45,7 @@ class Watch(Protocol):
 class Executor(Protocol):
     """Carries out tasks."""
 
-    def run(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[int, Any]]:
+    def run(self, tasks: Sequence[Task], watch: Watch) -> Generator[tuple[int, Any], None, None]:
         """The results of tasks as they come, each with the position of its task; :class:`Ended` for those without.
 
         Closing the iterator ends all tasks that are under way.

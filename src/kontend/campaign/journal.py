@@ -7,7 +7,9 @@ only the units that were under way. A damaged record is left out, and its unit r
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -24,6 +26,8 @@ except ImportError:  # not on every system
 
 _MAGIC: Final = b"kontend campaign 1\n"
 _NAME: Final = "journal"
+#: A process that a killed campaign has just started holds the lock for a moment.
+_PATIENCE: Final = 1.0
 
 
 class BadJournal(Exception):
@@ -75,21 +79,23 @@ class Journal:
 
     def close(self) -> None:
         """Release the directory."""
-        try:
+        with suppress(OSError):  # the rest of a record that could not be written
             self._file.close()
-        except OSError:  # the rest of a record that could not be written
-            pass
 
     def _lock(self) -> None:
         if fcntl is None:
             return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._file.close()
-            raise BadJournal(
-                f"{self.directory}: another campaign runs in it; wait for it, or choose another directory"
-            ) from None
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except OSError:
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(_PATIENCE / 20)
+        self._file.close()
+        raise BadJournal(f"{self.directory}: another campaign runs in it; wait for it, or choose another directory")
 
     def _read(self) -> Iterator[tuple[str, Outcome]]:
         content = self._file.read()
@@ -100,7 +106,8 @@ class Journal:
             content = b""
             self._rewrite(_MAGIC)
         elif not content.endswith(b"\n"):  # the end of the process came in the middle of a record
-            self._rewrite(content[: content.rindex(b"\n") + 1])
+            content = content[: content.rindex(b"\n") + 1]
+            self._rewrite(content)
         for line in content[len(_MAGIC) :].splitlines():
             found = _decoded(line)
             if found is None:

@@ -20,8 +20,11 @@ from kontend.campaign.unit import Exploration, Listed, ListedScenario, Listing, 
 from kontend.explore.problems import BadScenario, not_among
 
 
-def list_units(entries: Sequence[Entry], executor: Executor, watch: Watch) -> list[Unit]:
-    """The units of a campaign, each once, with titles that differ. Raises :class:`BadScenario` where there is none."""
+def list_units(entries: Sequence[Entry], executor: Executor, watch: Watch, *, recheck: bool = True) -> list[Unit]:
+    """The units of a campaign, each once, with titles that differ. Raises :class:`BadScenario` where there is none.
+
+    ``recheck`` has one unit of each scenario compare its runs of code with those in other processes.
+    """
     listings = [
         Listing(target, entry.crds, entry.objects, entry.actions)
         for entry in entries
@@ -35,7 +38,8 @@ def list_units(entries: Sequence[Entry], executor: Executor, watch: Watch) -> li
             units.setdefault(unit.key, unit)
     if not units:
         raise BadScenario("there is nothing to run: no target defines a Scenario or a Controller")
-    return _rechecked(_titled(list(units.values())))
+    titled = _titled(list(units.values()))
+    return _rechecked(titled) if recheck else titled
 
 
 def _list(listings: list[Listing], executor: Executor, watch: Watch) -> list[tuple[list[Unusable], Listed | None]]:
@@ -84,9 +88,7 @@ def _of_entry(entry: ExploreEntry, listed: Iterator[tuple[list[Unusable], Listed
         raise BadScenario(f"scenario: {not_among('scenario', missing, dict.fromkeys(known))}")
 
 
-def _combined(
-    scenario: ListedScenario, title: str, inputs: Mapping[str, Any], matrix: Matrix
-) -> Iterator[Exploration]:
+def _combined(scenario: ListedScenario, title: str, inputs: Mapping[str, Any], matrix: Matrix) -> Iterator[Exploration]:
     base = Exploration(
         title,
         scenario.file,

@@ -6,6 +6,7 @@ process ends by itself when the campaign that has started it is gone, however it
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 import signal
@@ -14,7 +15,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -71,7 +72,7 @@ class Processes:
         self._context = multiprocessing.get_context(method)
         self._timeout = timeout
 
-    def run(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[int, Any]]:
+    def run(self, tasks: Sequence[Task], watch: Watch) -> Generator[tuple[int, Any], None, None]:
         """The results of tasks as they come."""
         waiting = list(enumerate(tasks))[::-1]
         running: dict[Connection, _Running] = {}
@@ -79,7 +80,7 @@ class Processes:
             while waiting or running:
                 while waiting and len(running) < self._workers:
                     at, task = waiting.pop()
-                    started = self._start(at, task, list(running.values()))
+                    started = self._start(at, task)
                     running[started.pipe] = started
                     watch.started(at)
                 ready = wait(list(running), _OFTEN)
@@ -102,16 +103,13 @@ class Processes:
             for each in running.values():
                 each.end()
 
-    def _start(self, at: int, task: Task, others: list[_Running]) -> _Running:
+    def _start(self, at: int, task: Task) -> _Running:
         ours, theirs = self._context.Pipe()
         held, lifeline = self._context.Pipe(duplex=False)
         output = tempfile.NamedTemporaryFile(delete=False)  # noqa: SIM115 (closed when the process has ended)
-        # A forked process inherits the ends of all pipes that are open. It must not keep those of others alive.
-        inherited = [ours, lifeline, *(pipe for other in others for pipe in (other.pipe, other.lifeline))]
-        forked = self._context.get_start_method() == "fork"
         process = self._context.Process(  # type: ignore[attr-defined]
             target=_work,
-            args=(task, theirs, held, inherited if forked else [], output.name),
+            args=(task, theirs, held, output.name, self._context.get_start_method() == "fork"),
         )
         process.start()
         theirs.close()
@@ -148,14 +146,22 @@ def _describe_exit(code: int | None) -> str:
     return f"its process was ended by {name}{hint}"
 
 
-def _work(task: Task, pipe: Connection, lifeline: Connection, inherited: list[Connection], output: str) -> None:
+def _work(task: Task, pipe: Connection, lifeline: Connection, output: str, is_forked: bool) -> None:
     """Carry out a task and send its result."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the campaign decides when to stop
-    for each in inherited:
-        each.close()
+    if is_forked:
+        # The pipes of other processes and the lock of the journal must not live on in this one.
+        before = 3
+        for kept in sorted((pipe.fileno(), lifeline.fileno())):
+            os.closerange(before, kept)
+            before = kept + 1
+        os.closerange(before, os.sysconf("SC_OPEN_MAX"))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for descriptor in (1, 2):
         os.dup2(os.open(output, os.O_WRONLY | os.O_APPEND), descriptor)
+    # Not the streams of a forked process: they may hold what the campaign has not written yet.
+    sys.stdout, sys.stderr = (os.fdopen(descriptor, "w", errors="replace", closefd=False) for descriptor in (1, 2))
+    faulthandler.disable()  # a test framework may have sent its output elsewhere
     with suppress(OSError):  # nothing is left if everything is killed
         os.unlink(output)
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()

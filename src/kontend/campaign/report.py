@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import orjson
 
 from kontend.campaign.running import Result
-from kontend.campaign.unit import Outcome
+from kontend.campaign.unit import Outcome, Status
 
-_WORDS: Final = {
+_WORDS: Final[dict[Status, str]] = {
     "holds": "hold",
     "violated": "violated",
     "undecided": "undecided",
@@ -65,9 +65,9 @@ def as_junit(results: Sequence[Result]) -> bytes:
     suites: dict[str, list[Result]] = {}
     for result in results:
         suites.setdefault(result.unit.suite, []).append(result)
-    root = ElementTree.Element("testsuites", name="kontend campaign", **_counts(results))
+    root = ElementTree.Element("testsuites", {"name": "kontend campaign", **_counts(results)})
     for name, members in suites.items():
-        suite = ElementTree.SubElement(root, "testsuite", name=printable(name), **_counts(members))
+        suite = ElementTree.SubElement(root, "testsuite", {"name": printable(name), **_counts(members)})
         for result in members:
             title, outcome = printable(result.unit.title), result.outcome
             case = ElementTree.SubElement(suite, "testcase", classname=printable(name), name=title)

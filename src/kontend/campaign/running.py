@@ -7,10 +7,10 @@ campaign, so that everything that is printed is the same whatever the number of 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from kontend.campaign.executor import Ended, Executor, Report, Watch
 from kontend.campaign.journal import Journal
@@ -32,7 +32,7 @@ class Result(NamedTuple):
     is_known: bool = False
 
 
-class Observer(Watch):
+class Observer(Watch, Protocol):
     """Follows a campaign."""
 
     def begun(self, units: Sequence[Unit]) -> None:
@@ -42,7 +42,9 @@ class Observer(Watch):
         """A unit has an outcome."""
 
 
-def run_units(units: Sequence[Unit], executor: Executor, journal: Journal, observer: Observer) -> Iterator[Result]:
+def run_units(
+    units: Sequence[Unit], executor: Executor, journal: Journal, observer: Observer
+) -> Generator[Result, None, None]:
     """The outcomes of all units, in their order. Closing the iterator ends the units that are under way."""
     results: dict[int, Result] = {}
     waiting: list[int] = []
@@ -51,11 +53,14 @@ def run_units(units: Sequence[Unit], executor: Executor, journal: Journal, obser
         known = journal.known(unit)
         if known is not None:
             results[at] = Result(unit, known, is_known=True)
+            _tidy(_placed(unit, journal.directory))  # the end of the process may have come between the two
         elif isinstance(unit, Unusable):
             results[at] = Result(unit, Outcome(unit.status, unit.summary))
         else:
             waiting.append(at)
-            tasks.append(_placed(unit, journal.directory))
+            placed = _placed(unit, journal.directory)
+            assert not isinstance(placed, Unusable)
+            tasks.append(placed)
     observer.begun(tasks)
     following = 0
     while following in results:
@@ -74,19 +79,19 @@ def run_units(units: Sequence[Unit], executor: Executor, journal: Journal, obser
                 yield results.pop(following)
                 following += 1
     finally:
-        running.close()  # type: ignore[attr-defined]
+        running.close()
 
 
-def _placed(unit: Exploration | LiveCommand, directory: Path) -> Exploration | LiveCommand:
+def _placed(unit: Unit, directory: Path) -> Unit:
     """A unit with the directories that it writes to."""
     if isinstance(unit, LiveCommand):
         return replace(unit, failures=str((directory / _FAILURES).absolute()))
-    if unit.search != "breadth" or unit.plan is not None:
+    if isinstance(unit, Unusable) or unit.search != "breadth" or unit.plan is not None:
         return unit
     return replace(unit, checkpoint=str((directory / _CHECKPOINTS / unit.key).absolute()))
 
 
-def _tidy(unit: Exploration | LiveCommand) -> None:
+def _tidy(unit: Unit) -> None:
     """Remove the checkpoint of a unit that has an outcome."""
     if isinstance(unit, Exploration) and unit.checkpoint:
         shutil.rmtree(unit.checkpoint, ignore_errors=True)

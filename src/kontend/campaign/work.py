@@ -146,8 +146,7 @@ def _live(unit: LiveCommand) -> Outcome:
     # Violations of the unperturbed run have no trace; they are printed first.
     replays = [""] * (len(found) - len(replays)) + replays
     violations = tuple(
-        FoundViolation(name, sentence, replay=replay)
-        for (name, sentence), replay in zip(found, replays, strict=False)
+        FoundViolation(name, sentence, replay=replay) for (name, sentence), replay in zip(found, replays, strict=False)
     )
     summary = lines[-1] if status != "violated" else f"{len(violations)} violated"
     return Outcome(status, summary, violations=violations, details=output.strip())

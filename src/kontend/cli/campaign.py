@@ -55,12 +55,12 @@ def run(argv: Sequence[str]) -> int:
             if options.fresh:
                 journal.forget()
             if journal.damaged:
-                _note(f"{journal.path}: {journal.damaged} damaged records are left out, and run again")
+                _note(f"{journal.path}: {journal.damaged} of its records are damaged; their units run again")
             return _run(entries, executor, journal, options)
 
 
 def _run(entries: list[Entry], executor: Executor, journal: Journal, options: Namespace) -> int:
-    units = list_units(entries, executor, Unobserved())
+    units = list_units(entries, executor, Unobserved(), recheck=not options.one_process)
     table = Table(sys.stderr)
     results: list[Result] = []
     shows = "-" not in (options.json, options.junit)
@@ -112,7 +112,9 @@ def _write_reports(results: list[Result], options: Namespace) -> None:
             try:
                 write_whole(Path(path), made(results))
             except OSError as error:
-                raise UsageError(f"--{name}: {path}: {error.strerror}; the outcomes are kept in {options.directory}") from error
+                raise UsageError(
+                    f"--{name}: {path}: {error.strerror}; the outcomes are kept in {options.directory}"
+                ) from error
 
 
 def _entries(options: Namespace) -> list[Entry]:
@@ -240,6 +242,7 @@ def _parser() -> Parser:
     add("--plan", action="append", type=Path, default=[], metavar="FILE", help="try only this plan (repeatable)")
     add("--jobs", type=at_least(1), metavar="N", help="runs at the same time (default: one for each processor)")
     add("--executor", choices=EXECUTORS, help="the way to start them (default: fork, where the system can)")
+    add("--one-process", action="store_true", help="do not compare runs of code with those in other processes")
     add("--timeout", type=at_least(1), metavar="S", help="end a run after so many seconds, as an error")
     add(
         "--directory",
