@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint api docs wheel bench fuzz fuzz-serve soak conformance clients browser live envtest clean
+.PHONY: demo test lint api docs wheel bench fuzz fuzz-serve soak conformance clients browser engines live envtest clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/double_plan.py
@@ -37,6 +37,10 @@ clients: $(VENV)/.ready
 # Playwright for the tests of the HTML page in Chromium, which the system has to have (Debian: apt-get install chromium).
 browser: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser
+
+# Ray and Dask, for the tests of executors.
+engines: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group engines
 
 # Planted bugs in real operators: each verdict must come out the same three times. Needs make clients. All verdicts are
 # printed at the end, and kept in build/live.txt.

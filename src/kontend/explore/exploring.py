@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from kontend.check_runner import CHECK_RUNNER
+from kontend.executors.names import executor_problem
 from kontend.explore.deepening import deepened, deeper
 from kontend.explore.explain.baselines import several_baselines
 from kontend.explore.explain.explanation import Origin, explainer
@@ -23,7 +24,7 @@ from kontend.explore.search.expander import Expander
 from kontend.explore.search.snapshot import Progress
 from kontend.explore.search.walks.walks import Walks
 from kontend.explore.shards.checkpoint import Checkpointed, fingerprint
-from kontend.explore.shards.engines import engine_of, engine_problem
+from kontend.explore.shards.engines import engine_of
 from kontend.explore.shards.journal import Journal
 from kontend.explore.shards.sharded import Sharded
 from kontend.explore.shards.spec import ShardSpec, Source
@@ -49,7 +50,8 @@ class SearchOptions:
     until_first: bool = False
     #: The number of processes of a breadth-first search.
     jobs: int = 1
-    #: The way to start them: ``fork`` or ``spawn``; empty for the best that this machine has.
+    #: Where they run: ``fork``, ``spawn``, ``ray[://ADDRESS]`` or ``dask[://ADDRESS]``; empty for processes of this
+    #: machine.
     executor: str = ""
     #: A directory from which a breadth-first search goes on after it has ended early.
     checkpoint: Path | None = None
@@ -77,7 +79,7 @@ class SearchOptions:
         ):
             if value and value != 1 and self.search != "breadth":
                 raise BadScenario(f"{name}={value!r}: only search='breadth' {what}, found {self.search!r}", caller())
-        if problem := engine_problem(self.executor):
+        if problem := executor_problem(self.executor):
             raise BadScenario(f"executor={self.executor!r}: {problem}", caller())
 
 
@@ -197,7 +199,7 @@ def _exhaustive(model: Model, options: SearchOptions) -> BreadthFirst | DepthFir
     expander = Expander(model)
     shared: StateExpander = expander
     if options.jobs > 1 or options.executor:
-        engine = engine_of(options.executor)
+        engine = engine_of(options.executor, options.jobs)
         shared = Sharded(expander, engine, options.jobs, ShardSpec.of(expander, options.source))
     if options.checkpoint is not None:
         shared = Checkpointed(shared, Journal(options.checkpoint, fingerprint(model)))

@@ -12,6 +12,7 @@ from typing import Final
 
 from kontend.runtime.controller import Controller
 from kontend.runtime.source_location import defined_at, raised_at
+from kontend.runtime.user_sources import sent_source
 
 #: Files that mark the root of a project.
 _ROOT_MARKS: Final = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
@@ -34,6 +35,8 @@ def load_file(path: str | Path) -> ModuleType:
         file = file / _PACKAGE
         if not file.is_file():
             raise BadFile(f"{path}: a directory without {_PACKAGE}; name a Python file or a package")
+    if (sent := sent_source(file)) is not None:
+        return _imported(path, file, sent.name)
     if not file.is_file():
         raise BadFile(f"{path}: no such file")
     package, root = _package(file)
@@ -60,9 +63,21 @@ def load_file(path: str | Path) -> ModuleType:
         sys.modules[name] = module
         spec.loader.exec_module(module)
     except Exception as error:
-        location = f"{path}{_line(str(file), error)}"
-        raise BadFile(f"{location}: it cannot be imported: {type(error).__name__}: {error}") from error
+        raise _not_imported(path, file, error) from error
     return module
+
+
+def _imported(path: str | Path, file: Path, name: str) -> ModuleType:
+    """Import a module whose source was sent to this process."""
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        raise _not_imported(path, file, error) from error
+
+
+def _not_imported(path: str | Path, file: Path, error: Exception) -> BadFile:
+    location = f"{path}{_line(str(file), error)}"
+    return BadFile(f"{location}: it cannot be imported: {type(error).__name__}: {error}")
 
 
 def file_of_module(name: str) -> Path:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from kontend.executors.names import executor_problem
 from kontend.explore.exploring import SearchOptions
 from kontend.explore.problems import BadScenario
-from kontend.explore.shards.engines import engine_problem
 
 
 @pytest.mark.parametrize("name", ["", "fork", "spawn"])
 def test_an_executor_that_exists_is_accepted(name: str) -> None:
-    assert not engine_problem(name)
+    assert not executor_problem(name)
 
 
 def test_an_executor_that_does_not_exist_is_refused() -> None:

@@ -22,6 +22,7 @@ from kontend.cli.exploring.targets import add_options as add_target_options
 from kontend.cli.exploring.timed import add_options as add_timed_options
 from kontend.cli.exploring.timed import check_options as check_timed_options
 from kontend.cli.exploring.timed import run_timed
+from kontend.executors.names import BadExecutor
 from kontend.explore.explain.lines import relative_name
 from kontend.explore.explain.results import explained_documents, scenario_result
 from kontend.explore.exploring import STRATEGIES, SearchOptions, explore
@@ -63,7 +64,7 @@ _BOUNDS: Final = {
     "seconds": "stop after this many seconds",
     "memory": "stop when this many MiB are in use",
 }
-_ERRORS: Final = (BadScenario, BadController, Nondeterminism, ApiError)
+_ERRORS: Final = (BadScenario, BadController, BadExecutor, Nondeterminism, ApiError)
 
 
 def run(argv: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ import os
 from argparse import ArgumentParser, Namespace
 
 from kontend.cli.command import UsageError, at_least
-from kontend.explore.shards.engines import engine_problem
+from kontend.executors.names import address_problem, executor_problem
 
 
 def add_scale_options(parser: ArgumentParser) -> None:
@@ -21,13 +21,13 @@ def add_scale_options(parser: ArgumentParser) -> None:
         "--executor",
         default="",
         metavar="NAME",
-        help="the way to start them: fork or spawn (default: fork, where the system can)",
+        help="where they run: fork, spawn, ray[://ADDRESS] or dask[://ADDRESS] (default: processes of this machine)",
     )
 
 
 def check_scale_options(options: Namespace) -> None:
     """Check them, and fill in the number of workers. Raises :class:`UsageError`."""
-    if problem := engine_problem(options.executor):
+    if problem := executor_problem(options.executor) or address_problem(options.executor):
         raise UsageError(f"--executor {options.executor}: {problem}")
     if options.jobs is None:
         options.jobs = (os.cpu_count() or 1) if options.executor else 1

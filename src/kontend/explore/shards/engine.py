@@ -1,8 +1,8 @@
 """The seam between a search and the place where it runs.
 
 A search talks to shards by calls on a :class:`Handle`. The calls of one shard are carried out in their order, while the
-caller goes on; each returns a :class:`PendingReply` result. An engine starts shards,
-in processes of this machine.
+caller goes on; each returns a :class:`PendingReply` result. An engine starts shards:
+in processes of this machine, on Ray, on Dask.
 """
 
 from __future__ import annotations

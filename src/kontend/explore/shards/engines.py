@@ -1,21 +1,22 @@
-"""The engines by their names: ``fork`` and ``spawn``, processes of this machine."""
+"""The engines by the names of executors."""
 
 from __future__ import annotations
 
-from typing import Final
-
-from kontend.explore.problems import not_among
+from kontend.executors.names import ExecutorName
 from kontend.explore.shards.engine import Engine
 from kontend.explore.shards.processes import Processes
 
-ENGINES: Final = ("fork", "spawn")
 
+def engine_of(text: str, count: int) -> Engine:
+    """The engine of an executor, for ``count`` shards; processes of this machine if no name is given."""
+    name, address = ExecutorName.of(text)
+    # Ray and Dask are extras.
+    if name == "ray":
+        from kontend.explore.shards.on_ray import OnRay
 
-def engine_problem(name: str) -> str:
-    """Describes what is wrong with the name of an engine; empty if nothing is, or no name is given."""
-    return not_among("executor", name, ENGINES) if name and name not in ENGINES else ""
+        return OnRay(address, count)
+    if name == "dask":
+        from kontend.explore.shards.on_dask import OnDask
 
-
-def engine_of(name: str) -> Engine:
-    """The engine of a name; the best that this machine has if no name is given."""
+        return OnDask(address, count)
     return Processes("fork" if name == "fork" else "spawn" if name == "spawn" else None)

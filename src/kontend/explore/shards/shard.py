@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import NamedTuple
 
 from kontend.explore.search.expander import Expander, Successor
@@ -18,6 +19,15 @@ class Expansion(NamedTuple):
     runs: dict[int, set[bytes]]
     #: Raised by the state after the last one of these. Another one may have stopped the search before.
     error: Exception | None = None
+
+
+def portable(error: Exception) -> Exception:
+    """An exception that another process can read: itself, or its text where it cannot be pickled."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 (our own bytes)
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
 
 
 class Shard:
@@ -52,7 +62,7 @@ class Shard:
                 if ids:
                     runs[number] = ids
         except Exception as raised:
-            error = raised
+            error = portable(raised)
         return Expansion(self._packer.pack(batch), runs, error)
 
     def end_layer(self, keep: list[tuple[int, int, int]], drop: list[int]) -> Learnt:

@@ -28,14 +28,14 @@ from kontend.explore.shards.shard import Expansion
 from kontend.explore.shards.spec import ShardSpec
 
 #: How many states a layer must have for each shard before shards are worth it.
-_ENOUGH: Final = 16
+ENOUGH: Final = 16
 #: How many states are expanded by one call.
 _CHUNK: Final = 64
 #: A shard may have so many states more than the mean before some move.
 _UNEVEN: Final = 1.1
 _SLACK: Final = 2
 _NO_RUNS: Final[frozenset[bytes]] = frozenset()
-#: How often a lost shard is started again.
+#: How often lost shards are started again while none of them gets anywhere.
 _MOST_LOSSES: Final = 100
 
 
@@ -77,10 +77,10 @@ class Sharded:
     """Expands states in shards, with the interface of an :class:`Expander`."""
 
     def __init__(
-        self, expander: Expander, engine: Engine, count: int, spec: ShardSpec, *, enough: int = _ENOUGH
+        self, expander: Expander, engine: Engine, count: int, spec: ShardSpec, *, enough: int | None = None
     ) -> None:
         """Share the work of an expander among ``count`` shards, once a layer has ``enough`` states for each."""
-        self._enough = enough * count
+        self._enough = (ENOUGH if enough is None else enough) * count
         self._expander = expander
         self._engine = engine
         self._count = count
@@ -95,6 +95,7 @@ class Sharded:
         self._fresh: set[bytes] = set()
         #: Everything that was learnt, for shards that start later.
         self._learnt: list[Learnt] = []
+        self._losses = 0
         self.traffic = Traffic()
 
     def follow(self, graph: Graph) -> None:
@@ -201,9 +202,12 @@ class Sharded:
         self._owners = {number: at * self._count // len(frontier) for at, number in enumerate(frontier)}
         self._expander.drop(set(frontier))
         self._shares = [_Share(self._engine.start(self._spec)) for _ in range(self._count)]
-        for index, share in enumerate(self._shares):
-            owned = [number for number in frontier if self._owners[number] == index]
-            share.handle.call("adopt", ways_to(self._followed, owned)).result()
+        owned: list[list[int]] = [[] for _ in self._shares]
+        for number in frontier:
+            owned[self._owners[number]].append(number)
+        adopted = [self._asked(index, "adopt", ways_to(self._followed, each)) for index, each in enumerate(owned)]
+        for index, pending in enumerate(adopted):
+            self._answered(index, pending)
 
     def _even_out(self, numbers: list[int]) -> None:
         """Move states of a layer from shards that own too many of them to those that own too few."""
@@ -235,7 +239,10 @@ class Sharded:
 
     def _done(self, index: int, method: str, *arguments: Any) -> None:
         """Call a method of a shard; a shard that is lost gets all its states when it is started again."""
-        pending = self._asked(index, method, *arguments)
+        self._answered(index, self._asked(index, method, *arguments))
+
+    def _answered(self, index: int, pending: PendingReply | None) -> None:
+        """Wait for the end of a call; a shard that is lost is started again."""
         if pending is None:
             return
         try:
@@ -283,6 +290,7 @@ class Sharded:
             share.calls.appendleft((chunk, pending))
             self._rebuild(index)
             return
+        self._losses = 0
         packed = expansion.packed
         share.received.extend(share.unpacker.unpack(packed))
         share.runs.update(expansion.runs)
@@ -297,7 +305,8 @@ class Sharded:
         """Start a lost shard again: with the states that it owned and had not expanded."""
         lost = self._shares[index]
         self.traffic.lost += 1
-        if self.traffic.lost > _MOST_LOSSES:
+        self._losses += 1
+        if self._losses > _MOST_LOSSES + self._count:
             raise RuntimeError(f"processes of the search have ended {_MOST_LOSSES} times; is there too little memory?")
         lost.handle.stop()
         # Successors that were received and not numbered yet are computed again, because the new shard must have them.

@@ -6,17 +6,11 @@ A checkpoint is only good for the code that it was made with, and workers on oth
 from __future__ import annotations
 
 import sys
-import sysconfig
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 
 from kontend.explore.scenario import Scenario
-
-_OURS = Path(__file__).parents[2]
-_INSTALLED = tuple(
-    Path(sysconfig.get_paths()[name]).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")
-)
+from kontend.runtime.user_sources import is_users
 
 
 def user_modules(scenario: Scenario) -> list[ModuleType]:
@@ -26,7 +20,7 @@ def user_modules(scenario: Scenario) -> list[ModuleType]:
     while todo:
         name = todo.pop()
         module = sys.modules.get(name)
-        if name in found or module is None or not _is_users(module):
+        if name in found or module is None or not is_users(module):
             continue
         found[name] = module
         todo += [used for value in list(vars(module).values()) if (used := _module_of(value))]
@@ -50,11 +44,3 @@ def _module_of(value: object) -> str:
         return value.__name__
     name = getattr(value, "__module__", "")
     return name if isinstance(name, str) else ""
-
-
-def _is_users(module: ModuleType) -> bool:
-    file = getattr(module, "__file__", None)
-    if not isinstance(file, str):
-        return False
-    path = Path(file).resolve()
-    return not any(path.is_relative_to(directory) for directory in (_OURS, *_INSTALLED))

@@ -1,0 +1,80 @@
+"""Ray and Dask for tests, which skip where they are not installed, unless ``KONTEND_ENGINES=required`` is set."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+_PACKAGES = {"ray": "ray", "dask": "distributed"}
+
+
+def needs(engine: str) -> None:
+    """Skip a test where an engine is not installed; in CI, fail."""
+    if find_spec(_PACKAGES[engine]) is None:
+        assert os.environ.get("KONTEND_ENGINES") != "required", f"{engine} is not installed: make engines"
+        pytest.skip(f"{engine} is not installed: make engines")
+
+
+#: A scenario file with things that cannot be pickled, and a module beside it.
+SCENARIO = """
+import copy
+import threading
+
+import beside
+from kontend import Controller, merge_from
+from kontend.explore import Bounds, Scenario, never, update
+
+LOCK = threading.Lock()
+
+
+class Widgets(Controller):
+    kind = "ConfigMap/v1"
+
+    def __init__(self):
+        self._lock = threading.Lock()
+
+    async def reconcile(self, request, api):
+        obj = await api.get(self.kind, request)
+        base = copy.deepcopy(obj)
+        with LOCK, self._lock:
+            obj["data"]["seen"] = beside.seen(obj)
+        await api.patch(obj, merge_from(base))
+
+
+OBJECT = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "a", "namespace": "default"},
+    "data": {"size": "1"},
+}
+
+
+def outdated(cluster):
+    data = cluster.get("ConfigMap/v1", "a")["data"]
+    return data.get("seen") == "1" and data["size"] == "3"
+
+
+race = Scenario(
+    [Widgets()],
+    objects=[OBJECT],
+    actions=[update(OBJECT, data={"size": "2"}), update(OBJECT, data={"size": "3"})],
+    bounds=Bounds(lag=1, faults=1, concurrent=2, states=STATES),
+    properties=[never(lambda cluster: LOCK.locked() or outdated(cluster), name="outdated")],
+)
+"""
+BESIDE = """
+def seen(obj):
+    return obj["data"].get("size", "")
+"""
+
+
+def project(directory: Path, *, states: int = 900) -> Path:
+    """Write a project with a scenario file, and return its path."""
+    package = directory / "operators"
+    package.mkdir(parents=True)
+    (package / "scenario.py").write_text(SCENARIO.replace("STATES", str(states)))
+    (package / "beside.py").write_text(BESIDE)
+    return package / "scenario.py"
