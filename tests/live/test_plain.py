@@ -15,7 +15,9 @@ OPTIONS = ["--crds", str(HERE / "crds.yaml"), "--actions", str(SUBJECTS / "plain
 
 
 def test_a_crash_between_status_and_child_is_found() -> None:
-    verdict = explore(setting(python("plain.py"), "plain.yaml", BUG="crash"), only="crash after", confirmations=1)
+    verdict = explore(
+        setting(python("plain.py"), "plain.yaml", BUG="crash"), only="crash after", confirmations=1, jobs=4
+    )
     assert [(each.finding.property, each.plan.name, each.seen) for each in verdict.violations] == [
         ("diverged", f"{STATUS}; no user action after number 1", 2)
     ]
@@ -28,7 +30,7 @@ def test_a_crash_between_status_and_child_is_found() -> None:
 
 def test_the_twin_without_the_bug_survives_crashes_and_lost_responses() -> None:
     for only, count in (("crash after", 8), ("lost response", 4)):
-        verdict = explore(setting(python("plain.py"), "plain.yaml"), only=only)
+        verdict = explore(setting(python("plain.py"), "plain.yaml"), only=only, jobs=4)
         assert verdict.ok, list(verdict.lines())
         assert verdict.executed == count
 
@@ -37,7 +39,7 @@ def test_a_violation_is_saved_shown_and_replayed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    chosen = ["--only", "crash after", "--env", "BUG=crash", "--observe", "0.1"]
+    chosen = ["--jobs", "4", "--only", "crash after", "--env", "BUG=crash", "--observe", "0.1"]
     assert main(["live", *OPTIONS, *chosen, "--", *python("plain.py")]) == 1
     out = capsys.readouterr().out
     assert "VIOLATION diverged" in out

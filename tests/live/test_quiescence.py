@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable
 
 import pytest
@@ -68,6 +69,22 @@ def test_a_process_that_gets_a_processor_only_between_two_looks_is_not_idle() ->
     """It never looks as if it were running, and uses next to no time: but it has waited all the while."""
     found, _ = wait(lambda polls: Usage(1.0 + polls * 1e-5, polls * 1.0))
     assert found.rest is Rest.BUSY
+
+
+def test_late_polls_count_in_full_when_the_process_has_slept_all_the_while() -> None:
+    """On a loaded machine this process comes late; the time is silence nevertheless, but not in one go."""
+
+    def late(_: int) -> Usage:
+        end = time.monotonic() + 0.05
+        while time.monotonic() < end:
+            pass
+        return Usage(1.0, 1.0)
+
+    began = time.monotonic()
+    found, polls = wait(late)
+    assert found.rest is Rest.IDLE
+    assert 3 <= polls <= 5
+    assert time.monotonic() - began >= PATIENCE.silence
 
 
 def test_timers_of_a_runtime_do_not_count_as_work() -> None:

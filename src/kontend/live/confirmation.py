@@ -1,10 +1,12 @@
 """Confirmation of a violation: the plan is shrunk, then run again, and the rate is reported.
 
-Confirmations wait longer than the runs of a campaign, so that a late retry is not taken for no retry.
+Confirmations wait longer at their end than the runs of a campaign, so that a late retry is not taken for no retry.
+Before that they are carried out like these: a user does not wait for certainty either.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -18,7 +20,7 @@ from kontend.live.setting import Setting
 from kontend.live.shrinking import simpler
 from kontend.live.verdict import Violation
 
-#: The patience of confirmations, as a multiple of the learned one and in seconds.
+#: The silence that ends a confirmation, as a multiple of the learned one and in seconds.
 _LONGER: Final = 4.0
 _AT_LEAST: Final = 1.0
 #: The most plans that are repeated for one violation, until it occurs again.
@@ -62,8 +64,11 @@ class Confirmation:
         #: The most plans that are tried to shrink one.
         self._attempts = attempts
         patience = baseline.setting.patience
-        longer = Patience(max(_AT_LEAST, patience.silence * _LONGER), patience.limit * 2)
-        self._setting = replace(baseline.setting, patience=longer)
+        self._setting = replace(
+            baseline.setting,
+            patience=Patience(patience.silence, patience.limit * 2),
+            last_silence=max(_AT_LEAST, patience.silence * _LONGER),
+        )
 
     async def confirm(self, occurrences: Sequence[Occurrence]) -> Violation:
         """Return a violation with its rate, for the simplest plan that shows it reliably.
@@ -93,13 +98,15 @@ class Confirmation:
         return _violation(first)
 
     async def _repeat(self, seen: _Seen, times: int) -> None:
-        for _ in range(times):
-            _, again = await self._once(seen.plan, seen.finding)
-            seen.runs += 1
-            seen.seen += again is not None
+        outcomes = await asyncio.gather(*(self._once(self._setting, seen.plan, seen.finding) for _ in range(times)))
+        seen.runs += times
+        seen.seen += sum(again is not None for _, again in outcomes)
 
     async def _shrink(self, first: _Seen) -> _Seen | None:
-        """Return the simplest plan that shows the same, if one that is simpler does; greedily, within the attempts."""
+        """Return the simplest plan that shows the same, if one that is simpler does; greedily, within the attempts.
+
+        Attempts wait no longer than the campaign; what they show is confirmed afterwards.
+        """
         best, tried, left = first, {first.plan}, self._attempts
         actions = len(self._setting.workload.actions)
         while True:
@@ -109,7 +116,7 @@ class Confirmation:
                     return best if best is not first else None
                 left -= 1
                 tried.add(plan)
-                run, again = await self._once(plan, best.finding)
+                run, again = await self._once(self._baseline.setting, plan, best.finding)
                 if again is not None and not run.missed:
                     best = _Seen(plan, run, again)
                     break
@@ -120,8 +127,8 @@ class Confirmation:
         """Return whether it is known how an unperturbed run with the actions of a plan ends."""
         return bool(self._baseline.expected_after(plan.actions).finals)
 
-    async def _once(self, plan: Plan, finding: Finding) -> tuple[Run, Finding | None]:
-        run = await self._run_plan(self._setting, plan)
+    async def _once(self, setting: Setting, plan: Plan, finding: Finding) -> tuple[Run, Finding | None]:
+        run = await self._run_plan(setting, plan)
         return run, _find(findings(run, self._baseline.expected_after(plan.actions)), finding)
 
 

@@ -206,8 +206,12 @@ class Runner:
             raise _Over
 
     def _patience(self) -> Patience:
-        patience = self._setting.patience
-        return replace(patience, silence=max(patience.silence, _AFTER_START)) if self._fresh else patience
+        silence = self._setting.patience.silence
+        if self._fresh:
+            silence = max(silence, _AFTER_START)
+        if self._gate.action >= len(self._actions):
+            silence = max(silence, self._setting.last_silence)
+        return replace(self._setting.patience, silence=silence)
 
     def _is_ready(self) -> bool:
         if self._current not in self._gate.heard:

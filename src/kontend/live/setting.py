@@ -26,6 +26,8 @@ class Setting:
     command: Command
     workload: Workload
     patience: Patience
+    #: The silence that ends a run, where it is longer than the one that ends a phase; in seconds.
+    last_silence: float = 0.0
     ready: Ready | None = None
     #: Seconds for which the first run watches the idle process, to list its later timers.
     observe: float = 0.0

@@ -19,6 +19,8 @@ from kontend.live.process.processes import Usage, can_see_processes
 #: The polls within the silence that is waited for, and the shortest and longest time between two, in seconds.
 _POLLS: Final = 6
 _SHORTEST: Final = 0.01
+#: The polls that a silence takes at least, however late they come.
+_AT_LEAST: Final = 2
 _LONGEST: Final = 0.1
 #: Processor time within a poll that still counts as idle: timers of a language's runtime. A constant, and a share.
 _NOISE: Final = 0.001
@@ -61,7 +63,7 @@ class Traffic(Protocol):
 class Patience:
     """The silence after which a process counts as idle, and the time after which the wait is given up, in seconds.
 
-    Only time in which this process had a processor counts, so that neither depends on the load of the machine.
+    Time in which a process waits for a processor does not count, so neither depends on the load of the machine.
     """
 
     silence: float
@@ -124,7 +126,10 @@ async def wait_until_idle(
             if _has_worked(before, after, _NOISE + _SHARE * (now - last)):
                 quiet = 0.0
             elif not any(usage.running for usage in after.values()):
-                idle = max(0.0, passed - _waited(before, after))
+                # Processes that we can see have slept all the while, also when we come late: no thread of theirs has
+                # waited for a processor, and a request of theirs would have been read before this poll returned.
+                slept = min(now - last, max(poll, patience.silence / _AT_LEAST)) if after else passed
+                idle = max(0.0, slept - _waited(before, after))
                 quiet += idle
                 silent += idle
         last, before = now, after
