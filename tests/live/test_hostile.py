@@ -117,8 +117,17 @@ def test_a_fixed_port_is_named_as_the_reason_why_there_is_no_hand_over() -> None
     assert any("binds a fixed port; put {port} in its place" in note for note in verdict.notes)
 
 
+def test_runs_at_the_same_time_do_not_take_a_fixed_port_from_each_other() -> None:
+    given = setting(python("hostile.py", "bind", str(free_port())), "plain.yaml")
+    verdict = explore(given, only="crash after update", jobs=4)
+    assert verdict.ok, list(verdict.lines())
+    assert verdict.executed == 3
+    assert any("one run at a time, whatever --jobs says" in note for note in verdict.notes)
+
+
 def test_a_free_port_for_each_instance() -> None:
-    verdict = explore(setting(python("hostile.py", "bind", "{port}"), "plain.yaml"), only="create configmaps")
+    given = setting(python("hostile.py", "bind", "{port}"), "plain.yaml")
+    verdict = explore(given, only="create configmaps", jobs=4)
     assert verdict.ok, list(verdict.lines())
     assert not verdict.notes
 

@@ -56,6 +56,7 @@ class Campaign:
         self._setting = setting
         self._options = options
         self._slots = asyncio.Semaphore(options.jobs)
+        self._notes: list[str] = []
 
     async def baseline(self) -> Baseline:
         """Run the controller without perturbations; raises :class:`~kontend.live.baseline.Unusable`."""
@@ -95,7 +96,7 @@ class Campaign:
             tuple(each for each in violations if each.seen <= 1),
             tuple(outcome.plan for outcome in singles if outcome.run.missed and not outcome.run.blocked),
             seconds,
-            _blocked(outcomes),
+            (*self._notes, *_blocked(outcomes)),
             pairs=len(pairs),
             executed_pairs=len(doubles),
             untested=tuple(never_held([*baseline.runs, *(outcome.run for outcome in outcomes)])),
@@ -123,11 +124,27 @@ class Campaign:
             return _Outcome(plan, run, tuple(findings(run, baseline.expected_after(plan.actions))))
 
         outcomes = await asyncio.gather(*(one(plan) for plan in plans))
+        if self._options.jobs > 1 and any(each is not None and each.run.port_taken for each in outcomes):
+            self._run_one_at_a_time()
+            again = [one(each.plan) if each is not None and each.run.port_taken else _known(each) for each in outcomes]
+            outcomes = await asyncio.gather(*again)
         return [outcome for outcome in outcomes if outcome is not None]
+
+    def _run_one_at_a_time(self) -> None:
+        """Give up ``jobs``: the command binds a fixed port, so its processes are in each other's way."""
+        self._slots = asyncio.Semaphore(1)
+        self._notes.append(
+            "one run at a time, whatever --jobs says: the command binds a fixed port; put {port} in its place, or "
+            "switch the listener off"
+        )
 
     async def _run(self, setting: Setting, plan: Plan) -> Run:
         async with self._slots:
             return await carry_out(setting, plan)
+
+
+async def _known(outcome: _Outcome | None) -> _Outcome | None:
+    return outcome
 
 
 def _blocked(outcomes: Sequence[_Outcome]) -> tuple[str, ...]:

@@ -63,6 +63,8 @@ class Run:
     timers: tuple[Timer, ...] = ()
     #: The reason why the plan could not be carried out; empty if it was.
     blocked: str = ""
+    #: The process has ended because its port was taken: by the process of another run, if there was one.
+    port_taken: bool = False
 
 
 class Step(NamedTuple):

@@ -253,7 +253,8 @@ class Runner:
     def _note_exit(self, process: Process) -> None:
         code = process.code if process.code is not None else 0
         tail = process.output.last_lines()
-        if process.name == SECOND and _PORT_TAKEN in tail.lower():
+        self._run.port_taken = _PORT_TAKEN in tail.lower()
+        if process.name == SECOND and self._run.port_taken:
             self._run.blocked = (
                 "two instances cannot run at the same time: the command binds a fixed port; "
                 "put {port} in its place, or switch the listener off"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+import urllib.error
 from collections.abc import Callable
 from pathlib import Path
 
-from plain import GROUP, Client, main  # type: ignore[import-not-found,unused-ignore]
+from plain import GROUP, Client, main, watch  # type: ignore[import-not-found,unused-ignore]
 
 
 def exit_at_once() -> None:
@@ -134,6 +136,25 @@ def bind() -> None:
     main()
 
 
+def give_up_after_two() -> None:
+    """Make two objects for each Widget, and give up when two writes have failed."""
+    client = Client()
+    failures = 0
+    path = "/api/v1/namespaces/default"
+    changed: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=watch, args=(client, f"{GROUP}/widgets", {}, changed), daemon=True).start()
+    name = changed.get()
+    for kind in ("configmaps", "secrets"):
+        while failures < 2:
+            try:
+                client("POST", f"{path}/{kind}", {"metadata": {"name": name}})
+                break
+            except urllib.error.HTTPError:
+                failures += 1
+    while True:
+        signal.pause()
+
+
 WAYS: dict[str, Callable[[], None]] = {
     "exit": exit_at_once,
     "sigterm": ignore_sigterm,
@@ -148,6 +169,7 @@ WAYS: dict[str, Callable[[], None]] = {
     "racy": racy,
     "ready": ready,
     "bind": bind,
+    "twice": give_up_after_two,
 }
 
 if __name__ == "__main__":

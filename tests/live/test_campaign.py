@@ -1,0 +1,78 @@
+"""Campaigns: several runs at a time, pairs of perturbations, time limits."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from kontend.live import campaign as module
+from kontend.live.campaign import Campaign, Options
+from kontend.live.gate.plan import Plan
+from kontend.live.outcome import Run
+from kontend.live.run import carry_out
+from kontend.live.setting import Setting
+from kontend.live.verdict import Verdict
+from live.conftest import explore, python, setting
+
+
+class Counted:
+    """Carries out runs, and counts those at the same time."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    async def __call__(self, given: Setting, plan: Plan) -> Run:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            return await carry_out(given, plan)
+        finally:
+            self.now -= 1
+
+
+def shown(verdict: Verdict) -> list[tuple[str, str, str]]:
+    return sorted((each.finding.property, each.finding.sentence, each.plan.name) for each in verdict.violations)
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_runs_at_the_same_time_are_as_many_as_jobs_and_give_the_same_verdict(
+    jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = Counted()
+    monkeypatch.setattr(module, "carry_out", counted)
+    given = setting(python("plain.py"), "plain.yaml", BUG="crash")
+    verdict = explore(given, only="crash after", confirmations=1, shrinks=0, jobs=jobs)
+    assert counted.most == jobs
+    assert verdict.executed == verdict.plans >= 4
+    assert [each[0] for each in shown(verdict)] == ["diverged"]
+    assert "crash after update widgets.live.kontend.dev default/w status" in shown(verdict)[0][2]
+
+
+def test_pairs_follow_single_perturbations_that_have_shown_nothing() -> None:
+    verdict = explore(setting(python("plain.py"), "plain.yaml"), only="lost response", pairs=True, jobs=4)
+    assert (verdict.executed, verdict.pairs, verdict.executed_pairs) == (4, 6, 6)
+    assert verdict.ok, list(verdict.lines())
+    assert list(verdict.lines())[-1] == "no violation in 4 plans and 6 pairs"
+
+
+def test_without_time_left_no_pair_is_begun_and_the_verdict_is_that_of_the_plans() -> None:
+    given = setting(python("plain.py"), "plain.yaml")
+
+    async def limited() -> Verdict:
+        return await Campaign(given, Options(only="lost response", seconds=3600.0, pairs=False, jobs=4)).explore()
+
+    verdict = asyncio.run(limited())
+    assert (verdict.pairs, verdict.executed_pairs) == (0, 0)
+    assert verdict.ok, list(verdict.lines())
+
+
+def test_a_pair_shows_what_neither_of_its_perturbations_shows() -> None:
+    """The operator survives one failure of its write of the status, not two in a row."""
+    given = setting(python("hostile.py", "twice"), "plain.yaml")
+    given = replace(given, workload=replace(given.workload, actions=given.workload.actions[:1]))
+    verdict = explore(given, only="500 for", confirmations=1, shrinks=2, pairs=True, jobs=4)
+    assert [each.finding.property for each in verdict.violations] == ["diverged"]
+    assert len(verdict.violations[0].plan.perturbations) == 2
+    assert not [each for each in verdict.violations if len(each.plan.perturbations) == 1]
