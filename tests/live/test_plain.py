@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,40 @@ def test_a_violation_is_saved_shown_and_replayed(
     assert "run it with --yes" in capsys.readouterr().err
     assert main(["replay", "--yes", str(trace)]) == 1
     assert "reproduced: diverged" in capsys.readouterr().out
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A directory with everything that a command line with relative paths names."""
+    made = tmp_path / "project"
+    (made / "bin").mkdir(parents=True)
+    for path in (HERE / "crds.yaml", SUBJECTS / "plain.yaml", SUBJECTS / "plain.py"):
+        shutil.copy(path, made)
+    manager = made / "bin" / "manager"
+    manager.write_text(f'#!/bin/sh\nBUG=crash exec {sys.executable} "$1"\n')
+    manager.chmod(0o755)
+    return made
+
+
+def test_a_trace_is_replayed_from_another_directory(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project)
+    options = ["--crds", "crds.yaml", "--actions", "plain.yaml", "--patience", "0.5", "--observe", "0.1", "--jobs", "4"]
+    assert main(["live", *options, "--only", "crash after update", "--", "./bin/manager", "plain.py"]) == 1
+    (trace,) = (project / "failures").glob("*.zip")
+    assert read_archive(trace).bounds["live"]["command"] == ["./bin/manager", "plain.py"]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert main(["replay", "--yes", str(trace)]) == 1
+    captured = capsys.readouterr()
+    assert "reproduced: diverged" in captured.out
+    assert f"runs {project}/bin/manager plain.py" in captured.err
+    shutil.move(trace, elsewhere / "trace.zip")
+    assert main(["replay", "--yes", "trace.zip"]) == 2
+    message = "trace.zip: crds.yaml, plain.yaml, bin/manager, plain.py: neither here nor beside the trace"
+    assert message in capsys.readouterr().err
 
 
 def test_plans_are_listed_with_their_reasons(capsys: pytest.CaptureFixture[str]) -> None:

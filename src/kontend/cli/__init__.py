@@ -35,7 +35,7 @@ COMMANDS: Final = {
     "envtest": Command(
         "kontend.cli.serving.envtest", "run", "print KUBEBUILDER_ASSETS for controller-runtime's envtest"
     ),
-    "live": Command("kontend.cli.live", "run", "explore an unmodified controller in any language"),
+    "live": Command("kontend.cli.live.explore", "run", "explore an unmodified controller in any language"),
     "race": Command("kontend.cli.race", "run", "find races in the audit log of a cluster"),
     "replay": Command("kontend.cli.traces.replay", "run", "replay a counterexample"),
     "inspect": Command("kontend.cli.traces.inspect", "run", "answer questions about a counterexample"),

@@ -43,9 +43,9 @@ def run(argv: Sequence[str]) -> int:
             log = document.source.scenario or "an audit log"
             raise UsageError(f"{options.trace}: recorded in {log}: there is nothing to run; see kontend inspect")
         if LIVE in document.bounds:
-            from kontend.cli.live import replay  # only such traces need it
+            from kontend.cli.live.replay import replay  # only such traces need it
 
-            return replay(document, yes=options.yes)
+            return replay(document, options.trace, yes=options.yes)
         source = locate(document, options.trace, options.file)
         confirm(source, yes=options.yes or options.file is not None)
         result = replay_document(options.trace, document, source)

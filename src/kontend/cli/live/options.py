@@ -1,22 +1,17 @@
-"""``kontend live -- CMD``: explore an unmodified controller.
-
-$ kontend live --crds config/crd --objects sample.yaml --actions actions.yaml -- ./bin/manager --leader-elect=false
-"""
+"""The options of ``kontend live`` and the setting that they describe."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import shlex
 import signal
-import sys
 import time
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
+from kontend.cli.command import Parser, UsageError, at_least
 from kontend.cluster.startup import manifests
 from kontend.cluster.startup.manifests import BadManifest
 from kontend.cluster.startup.seed import empty_state
@@ -25,35 +20,30 @@ from kontend.explore.properties.expressions import property_of
 from kontend.explore.properties.property import Property
 from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
 from kontend.live.baseline import Unusable
-from kontend.live.campaign import Campaign, Options
-from kontend.live.gate.plan import BadPlan, Plan, plan_of
+from kontend.live.gate.plan import BadPlan
 from kontend.live.process.command import Command, places_in
 from kontend.live.process.process import CannotStart
 from kontend.live.process.quiescence import Patience
 from kontend.live.ready import BadReady, parse_ready
 from kontend.live.setting import Setting
-from kontend.live.trace import LIVE, document_of
 from kontend.live.workload import BadWorkload, Workload, check_actions, read_actions
-from kontend.report.archive import write_archive
-from kontend.report.document import Document
-from kontend.report.page.contents import results_of
-from kontend.report.page.page import page
 from kontend.runtime.user_file import BadFile, load_file
-from kontend.safe_files import write_whole
 
 Result = TypeVar("Result")
-_ERRORS = (BadFile, BadManifest, BadPlan, BadScenario, BadReady, BadWorkload, CannotStart, Unusable)
+#: Errors that are the user's.
+ERRORS = (BadFile, BadManifest, BadPlan, BadScenario, BadReady, BadWorkload, CannotStart, Unusable)
 
 
-def _parser() -> Parser:
-    parser = Parser(
+def parser() -> Parser:
+    """Return the parser of the options before ``--``."""
+    made = Parser(
         prog="kontend live",
         usage="kontend live [options] -- COMMAND [ARGUMENT ...]",
         description="Explore an unmodified controller: run it against a gated API server, derive plans from what it "
         "does, and carry them out: crashes, lost responses, failures, stale caches, concurrent users, hand-overs.",
         epilog="Exit codes: 0 no violation, 1 violations, 2 usage error, 3 not all plans were carried out.",
     )
-    add = parser.add_argument
+    add = made.add_argument
     paths: dict[str, Any] = {"action": "append", "default": [], "metavar": "PATH", "type": Path}
     add("--crds", **paths, help="file or directory with custom resource definitions (repeatable)")
     add("--objects", **paths, help="file or directory with objects to begin with (repeatable)")
@@ -82,7 +72,7 @@ def _parser() -> Parser:
     add("--env", action="append", default=[], metavar="NAME=VALUE", help="environment of the command (repeatable)")
     add("--failures", type=Path, default=Path("failures"), metavar="DIR", help="directory for traces")
     add("--directory", type=Path, default=Path(), metavar="DIR", help="working directory of the command")
-    return parser
+    return made
 
 
 def _seconds(text: str) -> float:
@@ -92,139 +82,8 @@ def _seconds(text: str) -> float:
     return value
 
 
-def run(argv: Sequence[str]) -> int:
-    """Run ``kontend live``."""
-    arguments = list(argv)
-    split = arguments.index("--") if "--" in arguments else len(arguments)
-    options = _parser().parse_args(arguments[:split])
-    command = arguments[split + 1 :]
-    if not command:
-        raise UsageError("no command: kontend live [options] -- COMMAND [ARGUMENT ...]")
-    with usage_errors(*_ERRORS):
-        campaign = Campaign(_setting(options, command), _options(options))
-        if options.list_plans:
-            return _to_the_end(_list_plans(campaign))
-        return _to_the_end(_explore(campaign, options.failures, invocation(options, command)))
-
-
-def _to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run to the end; SIGTERM and Ctrl-C end it in an orderly way, so that no process is left behind."""
-
-    async def main() -> Result:
-        task = asyncio.ensure_future(work)
-        for each in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(each, task.cancel)
-        try:
-            return await task
-        except asyncio.CancelledError:
-            raise KeyboardInterrupt from None
-
-    return asyncio.run(main())
-
-
-async def _list_plans(campaign: Campaign) -> int:
-    plans = campaign.plans(await campaign.baseline())
-    write("".join(f"{plan.name}: {plan.reason}\n" for plan in plans))
-    return ExitCode.OK
-
-
-async def _explore(campaign: Campaign, failures: Path, invoked: dict[str, Any]) -> int:
-    verdict = await campaign.explore()
-    write("".join(f"{line}\n" for line in verdict.lines()))
-    for violation in verdict.violations:
-        _save(failures, document_of(violation, verdict.baseline, invoked))
-    if verdict.violated:
-        return ExitCode.FINDINGS
-    return ExitCode.OK if verdict.ok else ExitCode.UNDECIDED
-
-
-def _save(directory: Path, document: Document) -> None:
-    """Write the trace and the page of a violation. The verdict has been printed anyway."""
-    try:
-        path = write_archive(directory, document)
-        write_whole(path.with_suffix(".html"), page(results_of([document]), title="kontend live").encode())
-    except OSError as error:
-        sys.stderr.write(f"kontend live: the trace is not saved: {error}\n")
-        return
-    write(f"Open: {path.with_suffix('.html')}\nReplay: kontend replay {path}\n")
-
-
-def invocation(options: Namespace, command: Sequence[str]) -> dict[str, Any]:
-    """Return the command line as a replay needs it."""
-    names = (
-        "crds",
-        "objects",
-        "actions",
-        "env",
-        "directory",
-        "controllers",
-        "pods",
-        "properties",
-        "patience",
-        "limit",
-        "observe",
-        "ready",
-    )
-    given = {name: getattr(options, name) for name in names}
-    texts = {name: _plain(value) for name, value in given.items() if value}
-    return {**texts, "command": list(command)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return str(value) if isinstance(value, Path) else value
-
-
-def replay(document: Document, *, yes: bool) -> int:
-    """Carry out the plan of a trace again, with the command that it names: for ``kontend replay``."""
-    invoked = document.bounds[LIVE]
-    arguments = _arguments(invoked)
-    command = [str(each) for each in invoked.get("command", ())]
-    sys.stderr.write(f"kontend replay: runs {shlex.join(command)}\n")
-    if not yes:
-        raise UsageError("a trace of kontend live runs a command; read it above, then run it with --yes")
-    with usage_errors(*_ERRORS):
-        plan = plan_of(document.schedule[0] if document.schedule else None)
-        setting = _setting(_parser().parse_args(arguments), command)
-        verdict = _to_the_end(Campaign(setting, Options(plans=(plan,), confirmations=1)).explore())
-    write("".join(f"{line}\n" for line in verdict.lines()))
-    name = document.violation.property
-    if any(violation.finding.property == name for violation in verdict.violations):
-        write(f"reproduced: {name}\n")
-        return ExitCode.FINDINGS
-    write(f"not reproduced: {name}\n")
-    return ExitCode.OK
-
-
-def _arguments(invoked: Mapping[str, Any]) -> list[str]:
-    """Return the options of a recorded invocation as a command line has them."""
-    arguments = []
-    for name, value in invoked.items():
-        if name == "command":
-            continue
-        for each in value if isinstance(value, list) else [value]:
-            arguments += [f"--{name}"] if each is True else [f"--{name}={each}"]
-    return arguments
-
-
-def _options(options: Namespace) -> Options:
-    plans = tuple(_plan(path) for path in options.plan)
-    return Options(options.jobs, float(options.seconds), options.only, plans, options.pairs, progress=_progress())
-
-
-def _plan(path: Path) -> Plan:
-    try:
-        return plan_of(parse_yaml(path.read_bytes())[0])
-    except OSError as error:
-        raise UsageError(f"--plan {path}: {error.strerror}") from None
-    except MalformedYAML as error:
-        raise UsageError(f"--plan {path}: not YAML: {error.message}") from None
-    except BadPlan as error:
-        raise UsageError(f"--plan {path}: {error}") from None
-
-
-def _setting(options: Namespace, command: Sequence[str]) -> Setting:
+def setting_of(options: Namespace, command: Sequence[str]) -> Setting:
+    """Return the setting of a command line."""
     state = empty_state(int(time.time()))
     state, _ = manifests.store_all(state, manifests.read_definitions(options.crds), manager="kontend")
     state, _ = manifests.store_all(state, manifests.read(options.objects), manager="user")
@@ -303,12 +162,16 @@ def _inside(options: Namespace) -> Callable[[Any], None] | None:
     return start
 
 
-def _progress() -> Callable[[int, int], None] | None:
-    if not sys.stderr.isatty():
-        return None
+def to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run to the end; SIGTERM and Ctrl-C end it in an orderly way, so that no process is left behind."""
 
-    def show(done: int, plans: int) -> None:
-        sys.stderr.write(f"\r{done} of {plans} plans\033[K\r")
-        sys.stderr.flush()
+    async def main() -> Result:
+        task = asyncio.ensure_future(work)
+        for each in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(each, task.cancel)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
 
-    return show
+    return asyncio.run(main())

@@ -1,0 +1,1 @@
+"""``kontend live``, and ``kontend replay`` of its traces."""

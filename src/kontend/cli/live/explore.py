@@ -1,0 +1,94 @@
+"""``kontend live -- CMD``: explore an unmodified controller.
+
+$ kontend live --crds config/crd --objects sample.yaml --actions actions.yaml -- ./bin/manager --leader-elect=false
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from kontend.cli.command import ExitCode, UsageError, usage_errors, write
+from kontend.cli.live.options import ERRORS, parser, setting_of, to_the_end
+from kontend.cli.live.replay import invocation
+from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
+from kontend.live.campaign import Campaign, Options
+from kontend.live.gate.plan import BadPlan, Plan, plan_of
+from kontend.live.trace import document_of
+from kontend.report.archive import write_archive
+from kontend.report.document import Document
+from kontend.report.page.contents import results_of
+from kontend.report.page.page import page
+from kontend.safe_files import write_whole
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run ``kontend live``."""
+    arguments = list(argv)
+    split = arguments.index("--") if "--" in arguments else len(arguments)
+    options = parser().parse_args(arguments[:split])
+    command = arguments[split + 1 :]
+    if not command:
+        raise UsageError("no command: kontend live [options] -- COMMAND [ARGUMENT ...]")
+    with usage_errors(*ERRORS):
+        campaign = Campaign(setting_of(options, command), _options(options))
+        if options.list_plans:
+            return to_the_end(_list_plans(campaign))
+        return to_the_end(_explore(campaign, options.failures, invocation(options, command)))
+
+
+async def _list_plans(campaign: Campaign) -> int:
+    plans = campaign.plans(await campaign.baseline())
+    write("".join(f"{plan.name}: {plan.reason}\n" for plan in plans))
+    return ExitCode.OK
+
+
+async def _explore(campaign: Campaign, failures: Path, invoked: dict[str, Any]) -> int:
+    verdict = await campaign.explore()
+    write("".join(f"{line}\n" for line in verdict.lines()))
+    for violation in verdict.violations:
+        _save(failures, document_of(violation, verdict.baseline, invoked))
+    if verdict.violated:
+        return ExitCode.FINDINGS
+    return ExitCode.OK if verdict.ok else ExitCode.UNDECIDED
+
+
+def _save(directory: Path, document: Document) -> None:
+    """Write the trace and the page of a violation. The verdict has been printed anyway."""
+    try:
+        path = write_archive(directory, document)
+        write_whole(path.with_suffix(".html"), page(results_of([document]), title="kontend live").encode())
+    except OSError as error:
+        sys.stderr.write(f"kontend live: the trace is not saved: {error}\n")
+        return
+    write(f"Open: {path.with_suffix('.html')}\nReplay: kontend replay {path}\n")
+
+
+def _options(options: Namespace) -> Options:
+    plans = tuple(_plan(path) for path in options.plan)
+    return Options(options.jobs, float(options.seconds), options.only, plans, options.pairs, progress=_progress())
+
+
+def _plan(path: Path) -> Plan:
+    try:
+        return plan_of(parse_yaml(path.read_bytes())[0])
+    except OSError as error:
+        raise UsageError(f"--plan {path}: {error.strerror}") from None
+    except MalformedYAML as error:
+        raise UsageError(f"--plan {path}: not YAML: {error.message}") from None
+    except BadPlan as error:
+        raise UsageError(f"--plan {path}: {error}") from None
+
+
+def _progress() -> Callable[[int, int], None] | None:
+    if not sys.stderr.isatty():
+        return None
+
+    def show(done: int, plans: int) -> None:
+        sys.stderr.write(f"\r{done} of {plans} plans\033[K\r")
+        sys.stderr.flush()
+
+    return show

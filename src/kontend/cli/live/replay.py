@@ -1,0 +1,111 @@
+"""The command line of ``kontend live`` in a trace, and ``kontend replay`` of such a trace.
+
+Paths are recorded as they were given, so that a trace can be replayed on another machine: they are looked for below the
+current directory, the directory of the trace, and all directories above them.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from kontend.cli.command import ExitCode, UsageError, usage_errors, write
+from kontend.cli.live.options import ERRORS, parser, setting_of, to_the_end
+from kontend.live.campaign import Campaign, Options
+from kontend.live.gate.plan import plan_of
+from kontend.live.trace import LIVE
+from kontend.report.document import Document
+
+#: Options that are recorded; those that name files or directories.
+_PATHS: Final = ("crds", "objects", "actions", "properties", "directory")
+_OTHERS: Final = ("env", "controllers", "pods", "patience", "limit", "observe", "ready")
+#: Arguments of the command that name files, relative to its working directory.
+_FILES: Final = "files"
+
+
+def invocation(options: Namespace, command: Sequence[str]) -> dict[str, Any]:
+    """Return the command line as a replay needs it."""
+    given = {name: getattr(options, name) for name in (*_PATHS, *_OTHERS)}
+    texts = {name: _plain(value) for name, value in given.items() if value}
+    files = [each for each in command[1:] if not Path(each).is_absolute() and (options.directory / each).is_file()]
+    return {**texts, "command": list(command), **({_FILES: files} if files else {})}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def replay(document: Document, trace: Path, *, yes: bool) -> int:
+    """Carry out the plan of a trace again, with the command that it names: for ``kontend replay``."""
+    invoked = rooted(document.bounds[LIVE], trace)
+    command = [str(each) for each in invoked.get("command", ())]
+    sys.stderr.write(f"kontend replay: runs {shlex.join(command)}\n")
+    if not yes:
+        raise UsageError("a trace of kontend live runs a command; read it above, then run it with --yes")
+    with usage_errors(*ERRORS):
+        plan = plan_of(document.schedule[0] if document.schedule else None)
+        setting = setting_of(parser().parse_args(_arguments(invoked)), command)
+        verdict = to_the_end(Campaign(setting, Options(plans=(plan,), confirmations=1)).explore())
+    write("".join(f"{line}\n" for line in verdict.lines()))
+    name = document.violation.property
+    if any(violation.finding.property == name for violation in verdict.violations):
+        write(f"reproduced: {name}\n")
+        return ExitCode.FINDINGS
+    write(f"not reproduced: {name}\n")
+    return ExitCode.OK
+
+
+def rooted(invoked: Mapping[str, Any], trace: Path) -> dict[str, Any]:
+    """Return a recorded invocation with its paths as they are on this machine; raises :class:`UsageError`."""
+    needed = list(_relative(invoked))
+    starts = (Path.cwd(), trace.resolve().parent)
+    for root in (directory for start in starts for directory in (start, *start.parents)):
+        if all((root / each).exists() for each in needed):
+            return _below(root, invoked)
+    missing = ", ".join(str(each) for each in needed if not each.exists())
+    raise UsageError(f"{trace}: {missing}: neither here nor beside the trace; replay it where kontend live was run")
+
+
+def _relative(invoked: Mapping[str, Any]) -> Iterator[Path]:
+    """The relative paths of an invocation."""
+    for name in _PATHS:
+        value = invoked.get(name, [])
+        yield from (Path(each) for each in (value if isinstance(value, list) else [value]) if not _is_absolute(each))
+    command, directory = invoked.get("command") or [""], str(invoked.get("directory", ""))
+    if os.sep in command[0] and not _is_absolute(command[0]):
+        yield Path(command[0])
+    if not _is_absolute(directory):
+        yield from (Path(directory, each) for each in invoked.get(_FILES, ()))
+
+
+def _is_absolute(text: object) -> bool:
+    return Path(str(text)).is_absolute()
+
+
+def _below(root: Path, invoked: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(invoked)
+    for name in _PATHS:
+        value = found.get(name, "" if name == "directory" else None)
+        if value is not None:
+            found[name] = [str(root / each) for each in value] if isinstance(value, list) else str(root / value)
+    first, *rest = [str(each) for each in found.get("command") or [""]]
+    found["command"] = [str(root / first) if os.sep in first else first, *rest]
+    return found
+
+
+def _arguments(invoked: Mapping[str, Any]) -> list[str]:
+    """Return the options of a recorded invocation as a command line has them."""
+    arguments = []
+    for name, value in invoked.items():
+        if name in ("command", _FILES):
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            arguments += [f"--{name}"] if each is True else [f"--{name}={each}"]
+    return arguments
