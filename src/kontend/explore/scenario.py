@@ -150,6 +150,8 @@ class Reductions:
     reads: bool = True
     #: The local steps of an instance are computed once for the same situation.
     local: bool = True
+    #: Calls fail with 429 and 503 only where code does something else about them than about a 500.
+    codes: bool = True
     #: Objects that have nothing to do with each other are explored one after the other.
     parts: bool = True
 

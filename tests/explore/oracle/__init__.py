@@ -6,8 +6,9 @@ The engine is compared with it in tests and by ``make fuzz``. This page is the s
 
 **State.** A state of the system consists of the cluster; for each instance of each controller the version up to
 which its cache of each kind has seen events, its queue, its retries and timers, its memory, the record of its own
-writes and the reconcile under way, if any; the number of user actions that were taken; and the faults that may still
-happen. A queue is a set, and so are retries and timers. A clock stands still: timers only have an order.
+writes and the reconcile under way, if any; the number of user actions that were taken; the faults that may still
+happen; writes that are late; and a clock for each controller and request. A queue is a set, and so are retries and
+timers.
 
 **Start.** The definitions and objects of the scenario are in the cluster. Every instance has listed every kind that
 its controller declares, and has queued the requests that these objects ask for. An instance runs one reconcile at a
@@ -37,11 +38,20 @@ time.
      unless ``rewind`` is 0, the youngest that show an object in whose place there is another one of its name now, and
      the youngest that show such an object for each of the controller's own kind; but none from before the start.
      Until the next write the caches may be further behind than ``lag``.
-   - A call of the server *fails*: with an internal error, with a lost answer, or (an update, patch or apply) with a
-     conflict. The server has not carried it out.
+   - A call of the server *fails*: with an internal error, with "too many requests" (after a second it may be tried
+     again), with "service unavailable", with a lost answer, or (an update, patch or apply) with a conflict. The server
+     has not carried it out.
    - The server carries out a call that changes something, and its answer is *lost*.
+   - An instance that waits for the answer to a write is *replaced* by another process, which starts as after a crash,
+     with lists of now. The write is late: it arrives at the server at some later moment, and nobody gets the answer.
 
    Where reconciles are whole, only crashes happen.
+
+**Clocks.** A reconcile sees one time from its start to its end: that of the clock of its controller and request. A
+timer that fires moves the clock forward by its seconds, rounded up, unless the clock has moved by twice as much before.
+Otherwise time stands still. Where a fair run without perturbations comes to rest, but would not if a clock also moved
+by a second with each write and each change of memory by a reconcile that has asked for the time, the scenario *never
+settles*, and nothing else is asked.
 
 **Caches.** A kind that the controller does not declare, or declares at another version, has a cache from the first
 cached read of it on, which starts with the present. Its events ask for no reconcile. A read of a subresource goes to

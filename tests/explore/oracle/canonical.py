@@ -42,6 +42,9 @@ class Canonical:
             for key, version in versions.items()
         ]
         parts += self._sorted(objects, world)
+        parts += self._sorted([f"clock {each}" for each in world.clocks], world)
+        for late in world.late:
+            parts += [f"late {late.controller} {late.call}", *self._in_flight(world.state, {}, late.in_flight)]
         for instance in world.instances:
             parts += self._instance(world, instance)
         return renamed(mark_suffixes("\n".join(parts), world.suffixes))
@@ -99,7 +102,7 @@ class Canonical:
             yield f"deleted {deleted}"
 
     def _in_flight(self, state: State, positions: dict[str, int], in_flight: InFlight) -> Iterator[str]:
-        yield f"in_flight {in_flight.request} {in_flight.memory.decode()}"
+        yield f"in_flight {in_flight.request} {in_flight.memory.decode()} {in_flight.now}"
         yield f"{list(in_flight.followed)}"
         yield from self._own(state, positions, in_flight.versions, in_flight.deleted)
         yield f"{[each if not isinstance(each, Exception) else str(each) for each in in_flight.local]}"

@@ -31,6 +31,8 @@ class InFlight:
     deleted: tuple[str, ...]
     #: The kinds that the instance's cache followed when it began.
     followed: tuple[str, ...]
+    #: The time that it sees.
+    now: str = ""
     #: Answers in the order in which they came.
     answers: tuple[Answer, ...] = ()
     #: Uuids, and lookups of kinds, in the order in which the code asked for them.
@@ -39,6 +41,8 @@ class InFlight:
     calls: tuple[tuple[int, Call], ...] = ()
     #: Versions of objects that it was shown: resource, key, resourceVersion.
     met: tuple[tuple[str, Key, int], ...] = ()
+    #: Whether it has asked for the time.
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +72,21 @@ class FaultsLeft:
     crashes: int = 0
     failed: int = 0
     lost: int = 0
+    handovers: int = 0
 
     def spent(self, kind: str) -> FaultsLeft:
         """The faults left after one more; none of any kind where the total is used up."""
         left = replace(self, total=self.total - 1, **{kind: getattr(self, kind) - 1})
         return left if left.total else FaultsLeft()
+
+
+@dataclass(frozen=True, slots=True)
+class LateWrite:
+    """A write on its way to the server, of an instance that another process has replaced."""
+
+    controller: int
+    in_flight: InFlight
+    call: Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +102,9 @@ class World:
     #: Suffixes of generated names so far.
     suffixes: tuple[str, ...] = ()
     faults: FaultsLeft = FaultsLeft()
+    late: tuple[LateWrite, ...] = ()
+    #: The seconds by which the clock of a controller and a request has advanced.
+    clocks: tuple[tuple[tuple[int, Key], int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,9 +71,8 @@ class _VirtualLoop(asyncio.BaseEventLoop):
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """All that a reconcile may ask besides calls, answered by the cluster as it is now."""
+    """All that a reconcile may ask besides calls and the time, answered by the cluster as it is now."""
 
-    now: str
     fresh_uuid: Callable[[], str]
     is_namespaced: Callable[[str], bool]
 
@@ -81,9 +80,11 @@ class Outside:
 class _Backend:
     """Collects the calls of a run."""
 
-    def __init__(self, loop: _VirtualLoop, local: tuple[Any, ...], outside: Outside) -> None:
+    def __init__(self, loop: _VirtualLoop, in_flight: InFlight, outside: Outside) -> None:
         self._loop = loop
-        self._recorded = local
+        self._recorded = in_flight.local
+        self._now = in_flight.now
+        self.asked = False
         self._outside = outside
         self.local: list[Any] = []
         self.waiting: dict[int, tuple[Call, asyncio.Future[Any]]] = {}
@@ -105,7 +106,8 @@ class _Backend:
         return bool(found)
 
     def now(self) -> str:
-        return self._outside.now
+        self.asked = True
+        return self._now
 
     def uuid(self) -> str:
         return str(self._ask(self._outside.fresh_uuid))
@@ -128,6 +130,7 @@ class Ran:
 
     calls: tuple[tuple[int, Call], ...]
     local: tuple[Any, ...]
+    asked: bool
     result: Result | None = None
     error: BaseException | None = None
     memory: bytes = b""
@@ -146,7 +149,7 @@ def run(controller: Controller, guards: Guards, in_flight: InFlight, outside: Ou
     followed = set(in_flight.followed)
     writes = OwnWrites(dict(in_flight.versions), dict.fromkeys(in_flight.deleted), followed)
     loop = _VirtualLoop()
-    backend = _Backend(loop, in_flight.local, outside)
+    backend = _Backend(loop, in_flight, outside)
     api = Api(backend, manager=controller.name, guards=guards, writes=writes)
     task = loop.create_task(own.reconcile(Request(*in_flight.request), api))
     task.add_done_callback(lambda _: None)
@@ -167,13 +170,13 @@ def run(controller: Controller, guards: Guards, in_flight: InFlight, outside: Ou
                 raise RuntimeError("the reconcile waits for something that never comes")
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             calls = tuple((number, call) for number, (call, _) in sorted(backend.waiting.items()))
-            return Ran(calls, tuple(backend.local))
+            return Ran(calls, tuple(backend.local), backend.asked)
         error = task.exception()
         result = None if error is not None else task.result()
         if result is not None and not isinstance(result, Result):
             error = TypeError(f"expected a Result or None, found {result!r}")
         memory = remembered(own)
-        return Ran((), tuple(backend.local), result, error, memory, writes)
+        return Ran((), tuple(backend.local), backend.asked, result, error, memory, writes)
     finally:
         loop.close()
 

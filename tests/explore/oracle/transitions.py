@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import orjson
 
 from explore.oracle.caches import Caches
 from explore.oracle.identifiers import empty, numbered, suffix, used
-from explore.oracle.model import Answer, FaultsLeft, InFlight, Instance, Step, World
+from explore.oracle.model import Answer, FaultsLeft, InFlight, Instance, LateWrite, Step, World
 from explore.oracle.reconcile_run import Outside, Ran, remembered, run
 from explore.oracle.writes import wrong_writes
 from kontend.cluster.cluster import Cluster
@@ -17,10 +18,19 @@ from kontend.cluster.handle import handle
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.startup.seed import seed, seed_order
 from kontend.cluster.state import Change, State
+from kontend.cluster.times import rfc3339
 from kontend.explore import Scenario
 from kontend.explore.actions import Action
 from kontend.explore.preflight import resolved_controllers
-from kontend.kube.errors import ApiError, BadRequest, Conflict, InternalError, from_status
+from kontend.kube.errors import (
+    ApiError,
+    BadRequest,
+    Conflict,
+    InternalError,
+    ServiceUnavailable,
+    from_status,
+    too_many_requests,
+)
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import METHODS, Call, path_of
 from kontend.runtime.client.http_backend import AnswerLost
@@ -32,8 +42,10 @@ USER = "user"
 class Model(Caches):
     """A scenario as a transition system."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, *, ticks: bool = False) -> None:
+        """``ticks``: a clock advances by a second when a reconcile that has asked for the time changes something."""
         self.scenario = scenario
+        self.ticks = ticks
         self.lag = scenario.bounds.lag
         self.atomic = scenario.bounds.atomic
         self.guards = scenario.guards
@@ -48,7 +60,9 @@ class Model(Caches):
             for _ in range(scenario.bounds.concurrent)
         )
         bounds = scenario.bounds
-        left = FaultsLeft(bounds.faults, bounds.crashes, bounds.failed, bounds.lost) if bounds.faults else FaultsLeft()
+        left = FaultsLeft()
+        if bounds.faults:
+            left = FaultsLeft(bounds.faults, bounds.crashes, bounds.failed, bounds.lost, bounds.handovers)
         self.initial = World(state, instances, issued=issued, faults=left)
 
     def _first(self, state: State, index: int, position: int | None = None) -> Instance:
@@ -83,9 +97,7 @@ class Model(Caches):
                 ready = replace(instance, delayed=instance.delayed - {request}, queue=instance.queue | {request})
                 yield Step(f"{name}: retry of {request}", _with(world, index, ready))
             for timer in sorted(instance.timers):
-                ready = replace(instance, timers=instance.timers - {timer}, queue=instance.queue | {timer[1]})
-                text = f"{name}: timer of {timer[1]} after {timer[0]} s"
-                yield Step(text, _with(world, index, ready), perturbs=not self._is_due(world, timer[0]), fires=True)
+                yield self._fire(world, index, timer, f"{name}: timer of {timer[1]} after {timer[0]} s")
             for kind, position in instance.positions:
                 for change in self.pending(world.state, kind, position)[:1]:
                     told = self._delivered(world.state, instance, kind, change)
@@ -98,6 +110,21 @@ class Model(Caches):
                 yield from self._faults(world, index, name)
         if world.acted < len(self.scenario.actions):
             yield self._act(world, busy)
+        for late in world.late:
+            rest = replace(world, late=tuple(each for each in world.late if each is not late))
+            name = self.controllers[late.controller].name
+            text = f"{name}: late {late.call}"
+            yield self._ask_server(rest, late.controller, late.in_flight, late.call, text, late=True)[0]
+
+    def _fire(self, world: World, index: int, timer: tuple[float, Key], text: str) -> Step:
+        """A timer fires, and moves the clock by its seconds, unless that has moved by two of them already."""
+        instance = world.instances[index]
+        ready = replace(instance, timers=instance.timers - {timer}, queue=instance.queue | {timer[1]})
+        after = _with(world, index, ready)
+        seconds = math.ceil(timer[0])
+        if dict(world.clocks).get((instance.controller, timer[1]), 0) < 2 * seconds:
+            after = _advanced(after, instance.controller, timer[1], seconds)
+        return Step(text, after, perturbs=not self._is_due(world, timer[0]), fires=True)
 
     def _is_due(self, world: World, seconds: float) -> bool:
         """Whether nobody has anything to do before a timer of so many seconds fires."""
@@ -141,7 +168,7 @@ class Model(Caches):
         return [each for each in state.changes_since(old[-1][1].resource_version - 1) if each.resource in resources]
 
     def _faults(self, world: World, index: int, name: str) -> Iterator[Step]:
-        """A crash of an instance with a restart, and failures of its calls."""
+        """A crash of an instance with a restart, failures of its calls, and another process in its place."""
         instance = world.instances[index]
         if world.faults.crashes:
             after = replace(world, faults=world.faults.spent("crashes"))
@@ -157,16 +184,26 @@ class Model(Caches):
             if call.cached and not call.subresource:
                 continue
             text = f"{name}: {call}"
+            if world.faults.handovers and call.writes:
+                late = LateWrite(instance.controller, instance.in_flight, call)
+                after = replace(world, faults=world.faults.spent("handovers"), late=(*world.late, late))
+                fresh = self._first(world.state, instance.controller)
+                yield Step(f"{text} is late", _with(after, index, fresh), perturbs=True, optional=True)
             if world.faults.failed:
                 after = replace(world, faults=world.faults.spent("failed"))
-                errors: list[tuple[str, ApiError]] = [("fails", InternalError("no")), ("times out", AnswerLost("late"))]
+                errors: list[tuple[str, ApiError]] = [
+                    ("fails", InternalError("no")),
+                    ("is too many", too_many_requests("no", retry_after=1)),
+                    ("finds no server", ServiceUnavailable("no")),
+                    ("times out", AnswerLost("late")),
+                ]
                 if call.verb in ("update", "patch", "apply"):
                     errors.append(("gets a conflict", Conflict("no")))
                 for what, error in errors:
                     step = Step(f"{text} {what}", after, perturbs=True, optional=True)
                     yield self._answered(step, index, number, call, Answer(0, b"", error))
             if world.faults.lost:
-                done, _ = self._ask_server(world, index, call, text)
+                done, _ = self._ask_server(world, instance.controller, instance.in_flight, call, text)
                 if done.wrote:
                     after = replace(done.world, faults=world.faults.spent("lost"))
                     step = replace(done, text=f"{text}, no answer", world=after, perturbs=True, optional=True)
@@ -220,11 +257,12 @@ class Model(Caches):
     def _start(self, world: World, index: int, request: Key, text: str, busy: bool) -> Step:
         instance = world.instances[index]
         followed = tuple(kind for kind, _ in instance.positions)
-        in_flight = InFlight(request, instance.memory, instance.versions, instance.deleted, followed)
+        now = rfc3339(world.state.now + dict(world.clocks).get((instance.controller, request), 0))
+        in_flight = InFlight(request, instance.memory, instance.versions, instance.deleted, followed, now)
         taken = replace(instance, queue=instance.queue - {request}, in_flight=in_flight)
         step = self._continue(Step(text, _with(world, index, taken), perturbs=busy), index)
-        while self.atomic and (now := step.world.instances[index]).in_flight is not None:
-            number, call = now.in_flight.calls[0]
+        while self.atomic and (ran := step.world.instances[index]).in_flight is not None:
+            number, call = ran.in_flight.calls[0]
             step = _then(step, self._call(self._awaited(step.world, index, call), index, number, text))
         return step
 
@@ -262,13 +300,15 @@ class Model(Caches):
         def is_namespaced(kind: str) -> bool:
             return self._resource(world.state, kind).namespaced
 
-        outside = Outside(Cluster(state=world.state).now, fresh_uuid, is_namespaced)
-        ran = run(controller, self.guards, in_flight, outside)
+        ran = run(controller, self.guards, in_flight, Outside(fresh_uuid, is_namespaced))
         world = replace(world, issued=generated_uuids[0])
         if not ran.ended:
-            waiting = replace(instance, in_flight=replace(in_flight, calls=ran.calls, local=ran.local))
+            now = replace(in_flight, calls=ran.calls, local=ran.local, asked=ran.asked)
+            waiting = replace(instance, in_flight=now)
             return replace(step, world=_with(world, index, waiting))
         ended = self._ended(world.state, instance, in_flight.request, ran)
+        if self.ticks and ran.asked and ran.memory != in_flight.memory:
+            world = _advanced(world, instance.controller, in_flight.request, 1)
         return replace(step, world=_with(world, index, ended), failed=ran.error is not None)
 
     def _ended(self, state: State, instance: Instance, request: Key, ran: Ran) -> Instance:
@@ -326,7 +366,7 @@ class Model(Caches):
         if call.cached and not call.subresource:
             step, answer = self._read_cache(world, index, call, text)
         else:
-            step, answer = self._ask_server(world, index, call, text)
+            step, answer = self._ask_server(world, instance.controller, in_flight, call, text)
         return self._answered(step, index, number, call, answer)
 
     def _answered(self, step: Step, index: int, number: int, call: Call, answer: Answer) -> Step:
@@ -358,8 +398,10 @@ class Model(Caches):
             answer = Answer(0, b"", error)
         return Step(text, world, perturbs=stale), answer
 
-    def _ask_server(self, world: World, index: int, call: Call, text: str) -> tuple[Step, Answer]:
-        controller = self.controllers[world.instances[index].controller]
+    def _ask_server(
+        self, world: World, number: int, in_flight: InFlight, call: Call, text: str, *, late: bool = False
+    ) -> tuple[Step, Answer]:
+        controller = self.controllers[number]
         try:
             resource = self._resource(world.state, call.kind)
         except ApiError as error:
@@ -380,10 +422,11 @@ class Model(Caches):
         answer = Answer(0, orjson.dumps(response.body))
         if not _changed(world.state, state):
             return Step(text, world), answer
-        in_flight = world.instances[index].in_flight
-        assert in_flight is not None
-        wrong = wrong_writes(world.state, state, call, in_flight.met, orjson.loads(answer.body))
+        own = "" if late or self.scenario.bounds.concurrent > 1 else controller.name
+        wrong = wrong_writes(world.state, state, call, in_flight.met, orjson.loads(answer.body), own)
         after = self._committed(world, state)
+        if self.ticks and in_flight.asked:
+            after = _advanced(after, number, in_flight.request, 1)
         return Step(text, after, wrote=True, wrong=tuple(sorted(wrong)), writes=((world.state, state),)), answer
 
 
@@ -391,6 +434,13 @@ def _with(world: World, index: int, instance: Instance) -> World:
     instances = list(world.instances)
     instances[index] = instance
     return replace(world, instances=tuple(instances))
+
+
+def _advanced(world: World, controller: int, request: Key, seconds: int) -> World:
+    """The world after a clock has advanced."""
+    clocks = dict(world.clocks)
+    clocks[controller, request] = clocks.get((controller, request), 0) + seconds
+    return replace(world, clocks=tuple(sorted(clocks.items())))
 
 
 def _then(first: Step, second: Step) -> Step:

@@ -7,22 +7,29 @@ stored.
 - *wrong object*: it has read objects of that name, and ``old`` is none of them (by uid).
 - *vanished element*: an element of a list that is in ``old``, and neither in the base nor in ``new``.
 - *lost update*: a field that differs between base and ``old`` and again between ``old`` and ``new``.
+  Neither counts where nobody but the writer's controller owns the field: by the managed fields of ``old`` or, for a
+  field that ``old`` does not have, of the base; unless the lost value has a uuid in it, or another process may write in
+  the same name: one of several instances, or the successor of one whose write is late.
 - *observed generation*: ``observedGeneration``, in the status or in one of its conditions, was set to a number that is
   not the generation of any version that it has read, and that was not there in the base or in ``old``.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kontend.cluster.state import State, Version
+from kontend.kube.apply.managed_fields import encode_json
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
 
 Met = tuple[str, Key, int]
 
 _MISSING: Final = object()
+_UUID: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 #: The server's own fields.
 _NOT_COMPARED: Final = (
     "resourceVersion", "managedFields", "generation", "uid", "creationTimestamp", "deletionTimestamp",
@@ -42,8 +49,10 @@ _MERGE_KEYS: Final = (
 )
 
 
-def wrong_writes(before: State, after: State, call: Call, met: Iterable[Met], answer: Mapping[str, Any]) -> set[str]:
-    """The names of the properties that the write of a call violates."""
+def wrong_writes(
+    before: State, after: State, call: Call, met: Iterable[Met], answer: Mapping[str, Any], own: str
+) -> set[str]:
+    """The names of the properties that the write of a call violates; ``own`` is the writer's manager, if its alone."""
     wrong: set[str] = set()
     changes: dict[tuple[str, Key], tuple[Version | None, Version | None]] = {}
     for change in after.changes_since(before.resource_version):
@@ -53,7 +62,8 @@ def wrong_writes(before: State, after: State, call: Call, met: Iterable[Met], an
     for (resource, key), (old, new) in changes.items():
         if old is not None:
             reads = [_version(before, each) for each in met if each[:2] == (resource, key)]
-            wrong |= _wrong(old.content(), new, [each for each in reads if each is not None], call, answer)
+            there = {**old.content(), "managed": _managed(old)}
+            wrong |= _wrong(there, new, [each for each in reads if each is not None], call, answer, own)
     return wrong
 
 
@@ -63,15 +73,25 @@ def _version(state: State, met: Met) -> dict[str, Any] | None:
     current = state.find(resource, key)
     for version in (current, *(change.new for change in state.changes_of(resource, key))):
         if version is not None and version.resource_version == number:
-            return {**version.content(), "version": number}
+            return {**version.content(), "version": number, "managed": _managed(version)}
     for change in state.changes_of(resource, key):
         if change.old is not None and change.old.resource_version == number:
-            return {**change.old.content(), "version": number}
+            return {**change.old.content(), "version": number, "managed": _managed(change.old)}
     return None
 
 
+def _managed(version: Version) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = json.loads(encode_json(version.managed)) if version.managed else []
+    return entries
+
+
 def _wrong(
-    old: dict[str, Any], new: Version | None, reads: list[dict[str, Any]], call: Call, answer: Mapping[str, Any]
+    old: dict[str, Any],
+    new: Version | None,
+    reads: list[dict[str, Any]],
+    call: Call,
+    answer: Mapping[str, Any],
+    own: str,
 ) -> set[str]:
     same = [each for each in reads if each["metadata"]["uid"] == old["metadata"]["uid"]]
     if reads and not same:
@@ -84,13 +104,15 @@ def _wrong(
     wrong: set[str] = set()
     base = max(same, key=lambda each: int(each["version"]), default=None)
     if base is not None:
-        for field in {*base, *old, *written} - {"version", "metadata", "kind", "apiVersion"}:
-            _compare(base.get(field, _MISSING), old.get(field, _MISSING), written.get(field, _MISSING), wrong)
+        compare = _Compare(own, base["managed"], old["managed"], wrong)
+        for field in {*base, *old, *written} - {"version", "managed", "metadata", "kind", "apiVersion"}:
+            before, there, after = (each.get(field, _MISSING) for each in (base, old, written))
+            compare.fields(before, there, after, (f"f:{field}",))
         parts = [
             {name: value for name, value in each["metadata"].items() if name not in _NOT_COMPARED}
             for each in (base, old, written)
         ]
-        _compare(parts[0], parts[1], parts[2], wrong)
+        compare.fields(parts[0], parts[1], parts[2], ("f:metadata",))
     if "generation" in old["metadata"]:
         known = {each["metadata"].get("generation") for each in same}
         there = [_claims(old), _claims(base) if base is not None else {}]
@@ -118,34 +140,76 @@ def _claims(obj: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def _compare(base: Any, old: Any, new: Any, wrong: set[str]) -> None:
-    if base == old or old == new:
-        return
-    values = [each for each in (base, old, new) if each is not _MISSING]
-    if all(isinstance(each, dict) for each in values):
-        names = {name for each in values for name in each}
-        for name in names:
-            before, there, after = (
-                _MISSING if each is _MISSING else each.get(name, _MISSING) for each in (base, old, new)
-            )
-            _compare(before, there, after, wrong)
-    elif all(isinstance(each, list) for each in values) and (tables := _tables(base, old, new)) is not None:
-        for name in {name for table in tables for name in table}:
-            before, there, after = (table.get(name, _MISSING) for table in tables)
-            if before is _MISSING and there is not _MISSING and after is _MISSING:
-                wrong.add("vanished element")
-            else:
-                _compare(before, there, after, wrong)
-    else:
-        wrong.add("lost update")
+class _Compare:
+    """Three versions of an object, compared field by field."""
+
+    def __init__(self, own: str, base: list[dict[str, Any]], old: list[dict[str, Any]], wrong: set[str]) -> None:
+        self.own = own
+        self.base = base
+        self.old = old
+        self.wrong = wrong
+
+    def fields(self, base: Any, old: Any, new: Any, path: tuple[str, ...]) -> None:
+        """Compare a field; ``path`` has the names that managed fields use."""
+        if base == old or old == new:
+            return
+        values = [each for each in (base, old, new) if each is not _MISSING]
+        if all(isinstance(each, dict) for each in values):
+            for name in {name for each in values for name in each}:
+                before, there, after = (
+                    _MISSING if each is _MISSING else each.get(name, _MISSING) for each in (base, old, new)
+                )
+                self.fields(before, there, after, (*path, f"f:{name}"))
+        elif all(isinstance(each, list) for each in values) and (named := _tables(base, old, new)) is not None:
+            key, tables = named
+            for name in {name for table in tables for name in table}:
+                before, there, after = (table.get(name, _MISSING) for table in tables)
+                element = (*path, f"k:{json.dumps({key: name})}" if key else f"v:{name}")
+                if before is _MISSING and there is not _MISSING and after is _MISSING:
+                    self._lost("vanished element", there, element)
+                else:
+                    self.fields(before, there, after, element)
+        else:
+            self._lost("lost update", old, path)
+
+    def _lost(self, name: str, value: Any, path: tuple[str, ...]) -> None:
+        owners = _owners(self.base if value is _MISSING else self.old, path)
+        identity = value is not _MISSING and re.search(_UUID, json.dumps(value))
+        if not self.own or identity or owners != {self.own}:
+            self.wrong.add(name)
 
 
-def _tables(*lists: Any) -> list[dict[Any, Any]] | None:
-    """Lists as tables from the names of their elements to the elements; None where they have no names."""
+def _owners(managed: list[dict[str, Any]], path: tuple[str, ...]) -> set[str]:
+    """The managers that own a field: itself, or the innermost thing around it that is owned as a whole."""
+    depths: dict[int, set[str]] = {}
+    for entry in managed:
+        tree, depth = entry["fieldsV1"], 0
+        for name in path:
+            below = next((sub for known, sub in tree.items() if _same_name(known, name)), None)
+            if below is None:
+                depth = depth if not tree else 0
+                break
+            tree, depth = below, depth + 1
+        depths.setdefault(depth, set()).add(entry["manager"])
+    deepest = max(depths, default=0)
+    return depths[deepest] if deepest else set()
+
+
+def _same_name(known: str, name: str) -> bool:
+    if known[:2] in ("k:", "v:") and known[:2] == name[:2]:
+        one, two = json.loads(known[2:]), json.loads(name[2:])
+        return bool(one == two or (isinstance(one, dict) and isinstance(two, dict) and two.items() <= one.items()))
+    return known == name
+
+
+def _tables(*lists: Any) -> tuple[str, list[dict[Any, Any]]] | None:
+    """Lists as tables from the names of their elements to the elements, and the key; None where they have no names."""
     elements = [element for each in lists if each is not _MISSING for element in each]
     if all(not isinstance(element, (dict, list)) for element in elements):
-        return [{repr(element): element for element in each} if each is not _MISSING else {} for each in lists]
+        return "", [
+            {json.dumps(element): element for element in each} if each is not _MISSING else {} for each in lists
+        ]
     for key in _MERGE_KEYS:
         if all(isinstance(element, dict) and key in element for element in elements):
-            return [{element[key]: element for element in each} if each is not _MISSING else {} for each in lists]
+            return key, [{element[key]: element for element in each} if each is not _MISSING else {} for each in lists]
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -509,7 +510,7 @@ class Writes:
         self.cluster.create(obj, manager="user")
         return self
 
-    def violations(self, verb: str = "patch", *, times: int = 1, **given: Any) -> dict[str, str]:
+    def violations(self, verb: str = "patch", *, times: int = 1, own: str = "", **given: Any) -> dict[str, str]:
         """The violations by a write of the reconcile, with their sentences."""
         before = self.cluster.state
         for _ in range(times):
@@ -523,7 +524,7 @@ class Writes:
         flight = InFlight(Start(self.key, b"{}", ""), node, self.met, ())
         changes = self.cluster.state.changes_since(before.resource_version)
         assert len(changes) == times
-        faults = faults_of_writes(before, "c", flight, call, self.resource, changes)
+        faults = faults_of_writes(before, "c", flight, call, self.resource, changes, own=own)
         return {fault.property: fault.sentence for fault in faults}
 
 
@@ -566,6 +567,62 @@ def test_a_delete_may_change_the_propagation_of_another_delete() -> None:
     writes = Writes().read().delete("Foreground")
     assert writes.violations("delete", propagation="Background") == {}
     assert writes.cluster.state.find(writes.resource, writes.key) is None
+
+
+def test_a_controller_that_runs_alone_may_overwrite_its_own_conclusions() -> None:
+    def writes() -> Writes:
+        return Writes().read().patch(manager="c", status={"phase": "Pending", "members": ["a"]})
+
+    after = {"phase": "Ready", "members": ["b"]}
+    assert set(writes().violations(status=after)) == {"lost update", "vanished element"}
+    assert writes().violations(own="c", status=after) == {}
+
+
+def test_a_field_of_another_client_is_lost_also_beside_an_own_one() -> None:
+    writes = Writes().read().patch(manager="c", status={"a": 1}).patch(manager="bob", status={"b": 1})
+    found = writes.violations(own="c", status={"a": 2, "b": 2})
+    assert "overwrote .status.b of Widget default/w, which bob had changed" in found["lost update"]
+
+
+def test_an_own_value_with_a_uuid_in_it_is_lost() -> None:
+    one, two = (f"job-{digit * 8}-0000-4000-b000-{digit * 12}" for digit in "12")
+    writes = Writes().read().patch(manager="c", status={"job": one})
+    assert list(writes.violations(own="c", status={"job": two})) == ["lost update"]
+
+
+def test_an_own_field_that_was_removed_may_be_put_back() -> None:
+    def writes(manager: str) -> Writes:
+        return (
+            Writes()
+            .patch(manager=manager, status={"reason": "x"})
+            .read()
+            .patch(manager=manager, status={"reason": None})
+        )
+
+    assert writes("c").violations(own="c", status={"reason": "x"}) == {}
+    assert list(writes("bob").violations(own="c", status={"reason": "x"})) == ["lost update"]
+
+
+class Stages(Controller):
+    """Writes a phase from its cache, without a lock."""
+
+    kind = KIND
+    name = "stages"
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Go on to the phase of the size."""
+        widget = await api.get(self.kind, request)
+        if widget.get("status", {}).get("phase") != widget["spec"].get("size"):
+            await api.status.patch(widget, merge_patch({"status": {"phase": widget["spec"].get("size")}}))
+
+
+def test_own_conclusions_are_those_of_one_instance() -> None:
+    """Another instance is another client."""
+    sizes = [update(WIDGET, spec={"size": size}) for size in (1, 2)]
+    assert _explored(Stages(), actions=sizes).ok
+    scenario = Scenario([Stages()], crds=[CRD], objects=[WIDGET], actions=sizes, guards=UNGUARDED)
+    two = check(replace(scenario, bounds=Bounds(faults=0, concurrent=2)))
+    assert "lost update" in _sentences(two)
 
 
 def test_the_newest_version_that_was_read_is_the_base() -> None:

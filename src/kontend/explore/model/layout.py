@@ -21,6 +21,8 @@ class Layout:
         self.assumptions = knowledge.assumptions
         if not scenario.reductions.uuids:
             self.assumptions -= {Assumption.WHOLE_UUIDS}
+        if not scenario.reductions.codes:
+            self.assumptions -= {Assumption.SAME_FAILURES}
         self.is_exact = Assumption.OPAQUE_VERSIONS not in self.assumptions
         self.server = Server(remember=scenario.reductions.outcomes, exact=self.is_exact)
         self.users = scenario.everybody()

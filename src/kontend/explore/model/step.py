@@ -17,7 +17,8 @@ UNPERTURBED: Final = ("deliver", "land", "call", "start", "act", "retry", "timer
 class Step(NamedTuple):
     """One thing that can happen."""
 
-    #: start, call, deliver, relist, retry, timer, act, land; or a fault: crash, fail, conflict, timeout, lose, depose
+    #: start, call, deliver, relist, retry, timer, act, land; or a fault: crash, fail, throttle, unavailable, conflict,
+    #: timeout, lose, depose
     action: str
     instance: int = -1
     #: The request (start, retry, timer, call, faults of calls), or the kind (deliver, relist).

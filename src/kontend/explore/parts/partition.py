@@ -39,7 +39,8 @@ SERVER_READS: Final = frozenset(
 )
 #: Of these, the ones that concern every other object as soon as they exist.
 _COUNTING: Final = ("resourcequotas", "poddisruptionbudgets.policy")
-
+#: Assumptions without which what one object sees depends on what others do.
+_ASSUMPTIONS: Final = frozenset(Assumption) - {Assumption.SAME_FAILURES}
 
 #: An object, a uid or a request.
 Member = tuple[Any, ...]
@@ -95,7 +96,7 @@ def can_be_divided(model: Model) -> bool:
     scenario, state = model.scenario, model.initial().state
     return (
         scenario.reductions.parts
-        and model.layout.assumptions == frozenset(Assumption)
+        and model.layout.assumptions >= _ASSUMPTIONS
         and all(prop.mode == "eventually" for prop in scenario.properties)
         and all(program.initial_memory == b"{}" for program in model.programs)
         and not any(action.when or action.retry for action in model.users.all_actions)

@@ -41,6 +41,8 @@ class Assumption(Enum):
     WHOLE_UUIDS = "uuids are used whole"
     #: No controller both asks for the time and sets timers.
     TIMELESS = "time does not pass"
+    #: Code that handles a failed call does the same for every code.
+    SAME_FAILURES = "codes of failures do not matter"
     #: Stamps of the time, which are different each time, do not keep a run from settling.
     SETTLED_STAMPS = "stamps of the time do not matter"
 

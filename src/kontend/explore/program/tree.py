@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import xxhash
 
 from kontend.explore.program.determinism import Determinism, Strayed
+from kontend.explore.program.failures import is_same_course, with_other_codes
 from kontend.explore.program.masking import masked, relative_response
 from kontend.explore.program.memory import read_memory
 from kontend.explore.program.progress import Done, Progress
@@ -162,6 +163,8 @@ class Program:
         )
         if Assumption.OPAQUE_VERSIONS in self._assumptions and leaked_versions(progress):
             raise Refuted(Assumption.OPAQUE_VERSIONS)
+        if Assumption.SAME_FAILURES in self._assumptions and self._tells_codes(exchanges, start, progress):
+            raise Refuted(Assumption.SAME_FAILURES)
         if self.fresh is not None:
             self.fresh.append(Behaviour(start, parent.id if parent is not None else b"", at, key, response, progress))
         return self._add(parent, at, response, start, progress)
@@ -197,6 +200,19 @@ class Program:
             return run.progress()
         finally:
             run.close()
+
+    def _tells_codes(self, exchanges: list[Exchange], start: Start, progress: Progress) -> bool:
+        """The run does something else where a call fails with another code."""
+        for responses in with_other_codes([exchange.response for exchange in exchanges]):
+            changed = [
+                exchange._replace(response=response) for exchange, response in zip(exchanges, responses, strict=True)
+            ]
+            try:
+                if not is_same_course(progress, self._run(changed, start)):
+                    return True
+            except Strayed:
+                return True
+        return False
 
     def _run_mirrored(self, exchanges: list[Exchange], start: Start) -> Progress:
         """The same, with all tokens renamed; the progress has the ordinary ones."""

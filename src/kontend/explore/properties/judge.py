@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kontend.cluster.cluster import Cluster
 from kontend.explore.model.model import Model
-from kontend.explore.model.state.world import World
+from kontend.explore.model.state.world import InFlight, World
 from kontend.explore.model.step import Transition
 from kontend.explore.program.progress import Failure
 from kontend.explore.program.symbols import bind_call
@@ -14,6 +14,16 @@ from kontend.explore.properties.built_in import Finding, broken_by, initially_br
 from kontend.explore.properties.property import Property
 from kontend.explore.properties.writes import faults_of_writes
 from kontend.kube.meta.names import Key
+
+
+def sole_manager(model: Model, world: World, in_flight: InFlight, instance: int) -> str:
+    """The field manager of a reconcile, if no other process writes as that; else empty.
+
+    Other instances do, and so does the successor of a process whose write arrives late.
+    """
+    if len(model.layout.siblings(instance)) > 1 or any(late.in_flight is in_flight for late in world.late):
+        return ""
+    return model.programs[instance].controller.name
 
 
 class Judge:
@@ -52,7 +62,8 @@ class Judge:
                 call = bind_call(call, in_flight.uuids)
             resource = self.model.layout.server.resource(world.state, call.kind).key
             writer = self.model.names[instance]
-            for fault in faults_of_writes(world.state, writer, in_flight, call, resource, transition.changes):
+            own = sole_manager(self.model, world, in_flight, instance)
+            for fault in faults_of_writes(world.state, writer, in_flight, call, resource, transition.changes, own=own):
                 yield Finding(fault.property, fault.sentence, line)
         for each in self._invariants:
             worlds = (world, transition.world) if each.arity == 2 else (transition.world,)

@@ -78,6 +78,8 @@ class Overwrite(NamedTuple):
     vanished: bool = False
     #: Whether it had been removed since the read, and was put back.
     removed: bool = False
+    #: The value that is lost.
+    lost: Any = None
 
 
 def overwritten(read: Any, old: Any, new: Any) -> Iterator[Overwrite]:
@@ -107,11 +109,11 @@ def _overwritten(read: Any, old: Any, new: Any, path: Path) -> Iterator[Overwrit
         yield Overwrite(path, removed=True)
         return
     if read is _ABSENT and new is _ABSENT and isinstance(path[-1], Element):
-        yield Overwrite(path, vanished=True)
+        yield Overwrite(path, vanished=True, lost=old)
         return
     parts = _parts((read, old, new))
     if parts is None:
-        yield Overwrite(path)
+        yield Overwrite(path, lost=old)
         return
     for step in sorted({*parts[0], *parts[1], *parts[2]}, key=str):
         was, there, left = (each.get(step, _ABSENT) for each in parts)

@@ -14,12 +14,17 @@ A reconcile reads, time passes, it writes. Others may have written in between, a
 A reconcile has read all versions that its run has met, responses to its own writes included. The newest of them counts:
 a reconcile that has read a change and takes it back does so on purpose.
 
+A controller that runs alone may overwrite a field that only it writes: from a cache that does not show its own last
+write it draws its conclusion once more, and the newer one counts. A value with a uuid in it is no conclusion, though:
+others may know the thing by it already.
+
 This runs for every write of a search. Most writers have read the version that they replace, which one comparison shows;
 objects are parsed once for the same bytes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -34,6 +39,7 @@ from kontend.explore.properties.overwrites import Element, Overwrite, Path, chan
 from kontend.kube.meta.names import Key
 
 _OBSERVED: Final = b'"observedGeneration":'
+_UUID: Final = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Reader(Protocol):
@@ -76,13 +82,21 @@ class Fault(NamedTuple):
 
 
 def faults_of_writes(
-    before: State, writer: str, in_flight: Reader, call: Call, resource: str, changes: Sequence[Change]
+    before: State,
+    writer: str,
+    in_flight: Reader,
+    call: Call,
+    resource: str,
+    changes: Sequence[Change],
+    *,
+    own: str = "",
 ) -> Iterator[Fault]:
     """The properties that the writes of one call violate, each with a sentence.
 
     ``before`` is the cluster before the call, ``writer`` the instance that made it, ``in_flight`` its reconcile
     before the response. Objects that the server writes on its own account, such as the budget that an eviction uses
     up, are not the writer's: only those of the ``resource`` and the name that the call is about are judged.
+    ``own`` is the field manager of a writer that no other process shares; empty where that is not known.
     """
     for change in changes if len(changes) == 1 else _net(changes):
         old, new = change.old, change.new
@@ -98,7 +112,7 @@ def faults_of_writes(
                 yield Fault(BuiltIn.WRONG_OBJECT, sentence, change, read[0])
                 continue
             if same and not (new is None and _deletes(call)):
-                yield from _overwrites(before, writer, same[0], change, old)
+                yield from _overwrites(before, writer, same[0], change, old, own)
         if _deletes(call) and b'"ownerReferences"' in old.body:
             yield from _wrong_owner(before, writer, in_flight, change, old)
         if new is not None and _OBSERVED in new.body:
@@ -189,9 +203,14 @@ def _wrong_owner(before: State, writer: str, in_flight: Reader, change: Change, 
 # Lost updates and vanished elements
 
 
-def _overwrites(before: State, writer: str, base: Version, change: Change, old: Version) -> Iterator[Fault]:
+def _overwrites(before: State, writer: str, base: Version, change: Change, old: Version, own: str) -> Iterator[Fault]:
+    """The first field that was changed again, and the first element that vanished."""
     new = change.new
-    for each in _first_overwrites(base.body, old.body, new.body if new is not None else b""):
+    first: dict[bool, Overwrite] = {}
+    for each in _all_overwrites(base.body, old.body, new.body if new is not None else b""):
+        if each.vanished not in first and not (own and _is_own(own, base, old, each)):
+            first[each.vanished] = each
+    for each in first.values():
         author = "" if each.removed else _author_since(before, base, change, each.path)
         if each.vanished:
             yield Fault(
@@ -226,19 +245,22 @@ def _author_since(before: State, base: Version, change: Change, path: Path) -> s
     return ""
 
 
+def _is_own(own: str, base: Version, old: Version, each: Overwrite) -> bool:
+    """The field was the writer's alone, and what is lost is no identity."""
+    if each.removed:
+        return author_of(base, each.path) == own
+    return author_of(old, each.path) == own and not _UUID.search(orjson.dumps(each.lost))
+
+
 @lru_cache(maxsize=10_000)
-def _first_overwrites(read: bytes, old: bytes, new: bytes) -> tuple[Overwrite, ...]:
-    """The first field that was changed again, and the first element that vanished."""
+def _all_overwrites(read: bytes, old: bytes, new: bytes) -> tuple[Overwrite, ...]:
     there = _parsed(old)
     if new:
         left = _parsed(new)
     else:  # the write took the last finalizers, and the server removed the object for that
         metadata = {name: value for name, value in there["metadata"].items() if name != "finalizers"}
         left = {**there, "metadata": metadata}
-    found: dict[bool, Overwrite] = {}
-    for each in overwritten(_parsed(read), there, left):
-        found.setdefault(each.vanished, each)
-    return tuple(found.values())
+    return tuple(overwritten(_parsed(read), there, left))
 
 
 # Observed generations

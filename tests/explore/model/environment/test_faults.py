@@ -9,7 +9,7 @@ import pytest
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
-from kontend.explore import Bounds, Scenario, check, update
+from kontend.explore import Bounds, Reductions, Scenario, check, update
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.budget import Budget
 from kontend.explore.model.state.world import World
@@ -58,6 +58,7 @@ def scenario(controller: Controller | None = None, *, guards: Guards = UNGUARDED
         actions=[update(WIDGET, spec={"size": 1}), update(WIDGET, spec={"size": 2})],
         bounds=Bounds(**bounds),
         guards=guards,
+        reductions=Reductions(codes=False),
     )
 
 

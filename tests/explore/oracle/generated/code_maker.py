@@ -131,6 +131,7 @@ class CodeMaker:
             "index": ["list"] * 3,
             "definitions": ["definition"] * 4,
             "timers": ["timer"] * 5,
+            "clock": ["clock"] * 5,
         }
         pool = [*common, *(each for theme in sorted(self.themes) for each in special.get(theme, ()))]
         made: list[Json] = getattr(self, "part_" + self.pick(*pool).replace(" ", "_"))(kind)
@@ -354,7 +355,18 @@ class CodeMaker:
 
     def part_error(self, kind: str) -> Json:
         done = ["field", "o", *self.place(kind)]
+        what = self.pick(["create", self.out()], ["patch", "o", self.place(kind), ["const", "1"], False])
+        about: Json = self.pick(
+            [["requeue_after", 5]],
+            [["requeue"]],
+            [["soft", ["create", [CM, "default", "b"]]]],
+            [["soft", ["create", [CM, "default", "b"], [[["data", "v"], ["field", "error", "code"]]]]]],
+            [["keep", ["field", "error", self.pick("code", "after")]]],
+            [["fail"]],
+        )
         return self.pick(
+            [["caught", what, self.pick(0, 429, 429, 503, 500, 409), about]],
+            [["caught", what, self.pick(0, 429, 429, 503, 500, 409), about], *self.part_create(kind)],
             [["unless", done, ["const", self.pick(1, "1", "x")], [["fail"]]]],
             [["unless", done, ["const", self.pick(1, "1", "x")], [self.pick(["requeue"], ["requeue_after", 1])]]],
             [["create", self.out()], ["requeue"]],
@@ -371,6 +383,25 @@ class CodeMaker:
             [*self.part_patch(kind), later],
             [*self.part_create(kind), first],
             [["get", "o", SELF, True], first, *self.part_status(kind)],
+        )
+
+    def part_clock(self, kind: str) -> Json:
+        stamp = ["metadata", "annotations", "t"]
+        seconds = self.pick(1, 5, 5, 60)
+        first = ["when", ["field", "o", *stamp], ["const", "none"], [["patch", "o", stamp, ["now"], self.chance(0.3)]]]
+        wait = ["unless", ["since", "o", self.pick(seconds, 5), *stamp], ["const", True], [["requeue_after", seconds]]]
+        note = self.pick(
+            ["patch", "o", self.pick(["metadata", "annotations", "n"], self.place(kind)), ["const", "1"], False],
+            ["create", OUT, [[["data", "v"], self.pick(["now"], ["const", "1"])]]],
+        )
+        return self.pick(
+            [first, wait, self.soft(note)],
+            [first, wait, self.soft(note)],
+            [first],
+            [["patch", "o", stamp, ["now"], False], ["requeue_after", seconds]],
+            [["patch", "o", stamp, ["now"], False]],
+            [["soft", ["create", OUT, [[["data", "v"], ["now"]]]]], wait],
+            [["stop_if", ["kept"], ["now"]], ["keep", ["now"]], self.soft(note), ["requeue_after", seconds]],
         )
 
     def part_generation(self, kind: str) -> Json:

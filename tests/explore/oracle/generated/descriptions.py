@@ -16,7 +16,7 @@ from kontend.runtime.guards import Guards
 from kontend.runtime.predicates import AnnotationChanged, GenerationChanged, LabelChanged, Predicate
 
 #: The bounds on faults.
-FAULTS: Final = ("faults", "crashes", "rewind", "failed", "lost")
+FAULTS: Final = ("faults", "crashes", "rewind", "failed", "lost", "handovers")
 PREDICATES: Final[Mapping[str, Predicate]] = {
     "generation": GenerationChanged(),
     "label": LabelChanged(),
@@ -119,6 +119,8 @@ def _calls(code: Sequence[Json]) -> int:
             count += _calls(arguments) + 1
         elif name in ("soft", "wait_for", "within"):
             count += _calls(arguments[-1:])
+        elif name == "caught":
+            count += _calls([arguments[0], *arguments[2]])
         elif not name.startswith(("stop", "keep", "first", "sleep", "requeue", "fail")):
             count += 1
     return count

@@ -15,6 +15,7 @@ THEMES: Final = (
     "undeclared", "versions", "namespaces", "generated names", "version in text", "uid in text", "memory", "no status",
     "scale", "put", "owners", "eviction", "asyncio", "recreate", "delete all", "apply", "finalizers", "mapping",
     "predicates", "errors", "uuids", "generations", "two controllers", "conditions", "index", "definitions", "timers",
+    "clock",
 )  # fmt: skip
 #: The weight from which on a scenario is made lighter.
 HEAVIEST: Final = 45.0
@@ -71,9 +72,11 @@ class _ScenarioMaker(CodeMaker):
         """The bounds on faults: none in half of the scenarios, one kind in most of the others."""
         if self.chance(0.5):
             return {}
-        crashes, failed, lost = self.pick((1, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 1), (1, 1, 1))
-        rewind = self.pick(0, 1, 1, 2) if crashes else 0
-        return {"faults": self.pick(1, 1, 1, 2), "crashes": crashes, "rewind": rewind, "failed": failed, "lost": lost}
+        kinds = ("crashes", "failed", "lost", "handovers")
+        one = ((1, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1))
+        made = dict(zip(kinds, self.pick(*one, (1, 1, 1, 0), (1, 0, 1, 1)), strict=True))
+        rewind = self.pick(0, 1, 1, 2) if made["crashes"] else 0
+        return {"faults": self.pick(1, 1, 1, 2), "rewind": rewind, **made}
 
     def collector(self) -> str:
         if "owners" in self.themes:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from definitions import definition
@@ -162,6 +163,14 @@ class _Run:
     def of_now(self) -> Json:
         return self.api.now()
 
+    def of_since(self, register: str, seconds: int, *path: str) -> Json:
+        """So many seconds have passed since the time in a field."""
+        try:
+            begun = datetime.fromisoformat(str(at(self.registers.get(register), path)))
+        except ValueError:
+            return False
+        return (datetime.fromisoformat(self.api.now()) - begun).total_seconds() >= seconds
+
     def of_kept(self) -> Json:
         return self.program.kept
 
@@ -209,6 +218,15 @@ class _Run:
             await self.step(instruction)
         except ApiError:
             return
+
+    async def do_caught(self, instruction: Json, code: int, block: Sequence[Json]) -> None:
+        """Run instructions after an error with a code, or (0) with any."""
+        try:
+            await self.step(instruction)
+        except ApiError as error:
+            self.registers["error"] = {"code": error.code, "after": (error.details or {}).get("retryAfterSeconds")}
+            if code in (0, error.code):
+                await self.block(block)
 
     async def do_requeue(self) -> None:
         raise _Return(Result(requeue=True))

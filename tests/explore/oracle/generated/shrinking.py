@@ -71,6 +71,10 @@ def _smaller_instruction(instruction: list[Any]) -> Iterator[list[Any]]:
         for code in _smaller_code(arguments[2]):
             if code:
                 yield [[name, arguments[0], arguments[1], code]]
+    elif name == "caught":
+        yield [arguments[0]]
+        for code in _smaller_code(arguments[2]):
+            yield [[name, arguments[0], arguments[1], code]]
     elif name in ("gather", "group"):
         yield arguments
     elif name in ("wait_for", "within"):

@@ -14,6 +14,7 @@ from kontend.explore.explain.causes.fixes import fix_of_fault
 from kontend.explore.explain.fields import ABSENT, content_of, number_of, shown, text_of, value_at
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.explore.properties.built_in import BuiltIn
+from kontend.explore.properties.judge import sole_manager
 from kontend.explore.properties.overwrites import Path
 from kontend.explore.properties.writes import Fault, faults_of_writes
 
@@ -24,7 +25,8 @@ def faults_of(trail: Trail, taken: Taken, part: Part) -> Iterator[Fault]:
     if in_flight is None or part.call is None or not changes:
         return
     resource = trail.model.layout.server.resource(part.before.state, part.call.kind).key
-    yield from faults_of_writes(part.before.state, trail.actor(taken), in_flight, part.call, resource, changes)
+    own = sole_manager(trail.model, part.before, in_flight, taken.step.instance)
+    yield from faults_of_writes(part.before.state, trail.actor(taken), in_flight, part.call, resource, changes, own=own)
 
 
 def clash_of(trail: Trail, taken: Taken, part: Part, fault: Fault) -> Cause:

@@ -15,6 +15,8 @@ _WORDS: Final = {
     "crash": "a crash in step {}",
     "depose": "a hand-over in step {}, with a write on its way",
     "fail": "a request that fails in step {}",
+    "throttle": "a request that the server refuses with 429 in step {}",
+    "unavailable": "a request that the server refuses with 503 in step {}",
     "conflict": "a conflict without a reason in step {}",
     "timeout": "a request that times out in step {}",
     "lose": "a response that is lost in step {}",

@@ -3,8 +3,9 @@
 A crash stops an instance between two calls; nothing of its reconciles runs after it. The instance restarts with empty
 memory, and with lists that are up to date or, as a lagging API server gives them, a few changes old, or from before an
 object was deleted and created again. A call fails
-before the server carries it out, or its response is lost afterwards. In a hand-over an instance is replaced while a
-write of it is on its way: the write arrives some time later.
+before the server carries it out, or its response is lost afterwards; it fails with 429 and 503 only where code tells
+them from 500 (:mod:`kontend.explore.program.failures`). In a hand-over an instance is replaced while a write of it is
+on its way: the write arrives some time later.
 
 Faults need not happen, so whatever never ends without them never ends: see :data:`OPTIONAL`.
 """
@@ -14,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-import orjson
 import xxhash
 
 from kontend.cluster.state import Change, State
@@ -24,31 +24,30 @@ from kontend.explore.model.state.world import Instance, LateWrite, World
 from kontend.explore.model.step import Step
 from kontend.explore.model.uuids import Uuids
 from kontend.explore.model.views.delivery import Delivery
-from kontend.explore.program.symbols import bind_call
-from kontend.kube.errors import ApiError, Conflict, InternalError
+from kontend.explore.program.failures import FAILED, THROTTLED, UNAVAILABLE, refusal
+from kontend.explore.program.symbols import Assumption, bind_call
+from kontend.kube.errors import Conflict
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
 
 #: The actions of steps that need not happen, however long a run goes on.
-OPTIONAL: Final = frozenset({"crash", "fail", "conflict", "timeout", "lose", "depose"})
+OPTIONAL: Final = frozenset({"crash", "fail", "throttle", "unavailable", "conflict", "timeout", "lose", "depose"})
 #: Verbs that the server may refuse because of another write at the same time.
 _VERSIONED: Final = frozenset({"update", "patch", "apply"})
-
-
-def _refusal(error: ApiError) -> bytes:
-    return b"!" + orjson.dumps(error.status())
-
-
 #: The responses that a run gets, by action. A response that begins with ``?`` is one that never arrives.
 RESPONSES: Final = {
-    "fail": _refusal(InternalError("the server failed, and has not carried out the request")),
-    "conflict": _refusal(Conflict("the object has been modified; please apply your changes to the latest version")),
+    "fail": FAILED,
+    "throttle": THROTTLED,
+    "unavailable": UNAVAILABLE,
+    "conflict": refusal(Conflict("the object has been modified; please apply your changes to the latest version")),
     "timeout": b'?"the request timed out"',
     "lose": b'?"the connection was closed before the response"',
 }
 #: The descriptions of these steps.
 TEXTS: Final = {
     "fail": "fails with 500 InternalError",
+    "throttle": "fails with 429 TooManyRequests",
+    "unavailable": "fails with 503 ServiceUnavailable",
     "conflict": "gets 409 Conflict though nothing conflicts",
     "timeout": "times out, and the server has not carried it out",
     "lose": "is carried out, and its response is lost",
@@ -66,6 +65,8 @@ class Faults:
         self._oldest = initial.resource_version
         self._rewind = layout.scenario.bounds.rewind
         self._atomic = layout.scenario.bounds.atomic
+        #: The failures that are tried beside that with 500.
+        self._codes = () if Assumption.SAME_FAILURES in layout.assumptions else ("throttle", "unavailable")
         self._resources = [frozenset(resources) for resources in layout.resources]
         #: One instance for each different list of kinds, of which the first is the one that is reconciled.
         self._watching = sorted({tuple(resources): at for at, resources in enumerate(layout.resources)}.values())
@@ -107,7 +108,7 @@ class Faults:
             return []  # answered by a view
         actions: list[str] = []
         if world.budget.failed:
-            actions += ["fail", "timeout"]
+            actions += ["fail", *self._codes, "timeout"]
             if call.verb in _VERSIONED:
                 actions.append("conflict")
         if world.budget.lost and call.writes:
