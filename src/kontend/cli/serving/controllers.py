@@ -6,9 +6,11 @@ They work in small portions between requests, woken by changes and by their own 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from kontend.controllers import controllers, pod_controllers
+from kontend.controllers.access.certificates import CertificateSigner, RefusedRequest
 from kontend.controllers.access.cluster_roles import ClusterRoleAggregation
 from kontend.controllers.access.quotas import Quotas
 from kontend.controllers.access.service_accounts import RootCertificates, ServiceAccounts
@@ -17,6 +19,9 @@ from kontend.controllers.nodes.node_fit import NODES
 from kontend.controllers.nodes.node_lifecycle import NodeLifecycle
 from kontend.controllers.process import ControllerProcess
 from kontend.serve.server import Server
+
+if TYPE_CHECKING:
+    from kontend.serve.credentials.certificate_authority import CertificateAuthority
 
 #: Reconciles after which clients get a turn.
 _PORTION: Final = 10
@@ -33,10 +38,19 @@ _NODE: Final = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1
 class Inside:
     """Controllers that run with a server, until its event loop ends."""
 
-    def __init__(self, server: Server, *, built_in: bool, pods: bool, authority: str = "") -> None:
-        """``authority`` is that of the server's certificate, PEM."""
+    def __init__(
+        self,
+        server: Server,
+        *,
+        built_in: bool,
+        pods: bool,
+        authority: str = "",
+        signing: CertificateAuthority | None = None,
+    ) -> None:
+        """``authority`` is that of the server's certificate, PEM; ``signing`` signs certificate signing requests."""
         self._server = server
         self._authority = authority
+        self._signing = signing
         self._built_in = built_in
         self._pods = pods
         self._process: ControllerProcess | None = None
@@ -83,6 +97,7 @@ class Inside:
                 every += [*controllers(), ServiceAccounts(), Quotas()]
                 every += [] if self._pods else [NodeLifecycle()]
                 every += [RootCertificates(self._authority)] if self._authority else []
+                every += [] if self._signing is None else [_certificate_signer(self._signing)]
             self._process = ControllerProcess(cluster, every)
             self._process.when_resumed = self._wake
             if self._built_in or self._pods:
@@ -91,3 +106,15 @@ class Inside:
                     self._process.cache.view(kind)
                     self._process.cache.on_event(kind, self._events.hear)
         return self._process
+
+
+def _certificate_signer(authority: CertificateAuthority) -> CertificateSigner:
+    from kontend.serve.credentials.certificate_authority import SIGNERS, BadSigningRequest
+
+    def sign(signer: str, request: bytes, usages: Sequence[str], seconds: int) -> bytes:
+        try:
+            return authority.sign(signer, request, usages, seconds)
+        except BadSigningRequest as error:
+            raise RefusedRequest(str(error)) from None
+
+    return CertificateSigner(SIGNERS, sign)

@@ -17,7 +17,6 @@ import os
 import secrets
 import shutil
 import signal
-import ssl
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors
+from kontend.cli.serving import certificates as server_certificates
 from kontend.cluster.admission.plugins import SERVICE_ACCOUNT
 from kontend.cluster.settings import Settings
 from kontend.cluster.startup import manifests
@@ -120,6 +120,12 @@ def _parser() -> Parser:
         type=Path,
         help="know clients by certificates of this authority: common name and organizations (needs --tls)",
     )
+    add(
+        "--client-ca-key",
+        metavar="FILE",
+        type=Path,
+        help="with --controllers: the key of --client-ca, which signs certificate signing requests that are approved",
+    )
     add("--rbac", action="store_true", help="allow only what roles and bindings allow")
     add("--tls", action="store_true", help="serve HTTPS with a certificate of its own, which the kubeconfig trusts")
     add(
@@ -178,6 +184,8 @@ def _check(options: argparse.Namespace, tokens: Tokens) -> None:
         raise UsageError(f"--snapshot {options.snapshot}: nothing can be written there, so the state would be lost")
     if options.client_ca and not options.tls:
         raise UsageError("--client-ca needs --tls: certificates are shown when a TLS connection begins")
+    if options.client_ca_key and not (options.client_ca and options.controllers):
+        raise UsageError("--client-ca-key needs --client-ca and --controllers: the signing controller is one of them")
     if options.rbac and options.no_bootstrap:
         raise UsageError("--rbac and --no-bootstrap: without the default roles nobody may even ask who they are")
     if not _is_loopback(options.address) and not (tokens and options.tls):
@@ -283,20 +291,9 @@ async def _until_stopped(
     stopped = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
-    certificates = None
-    if options.tls:
-        from kontend.serve.credentials.tls import TlsUnavailable
-        from kontend.serve.credentials.tls import certificates as make_certificates
-
-        try:
-            certificates = make_certificates(options.address, _kept_certificates(options))
-        except TlsUnavailable as error:
-            raise UsageError(str(error)) from None
+    certificates = server_certificates.of_server(options)
     try:
-        try:
-            tls = certificates.context(_client_ca(options)) if certificates else None
-        except ssl.SSLError:
-            raise UsageError(f"--client-ca {options.client_ca}: expected certificates in PEM") from None
+        tls = server_certificates.context(options, certificates) if certificates else None
         await server.start(options.address, options.port, tls=tls)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
@@ -305,7 +302,7 @@ async def _until_stopped(
     url = _url(options.address, server.port, secure=options.tls)
     _configure(server, options, tokens, url)
     if not options.no_bootstrap:
-        _bootstrap(server, options.address, _client_ca(options))
+        _bootstrap(server, options.address, server_certificates.client_ca(options))
         await server.saved()
     try:
         path = _kubeconfig_path(options, cleanup)
@@ -318,7 +315,9 @@ async def _until_stopped(
             from kontend.cli.serving.controllers import Inside
 
             authority = certificates.ca.decode() if certificates else ""
-            Inside(server, built_in=options.controllers, pods=options.pods, authority=authority).start()
+            signing = server_certificates.signing_authority(options, certificates)
+            parts = {"built_in": options.controllers, "pods": options.pods}
+            Inside(server, **parts, authority=authority, signing=signing).start()
         sys.stdout.write(f"kontend: serving Kubernetes 1.35 semantics on {url}\nexport KUBECONFIG={path}\n")
         sys.stdout.flush()
         if options.ready_fd is not None:
@@ -326,15 +325,6 @@ async def _until_stopped(
         await stopped.wait()
     finally:
         await server.stop()
-
-
-def _client_ca(options: argparse.Namespace) -> str:
-    if not options.client_ca:
-        return ""
-    try:
-        return str(options.client_ca.read_text())
-    except OSError as error:
-        raise UsageError(f"--client-ca {options.client_ca}: {error.strerror}") from None
 
 
 def _configure(server: Server, options: argparse.Namespace, tokens: Tokens, url: str) -> None:
@@ -366,11 +356,6 @@ def _is_address(text: str) -> bool:
         return not ipaddress.ip_address(text).is_unspecified
     except ValueError:
         return False
-
-
-def _kept_certificates(options: argparse.Namespace) -> Path | None:
-    """Return the directory of the certificates: there is one for each address."""
-    return Path(options.data, "tls", options.address) if options.data else None
 
 
 def _url(address: str, port: int, *, secure: bool) -> str:

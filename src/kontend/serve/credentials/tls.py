@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kontend.safe_files import write_private
+from kontend.serve.credentials.client_ca_names import send_names
 
 if TYPE_CHECKING:
     from cryptography import x509
 
 _LIFETIME: Final = datetime.timedelta(days=3650)
 _FILES: Final = ("ca.crt", "tls.crt", "tls.key")
+#: Kept beside them; directories of older releases do not have it.
+_AUTHORITY_KEY: Final = "ca.key"
 
 
 class TlsUnavailable(Exception):
@@ -30,11 +33,12 @@ class TlsUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """The authority's certificate, the server's, and the server's key: PEM."""
+    """The authority's certificate, the server's, the server's key, and the authority's if it is known: PEM."""
 
     ca: bytes
     certificate: bytes
     key: bytes
+    ca_key: bytes = b""
 
     def context(self, client_ca: str = "") -> ssl.SSLContext:
         """For a server; with ``client_ca`` (PEM), for one that knows clients by certificates of that authority."""
@@ -48,17 +52,21 @@ class Certificates:
         if client_ca:
             context.verify_mode = ssl.CERT_OPTIONAL
             context.load_verify_locations(cadata=client_ca)
+            send_names(context, client_ca)
         return context
 
 
 def certificates(address: str, directory: Path | None = None) -> Certificates:
     """Certificates for a server at ``address`` and on this machine: the ones in ``directory``, or new ones."""
     if directory is not None and all((directory / name).exists() for name in _FILES):
-        return Certificates(*((directory / name).read_bytes() for name in _FILES))
+        key = directory / _AUTHORITY_KEY
+        kept = [(directory / name).read_bytes() for name in _FILES]
+        return Certificates(*kept, key.read_bytes() if key.exists() else b"")
     made = _make(address)
     if directory is not None:
         directory.mkdir(parents=True, exist_ok=True)
-        for name, content in zip(_FILES, (made.ca, made.certificate, made.key), strict=True):
+        contents = (made.ca, made.certificate, made.key, made.ca_key)
+        for name, content in zip((*_FILES, _AUTHORITY_KEY), contents, strict=True):
             write_private(directory / name, content)
     return made
 
@@ -108,10 +116,12 @@ def _make(address: str) -> Certificates:
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    return Certificates(pem(ca), pem(certificate), private)
+
+    def private(private_key: ec.EllipticCurvePrivateKey) -> bytes:
+        encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+        return private_key.private_bytes(encoding, form, serialization.NoEncryption())
+
+    return Certificates(pem(ca), pem(certificate), private(key), private(ca_key))
 
 
 def _names(address: str) -> list[x509.GeneralName]:
