@@ -23,7 +23,8 @@ from kontend.cluster.request import APPLY_PATCH, ApiRequest, PageNotFound, Targe
 from kontend.cluster.resources import body_of
 from kontend.cluster.state import State
 from kontend.cluster.storage import with_managed_fields
-from kontend.cluster.subresources.pods import CONNECTIONS, bind_named_pod, bind_pod, evict_pod, no_kubelet
+from kontend.cluster.subresources.connections import CONNECTIONS, connect
+from kontend.cluster.subresources.pods import bind_named_pod, bind_pod, evict_pod
 from kontend.cluster.subresources.scale import get_scale, patch_scale, update_scale
 from kontend.cluster.verbs.create import create, receive
 from kontend.cluster.verbs.delete import delete, delete_collection
@@ -156,7 +157,7 @@ def _get(state: State, target: Target, request: ApiRequest) -> Outcome:
     if target.subresource == "scale":
         return state, get_scale(state, target), 200
     if target.subresource in CONNECTIONS:
-        raise no_kubelet(state, target)
+        return connect(state, target, request)
     return state, get(state, target, request.first("resourceVersion")), 200
 
 
@@ -180,7 +181,7 @@ def _create(state: State, target: Target, request: ApiRequest) -> Outcome:
         state, token = request_token(state, target, _subresource_body(target, request))
         return state, token, 201
     if target.subresource:
-        raise no_kubelet(state, target)
+        return connect(state, target, request)
     if is_review(target):
         review = decode_object(target, request)
         return state, answer(state, target, with_managed_fields(review, receive(state, target, review))), 201

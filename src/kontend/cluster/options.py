@@ -108,7 +108,7 @@ def delete_options(query: Query, body: Any) -> DeleteOptions:
     if body is None:
         values: dict[str, Any] = {
             "dryRun": list(query.get("dryRun", ())),
-            "gracePeriodSeconds": _int(query, "gracePeriodSeconds"),
+            "gracePeriodSeconds": integer(query, "gracePeriodSeconds"),
             "propagationPolicy": _first(query, "propagationPolicy") or None,
             "orphanDependents": _bool(query, "orphanDependents"),
         }
@@ -158,11 +158,11 @@ def list_options(query: Query, *, watching: bool) -> ListOptions:
     """The options of a list or a watch."""
     if not query:
         return ListOptions()
-    timeout = _int(query, "timeoutSeconds")  # parsed first, before the limit
+    timeout = integer(query, "timeoutSeconds")  # parsed first, before the limit
     options = ListOptions(
         label_selector=_first(query, "labelSelector"),
         field_selector=_first(query, "fieldSelector"),
-        limit=_int(query, "limit") or 0,
+        limit=integer(query, "limit") or 0,
         continue_token=_first(query, "continue"),
         resource_version=_first(query, "resourceVersion"),
         resource_version_match=_first(query, "resourceVersionMatch"),
@@ -269,7 +269,8 @@ def _bool(query: Query, name: str) -> bool | None:
     return values[0].lower() not in ("false", "0")
 
 
-def _int(query: Query, name: str) -> int | None:
+def integer(query: Query, name: str) -> int | None:
+    """The whole number that a parameter has, if it has one."""
     values = query.get(name)
     if not values or not values[0]:
         return None

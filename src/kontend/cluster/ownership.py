@@ -39,7 +39,6 @@ def owners_after_update(
         subresource=target.subresource,
         now=rfc3339(state.now),
         reset_fields=resource.reset_fields(target.subresource),
-        kept_fields=resource.kept_fields(target.subresource),
     )
 
 
@@ -75,5 +74,4 @@ def applied(
         force=target.options.force,
         now=rfc3339(state.now),
         reset_fields=resource.reset_fields(target.subresource),
-        kept_fields=resource.kept_fields(target.subresource),
     )

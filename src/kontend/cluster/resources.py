@@ -24,6 +24,7 @@ from kontend.kube.crd.custom_resource import CustomDefinition, CustomStrategy
 from kontend.kube.encoding.decode import decode
 from kontend.kube.encoding.unstructured import from_unstructured
 from kontend.kube.errors import ApiError, BadRequest
+from kontend.kube.field_errors import go_quote
 from kontend.kube.kinds import SubresourceInfo
 from kontend.kube.meta.names import GroupVersionKind, api_version, resource_path
 from kontend.kube.openapi.embedded_resources import coerce_embedded, has_embedded
@@ -35,6 +36,18 @@ from kontend.kube.strategy import Strategy
 
 #: An empty list of owners differs from none at all: it resets them.
 _MANAGED_FIELDS: Final = ("metadata", "managedFields")
+
+#: Kinds without a resource that every group version knows, and those of the core group.
+_REQUEST_KINDS: Final = frozenset({"CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions",
+                                   "UpdateOptions", "WatchEvent"})  # fmt: skip
+_CORE_KINDS: Final = frozenset(
+    GroupVersionKind("", "v1", kind)
+    for kind in (
+        "APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Binding", "List", "NodeProxyOptions",
+        "PodAttachOptions", "PodExecOptions", "PodLogOptions", "PodPortForwardOptions", "PodProxyOptions",
+        "PodStatusResult", "RangeAllocation", "SerializedReference", "ServiceProxyOptions", "Status",
+    )
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +85,13 @@ class Resource:
     @cached_property
     def key(self) -> str:
         """The key under which objects are stored: the same for all versions of a kind."""
-        group = self.group if self.conversion is None else self.conversion.hub_group
+        group = self.internal_group
         return f"{self.plural}.{group}" if group else self.plural
+
+    @property
+    def internal_group(self) -> str:
+        """The group of the form that is stored, which some messages name."""
+        return self.group if self.conversion is None else self.conversion.hub_group
 
     @cached_property
     def api_version(self) -> str:
@@ -101,14 +119,6 @@ class Resource:
     def reset_fields(self, subresource: str) -> FieldSet | None:
         """The fields that a write through this (sub)resource cannot change, and so cannot own."""
         return self._reset_fields.get(subresource)
-
-    @cached_property
-    def _kept_fields(self) -> dict[str, FieldSet]:
-        return {name: FieldSet.of_paths(paths) for name, paths in self.strategy.kept_fields.items()}
-
-    def kept_fields(self, subresource: str) -> FieldSet | None:
-        """The other way round: the only fields that a write through this subresource can change."""
-        return self._kept_fields.get(subresource)
 
     def normalized(
         self, obj: dict[str, Any], *, from_maps: bool = False, decodes_metadata: bool = True
@@ -248,6 +258,18 @@ class Registry:
     def of_kind(self, kind: GroupVersionKind) -> Resource | None:
         """The resource that objects of a kind are served as."""
         return self._by_kind.get(kind)
+
+    def why_not(self, resource: Resource, written: GroupVersionKind) -> str:
+        """The reason why an object of another kind cannot become one of a built-in resource."""
+        group, version, kind = written
+        known = self._by_kind.get(written) or self._by_kind.get(written._replace(kind=kind.removesuffix("List")))
+        served = known is not None and known.custom is None
+        if served or (kind in _REQUEST_KINDS and (group, version) in _builtin_groups()) or written in _CORE_KINDS:
+            ours = (resource.group or "core").partition(".")[0]
+            return f"converting ({version}.{kind}) to ({ours}.{resource.kind}): unknown conversion"
+        where = api_version(group, version)
+        scheme = '"pkg/runtime/scheme.go:111"'
+        return f"no kind {go_quote(kind)} is registered for version {go_quote(where)} in scheme {scheme}"
 
     def schema_at(self, api_version_text: str, kind: str) -> Schema | None:
         """The schema of a kind at some other version, if that is served."""

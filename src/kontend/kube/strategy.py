@@ -79,8 +79,6 @@ class Strategy:
     default_deletion: ClassVar[Literal["background", "orphan", "unsupported"]] = "background"
     #: Fields that a write to a subresource (the main resource is "") takes back; applying them owns nothing.
     reset_fields: ClassVar[Mapping[str, tuple[FieldPath, ...]]] = {}
-    #: Subresources that, the other way round, keep only these fields of a write; "*" stands for any list item.
-    kept_fields: ClassVar[Mapping[str, tuple[FieldPath, ...]]] = {}
     name_rule: ClassVar[staticmethod[[str], list[str]]] = staticmethod(dns1123_subdomain)
     checks_metadata: ClassVar[bool] = True
     #: Finalizers must be well known or have a domain; not so in the groups that extend the API.

@@ -137,15 +137,6 @@ def test_reset_fields_of_a_subresource_count_for_all_versions() -> None:
     assert left["one"] == left["two"] == {"f:spec": {".": {}, "f:size": {}}}
 
 
-def test_a_subresource_may_keep_just_some_fields() -> None:
-    kept = FieldSet.of_paths([("spec", "conditions", "*", "status")])
-    before = widget(conditions=[{"type": "a", "status": "x"}])
-    after = widget(size=3, conditions=[{"type": "a", "status": "y"}])
-    managed = write(before, after, write(None, before), "s", subresource="resize", kept_fields=kept)
-    assert owned(managed)["s/resize"] == {"f:spec": {"f:conditions": {'k:{"type":"a"}': {"f:status": {}}}}}
-    assert "f:size" not in str(owned(managed))
-
-
 def test_without_managed_fields_an_update_starts_none() -> None:
     assert write(widget(size=1), widget(size=2)) == ()
 

@@ -16,7 +16,6 @@ from kontend.kube.apply.field_set import (
     contains,
     difference,
     intersection,
-    keep,
     parse_element,
     paths,
     recursive_difference,
@@ -130,11 +129,3 @@ def test_paths_are_listed_level_by_level_in_the_servers_order() -> None:
         ".b", ".a[p=2]", ".a[p=10]", ".a[=9]", ".a[=10]", '.a[="s"]', ".a[=true]", ".a[3]", ".b.z",
         '.c[n="x",p=1]', '.c[n="x",p=1].q',
     ]  # fmt: skip
-
-
-def test_a_pattern_keeps_what_is_on_and_below_its_paths() -> None:
-    tree: Tree = {
-        "f:spec": {"f:c": {'k:{"name":"a"}': {".": {}, "f:resources": {"f:cpu": {}}, "f:image": {}}}, "f:n": {}}
-    }
-    pattern = FieldSet.of_paths([("spec", "c", "*", "resources")]).tree
-    assert keep(tree, pattern) == {"f:spec": {"f:c": {'k:{"name":"a"}': {".": {}, "f:resources": {"f:cpu": {}}}}}}

@@ -23,8 +23,6 @@ from kontend.kube.meta.names import GroupVersionKind
 _BUDGETS: Final = "poddisruptionbudgets.policy"
 _BUDGET_KIND: Final = GroupVersionKind("policy", "v1", "PodDisruptionBudget")
 _POD_KIND: Final = GroupVersionKind("", "v1", "Pod")
-#: Subresources that a real server would pass on to a kubelet or a pod.
-CONNECTIONS: Final = ("attach", "exec", "log", "portforward", "proxy")
 _DISRUPTED: Final = {
     "type": "DisruptionTarget",
     "status": "True",
@@ -62,19 +60,6 @@ def bind_named_pod(state: State, target: Target, binding: Mapping[str, Any]) -> 
     metadata = binding.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     return bind_pod(state, replace(target, resource=pods, name=str(name or ""), subresource="binding"), binding)
-
-
-def no_kubelet(state: State, target: Target) -> ApiError:
-    """Refuses a connection to a pod, node or service: no kubelet is behind it."""
-    resource = target.resource
-    version = state.find(resource.key, target.key)
-    if version is None:
-        return not_found(resource.group, resource.plural, target.name)
-    if resource.key == "pods" and not (version.content().get("spec") or {}).get("nodeName"):
-        return BadRequest(f"pod {target.name} does not have a host assigned")
-    what = {"log": "there are no logs", "exec": "nothing can be executed", "attach": "nothing can be attached to"}
-    why = what.get(target.subresource.partition("/")[0], "there is nothing to connect to")
-    return BadRequest(f"nothing runs in the {resource.plural} of kontend: {why} in {resource.singular} {target.name}")
 
 
 def evict_pod(state: State, target: Target, eviction: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:

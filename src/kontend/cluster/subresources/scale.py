@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kontend.cluster.request import APPLY_PATCH, JSON_PATCH, Target
+from kontend.cluster.request import APPLY_PATCH, JSON_PATCH, STRATEGIC_MERGE_PATCH, Target
 from kontend.cluster.state import State, Version
 from kontend.cluster.storage import check_name_matches, check_namespace_matches, read_back, served
 from kontend.cluster.times import rfc3339
@@ -18,13 +19,15 @@ from kontend.kube.apply import server_side as apply
 from kontend.kube.apply.managed_fields import ManagedFields
 from kontend.kube.apply.scale_fields import ReplicasAt, to_parent, to_scale
 from kontend.kube.builtin.scale import REPLICAS_PATH, scale_of, set_scale, validate_scale
+from kontend.kube.encoding.decode import decode
 from kontend.kube.encoding.json_syntax import go_kind
 from kontend.kube.errors import ApiError, BadRequest, invalid, rejected
-from kontend.kube.field_errors import go_json
+from kontend.kube.field_errors import go_json, go_quote
 from kontend.kube.field_errors import invalid as invalid_field
 from kontend.kube.kinds import type_schema
 from kontend.kube.patches.json_patch import apply_json_patch, parse_json_patch
 from kontend.kube.patches.merge_patch import apply_merge_patch, parse_merge_patch
+from kontend.kube.patches.strategic_rules import go_print
 
 Scale = dict[str, Any]
 
@@ -49,10 +52,30 @@ def patch_scale(state: State, target: Target, patch_type: str, body: bytes) -> t
 
     def patched(current: Scale) -> Any:
         if patch_type == JSON_PATCH:
-            return apply_json_patch(current, parse_json_patch(body))
-        return apply_merge_patch(current, parse_merge_patch(body)[0])
+            return _known_fields(target, apply_json_patch(current, parse_json_patch(body)))
+        change = parse_merge_patch(body)[0]
+        shown = go_print(change) if patch_type == STRATEGIC_MERGE_PATCH else ""
+        return _known_fields(target, apply_merge_patch(current, change), shown)
 
     return _write(state, target, _changing(state, target, patched))
+
+
+def _known_fields(target: Target, scale: Any, shown: str = "") -> Any:
+    """The fields of a patched Scale that its type knows; a patch that brings others may be an error or a warning."""
+    if not isinstance(scale, dict):
+        return scale
+    try:
+        known, unknown = decode(copy.deepcopy(scale), type_schema("autoscaling/v1.Scale"))
+    except BadRequest:
+        return scale  # the check of the values says what is wrong
+    problems = [f"unknown field {go_quote(path)}" for path in unknown]
+    if problems and target.options.field_validation == "Strict":
+        why = "strict decoding error: " + ", ".join(problems)
+        raise invalid("", "", "", [invalid_field("patch", shown or go_json(scale), why)])
+    if target.options.field_validation == "Warn":
+        for problem in problems:
+            target.warn(problem)
+    return known
 
 
 def _write(state: State, target: Target, transform: Transform) -> tuple[State, Scale]:

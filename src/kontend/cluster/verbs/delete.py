@@ -13,10 +13,12 @@ from typing import Any, Final
 from kontend.cluster.admission import chain as admission
 from kontend.cluster.options import DeleteOptions, ListOptions, WriteOptions
 from kontend.cluster.request import Target
+from kontend.cluster.request_text import stored_text
 from kontend.cluster.state import State, Version
 from kontend.cluster.storage import encoded, read_back
 from kontend.cluster.times import rfc3339, seconds
 from kontend.cluster.verbs.read import list_objects
+from kontend.kube.encoding.raw_json import with_texts
 from kontend.kube.errors import Conflict, Forbidden, conflict, forbidden, not_found
 
 _ORPHAN: Final = "orphan"
@@ -98,6 +100,7 @@ def _write(
 ) -> tuple[dict[str, Any], State, Version]:
     """Stores the marked object, unless nothing changed or this is a dry run."""
     resource = target.resource
+    with_texts(obj, stored_text(resource, version.body))
     body = encoded(resource, obj)
     if body == version.body:
         return read_back(resource, version), state, version
@@ -205,7 +208,7 @@ def _mismatch(target: Target, what: str, wanted: str, actual: str, perhaps: str)
         f"The object might have been {perhaps}"
     )
     # kube-apiserver names the kind here, not the resource.
-    return conflict(target.resource.group, target.resource.kind, target.name, why)
+    return conflict(target.resource.internal_group, target.resource.kind, target.name, why)
 
 
 def _undying(target: Target) -> Forbidden:

@@ -38,6 +38,7 @@ from kontend.kube.errors import (
 )
 from kontend.kube.field_errors import go_json, go_quote
 from kontend.kube.field_errors import invalid as invalid_field
+from kontend.kube.meta.names import GroupVersionKind
 from kontend.kube.patches.json_patch import apply_json_patch, json_patch_strict_errors, parse_json_patch
 from kontend.kube.patches.merge_patch import apply_merge_patch, parse_merge_patch
 from kontend.kube.patches.strategic_patch import apply_strategic_patch
@@ -172,12 +173,14 @@ def _normalize(
         raise _bad_patch(go_json(obj), f"Object 'Kind' is missing in '{go_json(obj)}'")
     fields: dict[str, Any] = obj
     shown = strategic or (go_json(fields) if validation == "Strict" else "")
+    if strategic:  # it is applied to the type of the resource, which keeps its name
+        fields["apiVersion"], fields["kind"] = resource.api_version, resource.kind
     fields["apiVersion"] = fields.get("apiVersion") or resource.api_version
     fields["kind"] = fields.get("kind") or resource.kind
     if resource.custom is None and (fields["apiVersion"], fields["kind"]) != (resource.api_version, resource.kind):
-        ours = f"{(resource.group or 'core').partition('.')[0]}.{resource.kind}"
-        theirs = f"{str(fields['apiVersion']).rpartition('/')[2]}.{fields['kind']}"
-        raise _bad_patch(shown or go_json(obj), f"converting ({theirs}) to ({ours}): unknown conversion")
+        group, _, version = str(fields["apiVersion"]).rpartition("/")
+        written = GroupVersionKind(group, version, str(fields["kind"]))
+        raise _bad_patch(shown or go_json(obj), target.registry.why_not(resource, written))
     target.text = text_of(resource, fields)
     before = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS) if explains and not strategic else b""
     try:

@@ -122,13 +122,7 @@ def _check_builtin_kind(target: Target, group: str, version: str, kind: str) -> 
         raise BadRequest(
             f"the API version in the data ({where}) does not match the expected API version ({resource.api_version})"
         )
-    if target.registry.of_kind(GroupVersionKind(group, version, kind)) is not None:
-        ours = (resource.group or "core").partition(".")[0]
-        why = f"converting ({version}.{kind}) to ({ours}.{resource.kind}): unknown conversion"
-    else:
-        where = api_version(group, version)
-        scheme = '"pkg/runtime/scheme.go:111"'
-        why = f"no kind {go_quote(kind)} is registered for version {go_quote(where)} in scheme {scheme}"
+    why = target.registry.why_not(resource, GroupVersionKind(group, version, kind))
     raise _unhandled(kind, version, resource.kind, why)
 
 

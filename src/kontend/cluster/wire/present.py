@@ -115,7 +115,7 @@ def _objects(target: Target, body: dict[str, Any], include_object: str) -> list[
 
 
 def _go_type(target: Target) -> str:
-    return f"{(target.resource.group or 'core').partition('.')[0]}.{target.resource.list_kind}"
+    return f"{(target.resource.internal_group or 'core').partition('.')[0]}.{target.resource.list_kind}"
 
 
 def _list_metadata(body: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from kontend.kube.apply.field_set import (
     MalformedFields,
     Tree,
     difference,
-    keep,
     recursive_difference,
     union,
 )
@@ -149,12 +148,11 @@ def track_update(
     requested: Any = MISSING,
     schema_at: SchemaAt | None = None,
     reset_fields: FieldSet | None = None,
-    kept_fields: FieldSet | None = None,
 ) -> ManagedFields:
     """The managed fields after ``manager`` made ``new`` out of ``live`` (``None``: out of nothing).
 
     The objects are those of the request, before the strategy of the kind takes back what this write may not change:
-    such fields are named by ``reset_fields`` (or, the other way round, all but ``kept_fields``). ``requested`` is
+    such fields are named by ``reset_fields``. ``requested`` is
     ``metadata.managedFields`` as the request left it. Never fails: where the server cannot tell, it forgets. What did
     not change is taken to obey the schema.
     """
@@ -162,7 +160,7 @@ def track_update(
         managed = _requested(requested, managed)
     if not managed and live is not None:
         return ()
-    versions = Versions(schema, api_version, schema_at, resetting(api_version, subresource, reset_fields, kept_fields))
+    versions = Versions(schema, api_version, schema_at, resetting(api_version, subresource, reset_fields))
     try:
         return updated(
             versions,
@@ -187,19 +185,14 @@ def _requested(requested: Any, live: ManagedFields) -> ManagedFields:
         return live
 
 
-def resetting(
-    api_version: str, subresource: str, reset_fields: FieldSet | None, kept_fields: FieldSet | None
-) -> Callable[[Tree, str], Tree]:
+def resetting(api_version: str, subresource: str, reset_fields: FieldSet | None) -> Callable[[Tree, str], Tree]:
     """Takes out of a set what a write cannot change."""
     dropped = reset_fields.tree if reset_fields is not None else EMPTY
-    kept = kept_fields.tree if kept_fields is not None else None
 
     def reset(tree: Tree, version: str) -> Tree:
         # The main resource names its reset fields for the version in use only, subresources for all of them.
         if version != api_version and not subresource:
             return tree
-        if kept is not None:
-            tree = keep(tree, kept)
         return recursive_difference(tree, dropped) if tree else tree
 
     return reset

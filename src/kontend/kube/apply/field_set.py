@@ -198,24 +198,6 @@ def intersection(a: Tree, b: Tree) -> Tree:
     return out
 
 
-def keep(tree: Tree, pattern: Tree) -> Tree:
-    """Returns the paths on or below those of ``pattern``, in which the element ``f:*`` matches any element.
-
-    >>> keep({"f:spec": {"f:a": {"f:b": {}, "f:c": {}}, "f:d": {}}}, {"f:spec": {"f:*": {"f:b": {}}}})
-    {'f:spec': {'f:a': {'f:b': {}}, 'f:d': {}}}
-    """
-    out = {}
-    for key, below in tree.items():
-        inner = pattern.get("f:*", pattern.get(key))
-        if key == SELF:
-            out[key] = below
-        elif inner is not None:
-            kept = keep(below, inner) if below and inner else below
-            if kept or not below:
-                out[key] = _tidy(kept)
-    return out
-
-
 def contains(a: Tree, b: Tree) -> bool:
     """Reports whether all of ``b`` is in ``a``."""
     return a is b or not difference(b, a)

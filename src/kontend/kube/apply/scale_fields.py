@@ -24,7 +24,8 @@ ReplicasAt: TypeAlias = Mapping[str, Sequence[str] | None]
 def to_scale(managed: ManagedFields, replicas_at: ReplicasAt) -> ManagedFields:
     """The managed fields of the Scale of an object."""
     out = []
-    for entry in managed:
+    # Writes that change nothing can leave two entries of one manager, of which the server reads the last.
+    for entry in {entry.identity: entry for entry in managed}.values():
         path = replicas_at.get(entry.api_version)
         if path and owns(entry.fields.tree, path):
             out.append(entry.replace(fields=_OWNS_REPLICAS, api_version=SCALE_VERSION))

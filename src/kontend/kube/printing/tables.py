@@ -18,7 +18,7 @@ from kontend.kube.errors import BadRequest
 from kontend.kube.field_errors import go_float, go_json, go_quote
 from kontend.kube.json_types import Json
 from kontend.kube.printing.ages import age
-from kontend.kube.printing.json_path import BadPath, find
+from kontend.kube.printing.json_path import BadPath, find, parse
 from kontend.kube.printing.kind_cells import CELLS, row_conditions
 
 META: Final = "meta.k8s.io/v1"
@@ -61,7 +61,8 @@ def table(
     rows: list[Json] | None
     if columns is not None:
         definitions = _custom_columns(columns)
-        rows = [{"cells": _custom_cells(obj, columns or _AGE_COLUMN, now)} for obj in objects]
+        readable = _readable(columns) if columns else _AGE_COLUMN
+        rows = [{"cells": _custom_cells(obj, readable, now)} for obj in objects]
     elif kind in CELLS and group in CELLS[kind].groups:
         definitions = _columns()[kind]
         if kind == "FlowSchema":  # in the order in which they are matched
@@ -137,18 +138,25 @@ def _custom_columns(columns: Sequence[Mapping[str, Any]]) -> list[Json]:
                 or f"Custom resource definition column (in JSONPath format): {column.get('jsonPath', '')}",
                 "priority": column.get("priority", 0),
             }
-            for column in columns
+            for column in _readable(columns)
         ),
     ]
+
+
+def _readable(columns: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The columns before the first one whose path cannot be read: the server shows no more than these."""
+    for index, column in enumerate(columns):
+        try:
+            parse(column.get("jsonPath", ""))
+        except BadPath:
+            return columns[:index]
+    return columns
 
 
 def _custom_cells(obj: Mapping[str, Any], columns: Sequence[Mapping[str, Any]], now: str) -> list[Any]:
     cells: list[Any] = [(obj.get("metadata") or {}).get("name", "")]
     for column in columns:
-        try:
-            values = find(column.get("jsonPath", ""), obj)
-        except BadPath:
-            values = []
+        values = find(column.get("jsonPath", ""), obj)
         cells.append(_cell(column.get("type", ""), values[0], now) if values else None)
     return cells
 
@@ -156,7 +164,7 @@ def _custom_cells(obj: Mapping[str, Any], columns: Sequence[Mapping[str, Any]], 
 def _cell(column_type: str, value: Any, now: str) -> Any:
     """A value as a column of that type shows it; None where it does not fit."""
     if value is None:
-        return None
+        return "<no value>" if column_type == "string" else None
     if column_type == "string":
         return _text(value)
     if column_type == "date":

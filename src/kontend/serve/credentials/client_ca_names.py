@@ -68,4 +68,4 @@ def _address(context: ssl.SSLContext) -> int | None:
         return None
     if ctypes.string_at(fields.protocols, len(protocols)) != protocols:
         return None
-    return fields.context
+    return int(fields.context)

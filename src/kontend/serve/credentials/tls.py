@@ -60,8 +60,8 @@ def certificates(address: str, directory: Path | None = None) -> Certificates:
     """Certificates for a server at ``address`` and on this machine: the ones in ``directory``, or new ones."""
     if directory is not None and all((directory / name).exists() for name in _FILES):
         key = directory / _AUTHORITY_KEY
-        kept = [(directory / name).read_bytes() for name in _FILES]
-        return Certificates(*kept, key.read_bytes() if key.exists() else b"")
+        ca, certificate, own_key = ((directory / name).read_bytes() for name in _FILES)
+        return Certificates(ca, certificate, own_key, key.read_bytes() if key.exists() else b"")
     made = _make(address)
     if directory is not None:
         directory.mkdir(parents=True, exist_ok=True)

@@ -87,6 +87,10 @@ class Document:
     etag: str = ""
 
 
+#: The code of an answer without a body.
+NO_CONTENT: Final = 204
+
+
 def compress(body: bytes) -> bytes:
     """The body with gzip, fast rather than small."""
     return gzip.compress(body, compresslevel=1, mtime=0)
@@ -106,8 +110,10 @@ def head(
     """The status line and the headers; without a length the body comes in chunks."""
     lines = [
         f"{_status_line(code)}Audit-Id: {audit_id}\r\nCache-Control: {cache}\r\n",
-        f"Content-Type: {media_type}\r\nDate: {_date(int(time.time()))}\r\n",
+        f"Date: {_date(int(time.time()))}\r\n",
     ]
+    if code != NO_CONTENT:
+        lines.append(f"Content-Type: {media_type}\r\n")
     if warnings:
         lines.extend(warning_headers(warnings))
     if media_type is TEXT_TYPE:
@@ -115,7 +121,10 @@ def head(
     if not keep_alive:
         lines.append("Connection: close\r\n")
     lines.append(extra)
-    lines.append("Transfer-Encoding: chunked\r\n\r\n" if length is None else f"Content-Length: {length}\r\n\r\n")
+    if code == NO_CONTENT:
+        lines.append("\r\n")
+    else:
+        lines.append("Transfer-Encoding: chunked\r\n\r\n" if length is None else f"Content-Length: {length}\r\n\r\n")
     return "".join(lines).encode()
 
 

@@ -22,6 +22,7 @@ from kontend.serve.http.connection import Connection
 from kontend.serve.http.media import (
     GZIP_THRESHOLD,
     NO_CACHE,
+    NO_CONTENT,
     TEXT_TYPE,
     Document,
     answer_type,
@@ -129,7 +130,7 @@ class Exchange:
         else:
             media_type = answer_type(incoming.headers.get("accept", ""))
             pretty = wants_pretty(self.request.first("pretty"), incoming.headers.get("user-agent", ""))
-            body = encode(response.body, media_type, pretty=pretty)
+            body = b"" if response.code == NO_CONTENT else encode(response.body, media_type, pretty=pretty)
             extra = _retry_after(response)
             if response.content_type == AGGREGATED:
                 document = Document(body, response.content_type, sha512(body).hexdigest().upper())

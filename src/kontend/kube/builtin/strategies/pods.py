@@ -49,15 +49,6 @@ class Pods(WithOwnFieldLabels):
         "": STATUS,
         "status": (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
     }
-    kept_fields: ClassVar = {
-        "ephemeralcontainers": (("spec", "ephemeralContainers"),),
-        "resize": (
-            ("spec", "containers", "*", "resources"),
-            ("spec", "containers", "*", "resizePolicy"),
-            ("spec", "initContainers", "*", "resources"),
-            ("spec", "initContainers", "*", "resizePolicy"),
-        ),
-    }
     selectable = (
         "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
         "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
