@@ -22,7 +22,13 @@ from pathlib import Path
 from kontend.live.envtest.assets import write_assets
 
 MODULE = "sigs.k8s.io/controller-runtime"
-PACKAGES = ("./pkg/client", "./pkg/cache", "./pkg/controller/controllerutil")
+PACKAGES = (
+    "./pkg/client",
+    "./pkg/cache",
+    "./pkg/controller/controllerutil",
+    "./pkg/source",
+    "./pkg/internal/controller",
+)
 #: The last lines of a suite on Ginkgo, with its colours removed.
 RAN = re.compile(r"^Ran (\d+) of (\d+) Specs in ([\d.]+) seconds", re.MULTILINE)
 COUNTS = re.compile(r"-- (\d+) Passed \| (\d+) Failed \| (\d+) Pending \| (\d+) Skipped")

@@ -59,7 +59,7 @@ def _check_log_options(target: Target, request: ApiRequest) -> None:
     if limit is not None and limit < 1:
         errors.append(invalid_field("limitBytes", limit, "must be greater than 0"))
     if since is not None and moment:
-        errors.append(forbidden("", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+        errors.append(forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
     elif since is not None and since < 1:
         errors.append(invalid_field("sinceSeconds", since, "must be greater than 0"))
     if "stream" in request.query:

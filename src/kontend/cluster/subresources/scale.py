@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from kontend.cluster.request import APPLY_PATCH, JSON_PATCH, STRATEGIC_MERGE_PATCH, Target
+from kontend.cluster.resources import body_of
 from kontend.cluster.state import State, Version
 from kontend.cluster.storage import check_name_matches, check_namespace_matches, read_back, served
 from kontend.cluster.times import rfc3339
@@ -17,7 +18,7 @@ from kontend.cluster.verbs.read import get
 from kontend.cluster.verbs.update import Transform, check_uid, update_object
 from kontend.kube.apply import server_side as apply
 from kontend.kube.apply.managed_fields import ManagedFields
-from kontend.kube.apply.scale_fields import ReplicasAt, to_parent, to_scale
+from kontend.kube.apply.scale_fields import SCALE_VERSION, ReplicasAt, to_parent, to_scale
 from kontend.kube.builtin.scale import REPLICAS_PATH, scale_of, set_scale, validate_scale
 from kontend.kube.encoding.decode import decode
 from kontend.kube.encoding.json_syntax import go_kind
@@ -25,6 +26,7 @@ from kontend.kube.errors import ApiError, BadRequest, invalid, rejected
 from kontend.kube.field_errors import go_json, go_quote
 from kontend.kube.field_errors import invalid as invalid_field
 from kontend.kube.kinds import type_schema
+from kontend.kube.meta.names import GroupVersionKind
 from kontend.kube.patches.json_patch import apply_json_patch, parse_json_patch
 from kontend.kube.patches.merge_patch import apply_merge_patch, parse_merge_patch
 from kontend.kube.patches.strategic_rules import go_print
@@ -64,6 +66,12 @@ def _known_fields(target: Target, scale: Any, shown: str = "") -> Any:
     """The fields of a patched Scale that its type knows; a patch that brings others may be an error or a warning."""
     if not isinstance(scale, dict):
         return scale
+    written = (scale.get("apiVersion") or SCALE_VERSION, scale.get("kind") or "Scale")
+    if written != (SCALE_VERSION, "Scale") and not shown:
+        group, _, version = str(written[0]).rpartition("/")
+        kind = GroupVersionKind(group, version, str(written[1]))
+        why = target.registry.why_not(body_of("autoscaling", "v1", "Scale"), kind)
+        raise invalid("", "", "", [invalid_field("patch", go_json(scale), why)])
     try:
         known, unknown = decode(copy.deepcopy(scale), type_schema("autoscaling/v1.Scale"))
     except BadRequest:

@@ -1,8 +1,8 @@
 """The JSONPath of client-go, which printer columns use: ``.status.conditions[?(@.type=="Ready")].status``.
 
-Its grammar is its own: ``[]`` is the first item, ``['a.b']`` are two fields unless the dot is escaped, a filter compares
-values of one type only. A text is read into nodes, each of which takes some values to others. An evaluation that fails
-has no results at all, but a filter that asks whether a path exists takes the values at which it failed.
+Its grammar is its own: ``[]`` is the first item, ``['a.b']`` are two fields unless the dot is escaped, and a filter
+compares values of one type only. A text is read into nodes, each of which takes some values to others. An evaluation
+that fails has no results at all, but a filter that asks whether a path exists takes the values at which it failed.
 """
 
 from __future__ import annotations
