@@ -6,10 +6,10 @@ import copy
 from typing import Any, ClassVar
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
-from kontend.explore import Bounds, Scenario, check, update
+from kontend.explore import Bounds, Scenario, check, delete, update
 from kontend.explore.explain.causes.assignments import assignment_of
 from kontend.explore.explain.explanation import explained, origin_of
-from kontend.kube.errors import NotFound
+from kontend.kube.errors import AlreadyExists, NotFound
 from kontend.report.document import Document
 from kontend.report.text import render
 from kontend.runtime.client.api import Api
@@ -44,9 +44,9 @@ def test_an_object_that_stands_for_others_is_named_with_the_read_that_trusts_it(
     bounds = Bounds(lag=0, faults=1, lost=1, failed=0, crashes=0)
     document = _diverged(Scenario([Pairs()], crds=[CRD], objects=[WIDGET], bounds=bounds))
     violation = document.violation
-    assert violation.sentence.startswith("ConfigMap default/second is missing in the end: create ConfigMap/v1 in ")
+    assert violation.sentence.startswith("ConfigMap default/second is missing in the end: create ConfigMap/v1 default/")
     assert (
-        "pairs ran once more in steps 4 to 6 and did not create ConfigMap default/second at test_decisions.py:"
+        "pairs ran again in steps 4 to 6 and did not create ConfigMap default/second at test_decisions.py:"
         in violation.sentence
     )
     assert (
@@ -146,6 +146,75 @@ def test_a_flag_in_memory_that_outlives_a_failed_call_is_named() -> None:
     assert "not by self.done" in violation.fix.text
     assert violation.fix.line is not None
     assert violation.fix.line.text.strip() == "self.done = True"
+
+
+class Inventory(Controller):
+    """Empties its list of ConfigMaps, deletes them, then lets the widget go."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Clean up."""
+        try:
+            widget = await api.live.get(self.kind, request)
+        except NotFound:
+            return
+        if not widget["metadata"].get("deletionTimestamp"):
+            return
+        listed = widget["metadata"]["annotations"]["inventory"]
+        if listed:
+            widget["metadata"]["annotations"]["inventory"] = ""
+            await api.update(widget)
+            await api.delete(_config(listed))
+        widget["metadata"]["finalizers"] = []
+        await api.update(widget)
+
+
+def test_the_first_reconcile_that_was_misled_counts_not_the_last_one() -> None:
+    """After the object is gone every later reconcile has nothing to decide."""
+    metadata = {"namespace": "default", "name": "w", "finalizers": ["e.com/x"], "annotations": {"inventory": "m"}}
+    widget = {**WIDGET, "metadata": metadata}
+    scenario = Scenario(
+        [Inventory()],
+        crds=[CRD],
+        objects=[widget, _config("m")],
+        actions=[delete(widget)],
+        bounds=Bounds(lag=0, faults=1, lost=1, failed=0, crashes=0),
+        guards=UNGUARDED,
+    )
+    violation = _diverged(scenario).violation
+    assert 'it read metadata.annotations.inventory = "" of Widget default/w (written in step' in violation.sentence
+    assert 'the good run reads "m" there' in violation.sentence
+    assert violation.fix is not None
+    assert "or write metadata.annotations.inventory of Widget default/w last" in violation.fix.text
+
+
+class Ends(Controller):
+    """Creates a ConfigMap and labels it, unless it exists."""
+
+    kind = KIND
+
+    async def reconcile(self, _request: Request, api: Api) -> None:
+        """Create and label."""
+        config = _config("m")
+        try:
+            await api.create(config)
+        except AlreadyExists:
+            return
+        base = copy.deepcopy(config)
+        config["data"] = {"scheduled": "false"}
+        await api.patch(config, merge_from(base))
+
+
+def test_a_create_that_is_refused_and_ends_the_reconcile_is_named() -> None:
+    bounds = Bounds(lag=0, faults=1, lost=1, failed=0, crashes=0)
+    violation = _diverged(Scenario([Ends()], crds=[CRD], objects=[WIDGET], bounds=bounds, guards=UNGUARDED)).violation
+    assert "with 409 AlreadyExists in step 5, because of step 2" in violation.sentence
+    assert violation.culprits == (2, 5)
+    assert violation.fix is not None
+    assert violation.fix.text.startswith("take AlreadyExists for a find")
+    assert violation.fix.line is not None
+    assert violation.fix.line.text.strip() == "await api.create(config)"
 
 
 class Assigns(Controller):

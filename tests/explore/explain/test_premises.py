@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from typing import Any, ClassVar
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend import predicates
 from kontend.cluster.cluster import Cluster
-from kontend.explore import Bounds, Scenario, always, check, delete, eventually, update
+from kontend.explore import Bounds, Scenario, always, check, create, delete, eventually, update
 from kontend.explore.explain.explanation import explained, origin_of
+from kontend.kube.errors import AlreadyExists, ApiError
 from kontend.report.document import Explanation
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from
@@ -150,6 +152,147 @@ def test_a_reconcile_that_stopped_between_two_writes_is_named_with_the_write_tha
     assert text.startswith("record what is going to be done before it is done")
     assert line == "await api.update(config)"
     assert len(violation.culprits) == 2
+
+
+class Drops(Controller):
+    """Drops the error of its first patch."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Patch twice."""
+        widget = await api.live.get(self.kind, request)
+        for name in ("observed", "ready"):
+            base = copy.deepcopy(widget)
+            widget["status"] = {**(widget.get("status") or {}), name: True}
+            with contextlib.suppress(ApiError):
+                await api.status.patch(widget, merge_from(base))
+
+
+def observed_first(cluster: Cluster) -> bool:
+    status = cluster.get(KIND, "w").get("status") or {}
+    return bool(not status.get("ready") or status.get("observed"))
+
+
+def test_an_error_that_is_dropped_is_named_with_the_write_that_follows() -> None:
+    bounds = Bounds(lag=0, faults=1, failed=1, crashes=0, lost=0)
+    violation = _explained(_of(Drops(), bounds=bounds, properties=[always(observed_first)]), "observed_first")
+    assert "of the same reconcile failed in step 3, and the reconcile went on" in violation.sentence
+    assert violation.culprits == (3, 4)
+    assert _fix(violation)[0].startswith("let the error end the reconcile")
+
+
+class Adopts(Controller):
+    """Goes on with whatever has the name."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Create and report."""
+        widget = await api.live.get(self.kind, request)
+        with contextlib.suppress(AlreadyExists):
+            await api.create({**CONFIG, "data": {"of": "w"}})
+        widget["status"] = {"running": True}
+        await api.status.update(widget)
+
+
+def runs_on_its_own(cluster: Cluster) -> bool:
+    status = cluster.get(KIND, "w").get("status") or {}
+    return not status.get("running") or cluster.get("ConfigMap/v1", "m").get("data") == {"of": "w"}
+
+
+def test_an_object_of_somebody_else_that_is_taken_over_is_named_with_its_creator() -> None:
+    foreign = {**CONFIG, "data": {"of": "somebody"}}
+    violation = _explained(
+        _of(Adopts(), actions=[create(foreign)], properties=[always(runs_on_its_own)]), "runs_on_its_own"
+    )
+    assert "was refused with 409 AlreadyExists in step" in violation.sentence
+    assert "; user had created ConfigMap default/m (step" in violation.sentence
+    assert "is_controlled_by" in _fix(violation)[0]
+
+
+class Asks(Controller):
+    """Reports the size that it has asked another widget to have."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Ask and report."""
+        if request.name != "w":
+            return
+        widget = await api.live.get(self.kind, request)
+        size = widget["spec"]["size"]
+        if (widget.get("status") or {}).get("size") == size:
+            return
+        await api.patch({**OTHER, "spec": {"size": size}}, merge_from(OTHER))
+        widget["status"] = {"size": size}
+        await api.status.update(widget)
+
+
+def reported_in_time(cluster: Cluster) -> bool:
+    reported = (cluster.get(KIND, "w").get("status") or {}).get("size")
+    return reported in (None, cluster.get(KIND, "other")["status"]["size"])
+
+
+def test_a_report_of_what_was_only_asked_for_is_named_with_the_request() -> None:
+    wanted = {**SIZED, "spec": {"size": 2}}
+    violation = _explained(
+        _of(Asks(), objects=(wanted, OTHER), properties=[always(reported_in_time)]), "reported_in_time"
+    )
+    assert "it reports what it has only asked for; it changed spec.size of Widget default/other" in violation.sentence
+    text, line = _fix(violation)
+    assert text.startswith("write this only when the status of Widget default/other says so")
+    assert line == "await api.status.update(widget)"
+    assert len(violation.culprits) == 2
+
+
+class Shrinks(Controller):
+    """Writes a size that is too small."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Write."""
+        widget = await api.live.get(self.kind, request)
+        if widget["spec"]["size"] == 2:
+            widget["status"] = {"size": 0}
+            await api.status.update(widget)
+
+
+def test_a_write_without_a_pattern_is_named_with_the_change_and_the_reads_that_it_is_decided_by() -> None:
+    def large(cluster: Cluster) -> bool:
+        return bool((cluster.get(KIND, "w").get("status") or {}).get("size", 1) > 0)
+
+    violation = _explained(
+        _of(Shrinks(), actions=[update(SIZED, spec={"size": 2})], properties=[always(large)]), "large"
+    )
+    assert "which violates large; user had changed spec.size of Widget default/w from 1 to 2" in violation.sentence
+    assert "it is decided by what was read at test_premises.py:" in _fix(violation)[0]
+    assert len(violation.culprits) == 2
+
+
+class Forgets(Controller):
+    """Removes the mark of its work before the work is done."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Forget."""
+        widget = await api.live.get(self.kind, request)
+        if widget["spec"].pop("size", None):
+            await api.update(widget)
+
+
+def test_an_end_that_is_wrong_without_perturbations_names_the_last_write_and_the_reconcile_after_it() -> None:
+    def done(cluster: Cluster) -> bool:
+        return "done" in (cluster.get(KIND, "w").get("status") or {})
+
+    violation = _explained(_of(Forgets(), properties=[eventually(done)]), "done")
+    assert "the last write is that of step 3: forgets changed spec.size of Widget default/w" in violation.sentence
+    assert "; forgets ran once more, until step" in violation.sentence
+    text, line = _fix(violation)
+    assert text.startswith("let the reconcile notice that something is left to do")
+    assert line == "widget = await api.live.get(self.kind, request)"
 
 
 class Votes(Controller):

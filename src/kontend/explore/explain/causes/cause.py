@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import orjson
+
 from kontend.cluster.state import Change
 from kontend.explore.explain.fields import changed_paths, content_of, object_name, short_name, shown, text_of, value_at
-from kontend.explore.explain.trail import Part
+from kontend.explore.explain.trail import Part, Taken, Trail
+from kontend.kube.meta.names import Key, kind_of
+from kontend.runtime.client.call import Call
 from kontend.runtime.source_location import SourceLocation
 
 
@@ -56,6 +60,34 @@ def name_of(change: Change) -> str:
     version = change.new or change.old
     assert version is not None
     return short_name(object_name(content_of(version)))
+
+
+def target_of(call: Call) -> Key:
+    """The key of the object of a call: the body of a create has the name; empty where the server makes one up."""
+    if call.verb != "create" or call.name:
+        return call.key
+    metadata = (orjson.loads(call.body).get("metadata") if call.body else None) or {}
+    return Key(call.namespace, metadata.get("name") or "")
+
+
+def call_text(call: Call) -> str:
+    """Describes a call, with the name of what it creates.
+
+    >>> call_text(Call("create", "Secret/v1", "default", body=b'{"metadata": {"name": "s"}}'))
+    'create Secret/v1 default/s'
+    """
+    key = target_of(call)
+    return f"create {call.kind} {key}" if call.verb == "create" and key.name else str(call)
+
+
+def creation_of(trail: Trail, call: Call, before: int) -> tuple[Taken, Change] | None:
+    """The last step before another one that created the object of a call."""
+    key, found = target_of(call), None
+    for taken, _, change in trail.changes():
+        created = change.new if change.old is None and change.key == key and taken.number < before else None
+        if created is not None and str(kind_of(content_of(created))) == call.kind:
+            found = (taken, change)
+    return found
 
 
 def is_same(one: Change, other: Change) -> bool:

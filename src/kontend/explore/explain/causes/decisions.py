@@ -7,23 +7,18 @@ reconcile ended before the last change of what it had read, nothing ran it again
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-import orjson
-
 from kontend.cluster.state import Change, Version
-from kontend.explore.explain.causes.assignments import assignment_of
-from kontend.explore.explain.causes.cause import changed_text, name_of
+from kontend.explore.explain.causes.cause import call_text, changed_text, creation_of, name_of
+from kontend.explore.explain.causes.memories import remembered, start_of
 from kontend.explore.explain.causes.outdated import line_of, missed, what_was_read
 from kontend.explore.explain.fields import (
-    ABSENT,
     changed_paths,
     content_of,
     named,
-    number_of,
     object_name,
     short_name,
     shown,
@@ -50,42 +45,64 @@ class Decision:
     reconcile: Reconcile
 
 
-def decision_against(trail: Trail, good: Trail, difference: Difference, wanted: tuple[Taken, Part]) -> Decision | None:
-    """The decision of a failing run not to make the write that a good run makes; None where none explains it."""
+def decision_against(
+    trail: Trail, good: Trail, difference: Difference, wanted: tuple[Taken, Part], *, after: int = 0
+) -> Decision | None:
+    """The decision of a failing run not to make the write that a good run makes; None where none explains it.
+
+    Only reconciles that begin after step ``after`` decide: earlier ones do not know yet what went wrong.
+    """
     maker = wanted[0].reconcile
     if maker is None:
         return None
-    last = _last_reconcile(trail, maker)
-    if last is None:
+    candidates = _reconciles(trail, maker)
+    if not candidates:
         return None
-    it = _subject(difference)
-    unseen = missed(trail, _end(trail, last), last.reads)
+    unseen = missed(trail, _end(trail, candidates[-1]), candidates[-1].reads)
     if unseen is not None:
-        return _not_run_again(trail, last, it, *unseen)
+        return _not_run_again(trail, candidates[-1], difference, *unseen)
+    for reconcile in candidates:
+        if start_of(trail, reconcile) > after:
+            decision = _decision_of(trail, good, difference, wanted, reconcile)
+            if decision is not None:
+                return decision
+    return None
+
+
+def _decision_of(
+    trail: Trail, good: Trail, difference: Difference, wanted: tuple[Taken, Part], reconcile: Reconcile
+) -> Decision | None:
+    """The reason why one reconcile did not make the write."""
+    maker = wanted[0].reconcile
+    assert maker is not None
     where = f" at {wanted[1].line.short}" if wanted[1].line is not None else ""
-    ran = f"{trail.model.names[last.instance]} ran once more in {_span(last)} and did not {_verb(wanted)} {it}{where}"
+    actor = trail.model.names[reconcile.instance]
+    ran = f"{actor} ran again in {_span(reconcile)} and did not {_verb(wanted)} {_subject(difference)}{where}"
     theirs = [seen for seen in maker.reads if seen.step <= wanted[0].number]
-    for ours, other in zip_longest(last.reads, theirs):
+    for ours, other in zip_longest(reconcile.reads, theirs):
         if ours is None or other is None or _question(ours) != _question(other):
             break  # another path, although every read before showed the same
-        found = _other_content(trail, last, ours, other, ran, difference)
+        found = _other_content(trail, reconcile, ours, other, ran, difference)
         if found is not None:
             return found
         if _differs(ours, other):
             return None  # what the user wants differs, which explains nothing
-    return _remembered(trail, good, last, maker, ran)
+    memory = remembered(trail, good, reconcile, maker)
+    if memory is not None:
+        return Decision(f"{ran}, {memory.text}", memory.steps, memory.fix, memory.line, reconcile)
+    return _refused(trail, reconcile, ran)
 
 
-def _last_reconcile(trail: Trail, maker: Reconcile) -> Reconcile | None:
-    """The last reconcile of the same controller for the same object."""
+def _reconciles(trail: Trail, maker: Reconcile) -> list[Reconcile]:
+    """The reconciles of the same controller for the same object, oldest first."""
     program = trail.model.programs[maker.instance]
-    found = None
+    found = []
     for taken in trail.steps:
         reconcile = taken.reconcile
         if reconcile is None or reconcile.request != maker.request or taken.step.action != "start":
             continue
         if trail.model.programs[reconcile.instance] is program:
-            found = reconcile
+            found.append(reconcile)
     return found
 
 
@@ -95,7 +112,9 @@ def _end(trail: Trail, reconcile: Reconcile) -> Taken:
     return Taken(last.number + 1, trail.steps[reconcile.steps[0] - 1].step, last.after, last.transition, (), reconcile)
 
 
-def _not_run_again(trail: Trail, last: Reconcile, it: str, seen: Seen, other: Taken, change: Change) -> Decision | None:
+def _not_run_again(
+    trail: Trail, last: Reconcile, difference: Difference, seen: Seen, other: Taken, change: Change
+) -> Decision:
     """Nothing ran the reconcile again after the last change of what it had read."""
     actor, kind = trail.model.names[last.instance], seen.call.kind
     text = (
@@ -111,7 +130,8 @@ def _not_run_again(trail: Trail, last: Reconcile, it: str, seen: Seen, other: Ta
         if kind != controller.kind:
             what += f" and the mapping of {short_name(kind + ' ').strip()} objects to requests"
         fix = (
-            f"let the event of {name_of(change)} run this reconcile again: check {what}, or requeue until {it} is there"
+            f"let the event of {name_of(change)} run this reconcile again: check {what}, or requeue until "
+            f"{_subject(difference)} is there"
         )
     return Decision(text, frozenset({other.number, seen.step}), fix, line_of(trail, seen), last)
 
@@ -141,6 +161,8 @@ def _other_content(
         assert version is not None
         name = object_name(content_of(version)) if mine else named(ours.call.kind, key)
         for path in paths:
+            if name == difference.object and overlaps(text_of(path), difference.path):
+                continue  # that is what is wrong, not why
             writer = _written(trail, ours, name, path)
             if writer is not None:
                 text, fix = _reading(ours, name, path, mine, theirs, writer, difference)
@@ -215,101 +237,23 @@ def _reading(
     return text, fix
 
 
-# What it remembered
+# What was refused
 
 
-def _remembered(trail: Trail, good: Trail, last: Reconcile, maker: Reconcile, ran: str) -> Decision | None:
-    """The controller remembered something else than in the good run."""
-    ours, theirs = _memory(trail, last), _memory(good, maker)
-    name = next((name for name in ours if ours[name] != theirs.get(name, ABSENT)), None)
-    if name is None:
-        return None
-    since = _remembered_in(trail, last, name)
-    value, other = ours[name], theirs.get(name, ABSENT)
-    copied = _copy_in(value)
-    controller = trail.model.programs[last.instance].controller
-    what = f"self.{name} = {shown(value)}"
-    newer = None
-    if copied is not None:
-        newer = _newer(trail, copied)
-        what = f"{short_name(object_name(copied))} at resourceVersion {_version_of(copied)} in self.{name}"
-    steps = {since.number if since is not None else last.steps[0]}
-    if since is not None:
-        what += f", since step {since.number}"
-    text = f"{ran}, although it read what the good run reads there: it still remembers {what}"
-    if newer is not None and copied is not None:
-        taken, change = newer
-        version = number_of(change.resource_version)
-        text += f"; {trail.actor(taken)} had changed it at resourceVersion {version} (step {taken.number})"
-        own = _made(trail, copied)
-        steps = {taken.number, *((own.number,) if own is not None else steps)}
-        fix = (
-            f"compare resourceVersions where self.{name} is set and where it is used: whichever copy is newer counts, "
-            f"and self.{name} is dropped once the cache has a later version"
-        )
-    else:
-        there = "nothing" if other in (ABSENT, None, "", {}, []) else shown(other)
-        text += f"; in the good run it remembers {there}"
-        fix = (
-            f"decide by what the reconcile reads, not by self.{name}; or drop self.{name} when what it rests on changes"
-        )
-    return Decision(text, frozenset(steps), fix, assignment_of(controller, name), last)
-
-
-def _memory(trail: Trail, reconcile: Reconcile) -> dict[str, Any]:
-    start = next(number for number in reconcile.steps if trail.steps[number - 1].step.action == "start")
-    memory: dict[str, Any] = orjson.loads(trail.steps[start - 1].before.instances[reconcile.instance].memory)
-    return memory
-
-
-def _remembered_in(trail: Trail, last: Reconcile, name: str) -> Taken | None:
-    """The last step before a reconcile in which its instance changed what it remembers."""
-    for taken in reversed(trail.steps[: last.steps[0] - 1]):
-        before, after = (world.instances[last.instance].memory for world in (taken.before, taken.after))
-        if before != after and orjson.loads(before).get(name) != orjson.loads(after).get(name):
-            return taken
+def _refused(trail: Trail, reconcile: Reconcile, ran: str) -> Decision | None:
+    """A create that the server refused because the object exists, after which the reconcile left out the rest."""
+    for taken in trail.steps:
+        part = taken.parts[0]
+        if taken.reconcile is not reconcile or part.call is None or ": 409 AlreadyExists" not in part.transition.text:
+            continue
+        made = creation_of(trail, part.call, taken.number)
+        steps = {taken.number, *((made[0].number,) if made is not None else ())}
+        name = name_of(made[1]) if made is not None else "the object"
+        text = f"the server refused {call_text(part.call)} with 409 AlreadyExists in step {taken.number}"
+        text += f", because of step {made[0].number}" if made is not None else ""
+        fix = f"take AlreadyExists for a find: go on with what comes after the create of {name}, instead of ending here"
+        return Decision(f"{ran}: {text}", frozenset(steps), fix, part.line, reconcile)
     return None
-
-
-def _copy_in(value: Any) -> Mapping[str, Any] | None:
-    """An object with a resourceVersion in what a controller remembers."""
-    if isinstance(value, Mapping):
-        metadata = value.get("metadata")
-        if isinstance(metadata, Mapping) and metadata.get("resourceVersion") and "kind" in value:
-            return value
-    for part in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
-        found = _copy_in(part)
-        if found is not None:
-            return found
-    return None
-
-
-def _newer(trail: Trail, copied: Mapping[str, Any]) -> tuple[Taken, Change] | None:
-    """The last change of an object after the version of a copy."""
-    version, name, found = _version_of(copied), object_name(copied), None
-    if not version.isdecimal():
-        return None
-    for taken, _, change in trail.changes():
-        present = change.new or change.old
-        assert present is not None
-        if object_name(content_of(present)) == name and number_of(change.resource_version) > int(version):
-            found = (taken, change)
-    return found
-
-
-def _made(trail: Trail, copied: Mapping[str, Any]) -> Taken | None:
-    """The step whose write made the version of a copy."""
-    name, version = object_name(copied), _version_of(copied)
-    for taken, _, change in trail.changes():
-        if change.new is not None and str(number_of(change.resource_version)) == version:
-            return taken if object_name(content_of(change.new)) == name else None
-    return None
-
-
-def _version_of(copied: Mapping[str, Any]) -> str:
-    """The resourceVersion of a copy, as traces show it."""
-    version = str(copied["metadata"]["resourceVersion"])
-    return str(number_of(int(version))) if version.isdecimal() else version
 
 
 # Words

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from kontend.explore.explain.causes.cause import Cause, changed_text
+from kontend.explore.explain.causes.cause import Cause, call_text, changed_text
 from kontend.explore.explain.causes.decisions import Decision, decision_against
-from kontend.explore.explain.causes.outdated import stale_read
+from kontend.explore.explain.causes.outdated import line_of, stale_read
 from kontend.explore.explain.causes.perturbations import perturbation
 from kontend.explore.explain.causes.writes import cause_of_refusal, cause_of_write
 from kontend.explore.explain.fields import (
@@ -54,6 +54,10 @@ _ONE_REQUEST: Final = (
 _ERRORS: Final = (
     "let the error end the reconcile, so that it runs again, and let the next run find what this one had done by then"
 )
+_NOT_YET: Final = (
+    "let the reconcile notice that something is left to do: after this line it ends without a write, an error or a "
+    "requeue; and let no earlier write remove what says so"
+)
 _Write = tuple[Taken, Part]
 
 
@@ -78,11 +82,23 @@ def cause_of_final_state(trail: Trail, good: Trail, found: Sequence[Difference])
 
 def without_good_run(trail: Trail, sentence: str) -> Cause:
     """A wrong final state where no good run is known: the writes that lead to it are all there is to say."""
-    last = [taken for taken, _, _ in trail.changes()]
+    last = [(taken, change) for taken, _, change in trail.changes() if taken.reconcile is not None]
     if any(taken.transition.cost for taken in trail.steps):
         return Cause(f"{sentence}; no run near this one ends otherwise")
-    written = f"; the last write is that of step {last[-1].number}" if last else "; nothing is ever written"
-    return Cause(f"{sentence}, although nothing perturbs the run{written}")
+    if not last:
+        return Cause(f"{sentence}, although nothing perturbs the run; nothing is ever written")
+    taken, change = last[-1]
+    sentence += (
+        f", although nothing perturbs the run; the last write is that of step {taken.number}: {trail.actor(taken)} "
+        f"{changed_text(change)}"
+    )
+    final = next((each.reconcile for each in reversed(trail.steps) if each.reconcile is not None), None)
+    if final is None or not final.reads or final.steps[-1] <= taken.number:
+        return Cause(sentence, (taken.number,), _NOT_YET, taken.parts[0].line)
+    final.matters = True
+    read, line = final.reads[-1], line_of(trail, final.reads[-1])
+    sentence += f"; {trail.model.names[final.instance]} ran once more, until step {final.steps[-1]}, and wrote nothing"
+    return Cause(sentence, tuple(sorted({taken.number, read.step})), _NOT_YET, line)
 
 
 def _outcome(difference: Difference) -> str:
@@ -184,7 +200,9 @@ def _lacking(trail: Trail, good: Trail, difference: Difference) -> Cause:
         culprits.add(write[0].number)
         line = write[1].line
     taken = _perturbing(trail)
-    decision = decision_against(trail, good, difference, wanted) if wanted is not None else None
+    # A user who acts in the middle of a reconcile may be overlooked by that very reconcile.
+    after = 0 if taken is None or taken.step.action == "act" else taken.number
+    decision = decision_against(trail, good, difference, wanted, after=after) if wanted is not None else None
     if decision is not None and taken is not None and not _comes_after(decision, taken):
         decision = None
     if wanted is not None and decision is None:
@@ -241,7 +259,7 @@ def _disturbance(trail: Trail, taken: Taken) -> tuple[str, set[int], str, Source
     call = taken.parts[0].call
     if call is not None and action in TEXTS:
         done = f", after the server had {changed_text(changes[0])}" if changes else ""
-        text = f"{call} of {trail.actor(taken)} {TEXTS[action]} (step {taken.number}){done}"
+        text = f"{call_text(call)} of {trail.actor(taken)} {TEXTS[action]} (step {taken.number}){done}"
         return text, {taken.number}, _repeatable(call.verb) if action == "lose" else _ERRORS, taken.parts[0].line
     return f"the run is perturbed by {perturbation(taken)}", {taken.number}, "", None
 

@@ -1,7 +1,8 @@
 """Premises of a write that violates a property although nothing that its reconcile had read has changed since.
 
-Three patterns: the reconcile read one object twice and mixed the two versions; it reported a status that belongs to an
-earlier spec; an earlier reconcile stopped between two writes, and this one builds on the half that is there.
+Patterns: the reconcile read one object twice and mixed the two versions; a write of it was refused, and it went on; it
+reported as done what it had only asked for; an earlier reconcile stopped between two writes, and this one builds on the
+half that is there.
 """
 
 from __future__ import annotations
@@ -9,11 +10,20 @@ from __future__ import annotations
 from typing import Any
 
 from kontend.cluster.state import Change
-from kontend.explore.explain.causes.cause import Cause, changed_text, is_same, name_of, written_text
+from kontend.explore.explain.causes.cause import (
+    Cause,
+    call_text,
+    changed_text,
+    creation_of,
+    is_same,
+    name_of,
+    written_text,
+)
 from kontend.explore.explain.causes.outdated import line_of
 from kontend.explore.explain.fields import changed_paths, content_of, number_of, object_name, short_name
 from kontend.explore.explain.trail import Part, Reconcile, Seen, Taken, Trail
-from kontend.explore.model.environment.faults import TEXTS
+from kontend.explore.model.environment.faults import OPTIONAL, TEXTS
+from kontend.kube.meta.names import Key
 
 
 def wrong_premise(trail: Trail, taken: Taken, name: str) -> Cause | None:
@@ -24,7 +34,9 @@ def wrong_premise(trail: Trail, taken: Taken, name: str) -> Cause | None:
     writes = f"{trail.actor(taken)} {written_text(part)} (step {taken.number}), which violates {name}"
     return (
         _two_versions(trail, taken, writes)
+        or _went_on(trail, taken, writes)
         or _earlier_spec(trail, taken, part, writes)
+        or _asked_for(trail, taken, part, writes)
         or _unfinished(trail, taken, part, writes)
     )
 
@@ -82,6 +94,41 @@ def _version(seen: Seen, change: Change) -> str:
     return "absent" if version is None else f"at resourceVersion {number_of(version.resource_version)}"
 
 
+# A write that was refused
+
+
+def _went_on(trail: Trail, taken: Taken, writes: str) -> Cause | None:
+    """An earlier write of the same reconcile was refused or failed, and the reconcile went on."""
+    for other in reversed(trail.steps[: taken.number - 1]):
+        call, text = other.parts[0].call, other.transition.text
+        if other.reconcile is not taken.reconcile or call is None or not call.writes or other.transition.changes:
+            continue
+        exists = ": 409 AlreadyExists" in text
+        if not exists and other.step.action not in OPTIONAL and ": 409 Conflict" not in text:
+            continue
+        outcome = "was refused with 409 AlreadyExists" if exists else "failed"
+        sentence = f"{writes}: {call_text(call)} of the same reconcile {outcome} in step {other.number}"
+        sentence += ", and the reconcile went on"
+        line = other.parts[0].line
+        if not exists:
+            fix = (
+                "let the error end the reconcile, so that it runs again; or store what belongs together in one request"
+            )
+            return Cause(sentence, (other.number, taken.number), fix, line)
+        made = creation_of(trail, call, other.number)
+        steps = {taken.number, other.number}
+        if made is not None:
+            each, change = made
+            sentence += f"; {trail.actor(each)} had {changed_text(change)} (step {each.number})"
+            steps = {taken.number, each.number}
+        fix = (
+            "after AlreadyExists read the object, and go on only if it is the wanted one: is_controlled_by(obj, "
+            "owner), or a comparison of its content"
+        )
+        return Cause(sentence, tuple(sorted(steps)), fix, line)
+    return None
+
+
 # A status of an earlier spec
 
 
@@ -93,6 +140,8 @@ def _earlier_spec(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause 
         for key, version in seen.versions.items():
             if version is None or (seen.resource, key) == (target.resource, target.key):
                 continue
+            if _is_own(trail, taken, seen.call.kind, key):
+                continue  # its status is written by this very controller
             read = content_of(version)
             if not read.get("status"):
                 continue
@@ -111,6 +160,35 @@ def _earlier_spec(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause 
             )
             return Cause(sentence, tuple(sorted({other.number, taken.number})), fix, part.line)
     return None
+
+
+def _asked_for(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause | None:
+    """The reconcile reports what it has only asked for: it changed a spec, and nobody has written that status since."""
+    target, call = part.transition.changes[0], part.call
+    if call is None or call.subresource != "status":
+        return None
+    for other, _, change in reversed(list(trail.changes())):
+        if other.number >= taken.number or other.reconcile is not taken.reconcile or is_same(change, target):
+            continue
+        if change.old is None or change.new is None:
+            continue
+        if not any(path[:1] == ("spec",) for path in changed_paths(content_of(change.old), content_of(change.new))):
+            continue
+        name = name_of(change)
+        sentence = (
+            f"{writes}: it reports what it has only asked for; it {changed_text(change)} in step {other.number}, and "
+            f"nothing has written the status of {name} since"
+        )
+        fix = f"write this only when the status of {name} says so, for its present metadata.generation"
+        return Cause(sentence, (other.number, taken.number), fix, part.line)
+    return None
+
+
+def _is_own(trail: Trail, taken: Taken, kind: str, key: Key) -> bool:
+    """The object is the one that is reconciled."""
+    assert taken.reconcile is not None
+    controller = trail.model.programs[taken.reconcile.instance].controller
+    return taken.reconcile.request == key and kind == controller.kind
 
 
 def _spec_change(trail: Trail, taken: Taken, seen: Seen, read: dict[str, Any]) -> tuple[Taken, Change] | None:
@@ -146,7 +224,9 @@ def _unfinished(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause | 
                 continue
             call = other.parts[-1].call
             outcome = TEXTS.get(other.step.action) or f"failed: {other.transition.failure.text.partition(':')[0]}"
-            stopped = f"stopped in step {other.number}" + (f", where {call} {outcome}" if call is not None else "")
+            stopped = f"stopped in step {other.number}" + (
+                f", where {call_text(call)} {outcome}" if call is not None else ""
+            )
             done = _last_write(trail, other, taken.reconcile, earlier)
         else:
             continue

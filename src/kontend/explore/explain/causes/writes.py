@@ -10,7 +10,7 @@ from kontend.cluster.state import Change
 from kontend.explore.explain.causes.cause import Cause, changed_text, written_text
 from kontend.explore.explain.causes.clashes import clash_of, faults_of
 from kontend.explore.explain.causes.fixes import FIX_OF_REFUSAL, fix_of_failure
-from kontend.explore.explain.causes.outdated import missed, outdated_read, what_was_read
+from kontend.explore.explain.causes.outdated import line_of, missed, outdated_read, what_was_read
 from kontend.explore.explain.fields import content_of, number_of
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.kube.meta.names import kind_of
@@ -101,9 +101,44 @@ def _last_change(trail: Trail, taken: Taken, part: Part) -> tuple[Taken, Change]
 
 
 def plain_cause(trail: Trail, taken: Taken, name: str) -> Cause | None:
-    """A write that violates a property on its own, with nothing that it did not know."""
+    """A write that violates a property on its own: the last change of what it was decided by is named."""
     for part in taken.parts:
-        if part.transition.changes:
-            sentence = f"{trail.actor(taken)} {written_text(part)} (step {taken.number}), which violates {name}"
-            return Cause(sentence, (taken.number,), "", part.line)
+        if not part.transition.changes:
+            continue
+        sentence = f"{trail.actor(taken)} {written_text(part)} (step {taken.number}), which violates {name}"
+        culprits = {taken.number}
+        known = _last_known(trail, taken, part)
+        if known is not None:
+            other, change = known
+            sentence += f"; {trail.actor(other)} had {changed_text(change)} (step {other.number})"
+            culprits.add(other.number)
+        fix = _check_before(trail, taken, name)
+        return Cause(sentence, tuple(sorted(culprits)), fix, part.line)
     return None
+
+
+def _last_known(trail: Trail, taken: Taken, part: Part) -> tuple[Taken, Change] | None:
+    """The last change before a step of the object that it writes, or else of an object that its reconcile has read."""
+    target = part.transition.changes[0]
+    read = {
+        (seen.resource, key) for seen in (taken.reconcile.reads if taken.reconcile else ()) for key in seen.versions
+    }
+    own, others = None, None
+    for other, _, change in trail.changes():
+        if other.number >= taken.number or (other.reconcile is not None and other.reconcile is taken.reconcile):
+            continue
+        if (change.resource, change.key) == (target.resource, target.key):
+            own = (other, change)
+        elif (change.resource, change.key) in read:
+            others = (other, change)
+    return own or others
+
+
+def _check_before(trail: Trail, taken: Taken, name: str) -> str:
+    """The reads that a write was decided by, as the place for what is missing."""
+    reads = taken.reconcile.reads if taken.reconcile is not None else ()
+    lines = dict.fromkeys(line.short for seen in reads if (line := line_of(trail, seen)) is not None)
+    if not lines:
+        return ""
+    read = " and ".join(lines)
+    return f"make sure before this write that it does not violate {name}; it is decided by what was read at {read}"
