@@ -160,6 +160,9 @@ def _check_served(target: Target) -> None:
         raise method_not_allowed(resource.group, resource.plural, verb) if custom else not_allowed()
 
 
+_WRITING: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+
+
 def _verb(method: str, named: bool, watching: bool) -> str:
     if method in ("GET", "HEAD"):
         if named:
@@ -167,7 +170,7 @@ def _verb(method: str, named: bool, watching: bool) -> str:
         return "watch" if watching else "list"
     if method == "DELETE":
         return "delete" if named else "deletecollection"
-    return {"POST": "create", "PUT": "update", "PATCH": "patch"}.get(method, "")
+    return _WRITING.get(method, "")
 
 
 def not_allowed() -> MethodNotAllowed:

@@ -19,41 +19,48 @@ _MOST_PATHS: Final = 10_000
 Kind = tuple[str, str, str, str, str, str]
 
 
+class _Tally:
+    """The requests of one kind: their number by HTTP code, and by duration, with the sum of all durations last."""
+
+    __slots__ = ("codes", "durations")
+
+    def __init__(self) -> None:
+        self.codes: dict[int, int] = {}
+        self.durations = [0.0] * (len(_BOUNDS) + 2)
+
+
 class ServerMetrics:
     """Counts of requests; what can be read from the state is read when somebody asks."""
 
     def __init__(self) -> None:
-        self._requests: dict[tuple[Kind, int], int] = {}
-        self._seconds: dict[Kind, list[float]] = {}
+        self._tallies: dict[Kind, _Tally] = {}
         #: Paths are parsed once, as most of them come again.
-        self._kinds: dict[tuple[str, str, str], Kind] = {}
+        self._by_path: dict[tuple[str, str, str], _Tally] = {}
 
     def count(self, request: ApiRequest, code: int, seconds: float) -> None:
         """Counts a request that was answered."""
-        path = (request.method, request.path, request.first("watch"))
-        kind = self._kinds.get(path)
-        if kind is None:
-            if len(self._kinds) > _MOST_PATHS:
-                self._kinds.clear()
-            kind = self._kinds[path] = _kind(request)
-        counted = (kind, code)
-        self._requests[counted] = self._requests.get(counted, 0) + 1
-        durations = self._seconds.get(kind)
-        if durations is None:
-            durations = self._seconds[kind] = [0.0] * (len(_BOUNDS) + 2)
-        durations[bisect_left(_BOUNDS, seconds)] += 1
+        path = (request.method, request.path, request.first("watch") if request.query else "")
+        tally = self._by_path.get(path)
+        if tally is None:
+            if len(self._by_path) > _MOST_PATHS:
+                self._by_path.clear()
+            tally = self._by_path[path] = self._tallies.setdefault(_kind(request), _Tally())
+        tally.codes[code] = tally.codes.get(code, 0) + 1
+        durations = tally.durations
+        durations[0 if seconds <= _BOUNDS[0] else bisect_left(_BOUNDS, seconds)] += 1
         durations[-1] += seconds
 
     def text(self, state: State, *, watches: int, connections: int, unacknowledged: int) -> str:
         """All metrics."""
         requests = Metric("apiserver_request_total", "Requests by verb, resource and HTTP code.", "counter")
-        for (kind, code), number in self._requests.items():
-            requests.add(number, code=str(code), component="apiserver", dry_run="", **_labels(kind))
+        for kind, tally in self._tallies.items():
+            for code, number in tally.codes.items():
+                requests.add(number, code=str(code), component="apiserver", dry_run="", **_labels(kind))
         durations = Histogram("apiserver_request_duration_seconds", "Time to answer a request.", _BOUNDS)
-        for kind, counts in self._seconds.items():
+        for kind, tally in self._tallies.items():
             key = tuple(sorted({"component": "apiserver", "dry_run": "", **_labels(kind)}.items()))
-            durations.counts[key] = [int(count) for count in counts[:-1]]
-            durations.values[key] = counts[-1]
+            durations.counts[key] = [int(count) for count in tally.durations[:-1]]
+            durations.values[key] = tally.durations[-1]
         objects = Metric("apiserver_storage_objects", "Stored objects by resource.", "gauge")
         resources = Metric("apiserver_resource_objects", "Stored objects by group and resource.", "gauge")
         for name, stored in state.kinds.items():

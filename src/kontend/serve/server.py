@@ -24,7 +24,7 @@ from kontend.cluster.state import State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import ApiError, NotAcceptable
 from kontend.kube.golang.strconv import whole_number
-from kontend.serve.credentials.authentication import Authenticator, Credentials, impersonated
+from kontend.serve.credentials.authentication import Authenticator, impersonated
 from kontend.serve.credentials.identity import Tokens
 from kontend.serve.gate import Gate
 from kontend.serve.http.connection import Connection
@@ -262,9 +262,9 @@ class Server:
 
     def _identify(self, state: State, exchange: Exchange) -> None:
         """Finds out which user sends a request. Raises an ApiError for what that user may not do."""
-        credentials = Credentials(exchange.incoming.headers, exchange.connection.certificate)
-        user = self._authenticator.user_of(state, credentials, exchange.path)
-        exchange.understand(user, impersonated(state, user, exchange.incoming))
+        incoming = exchange.incoming
+        user = self._authenticator.user_of(state, incoming.headers, exchange.connection.certificate, exchange.path)
+        exchange.understand(user, impersonated(state, user, incoming))
         rbac.check(state, exchange.request)
 
     def _serve_known(self, exchange: Exchange) -> None:

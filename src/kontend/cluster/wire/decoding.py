@@ -39,7 +39,8 @@ def check_size(body: bytes) -> None:
 
 def check_media_type(request: ApiRequest) -> None:
     """Refuses a body that is neither JSON nor YAML."""
-    if (request.content_type.partition(";")[0].strip() or JSON) not in (JSON, YAML):
+    written = request.content_type
+    if written != JSON and (written.partition(";")[0].strip() or JSON) not in (JSON, YAML):
         raise UnsupportedMediaType(
             f"the body of the request was in an unknown format - accepted media types include: {_MEDIA_TYPES}"
         )

@@ -77,7 +77,8 @@ def validate_names(meta: Meta, name_rule: NameRule, *, field: str = "metadata") 
         errors += [invalid(f"{field}.generateName", prefix, message) for message in rule(checked)]
     name = meta.get("name") or ""
     if name:
-        errors += [invalid(f"{field}.name", name, message) for message in name_rule(name)]
+        for message in name_rule(name):
+            errors.append(invalid(f"{field}.name", name, message))
     else:
         errors.append(required(f"{field}.name", "name or generateName is required"))
     return errors

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import unquote
 
 from kontend.cluster.access.attributes import Attributes
@@ -25,13 +25,6 @@ _GROUP: Final = "authentication.k8s.io"
 _EXTRA: Final = "impersonate-extra-"
 
 
-class Credentials(NamedTuple):
-    """Credentials of a client: headers with names in lower case, and its certificate as ``ssl`` decodes it."""
-
-    headers: Mapping[str, str]
-    certificate: Mapping[str, Any]
-
-
 class Authenticator:
     """Finds the users of requests."""
 
@@ -41,17 +34,20 @@ class Authenticator:
         #: Requests without credentials are not the administrator's.
         self.required = bool(tokens) or certificates
 
-    def user_of(self, state: State, credentials: Credentials, path: str) -> User:
-        """The user of a request. Raises :class:`Unauthorized`."""
-        authorization = credentials.headers.get("authorization", "")
+    def user_of(self, state: State, headers: Mapping[str, str], certificate: Mapping[str, Any], path: str) -> User:
+        """The user of a request. Raises :class:`Unauthorized`.
+
+        The names of ``headers`` are in lower case; ``certificate`` is as ``ssl`` decodes it.
+        """
+        authorization = headers.get("authorization", "")
         if authorization:
             token = bearer(authorization)
             user = self._tokens.users.get(token) or _service_account(state, token)
             if user is None and (self.required or state.settings.rbac):
                 raise Unauthorized("Unauthorized")
             return user or ADMIN
-        if credentials.certificate:
-            return _subject(credentials.certificate)
+        if certificate:
+            return _subject(certificate)
         if state.settings.rbac:
             return ANONYMOUS
         if not self.required:
@@ -82,10 +78,7 @@ def _subject(certificate: Mapping[str, Any]) -> User:
 
 def impersonated(state: State, user: User, incoming: Incoming) -> User | None:
     """The user in whose name a request is to be carried out, if ``user`` may do that; None without such headers."""
-    for key in incoming.headers:
-        if key.startswith("impersonate-"):
-            break
-    else:
+    if "impersonate-" not in "\n".join(incoming.headers):  # quicker than a look at each of them
         return None
     name = incoming.headers.get("impersonate-user", "")
     groups = incoming.values("impersonate-group")

@@ -108,24 +108,14 @@ def head(
     cache: str = NO_CACHE,
 ) -> bytes:
     """The status line and the headers; without a length the body comes in chunks."""
-    lines = [
-        f"{_status_line(code)}Audit-Id: {audit_id}\r\nCache-Control: {cache}\r\n",
-        f"Date: {_date(int(time.time()))}\r\n",
-    ]
-    if code != NO_CONTENT:
-        lines.append(f"Content-Type: {media_type}\r\n")
     if warnings:
-        lines.extend(warning_headers(warnings))
-    if media_type is TEXT_TYPE:
-        lines.append("X-Content-Type-Options: nosniff\r\n")
+        extra = "".join(warning_headers(warnings)) + extra
     if not keep_alive:
-        lines.append("Connection: close\r\n")
-    lines.append(extra)
-    if code == NO_CONTENT:
-        lines.append("\r\n")
-    else:
-        lines.append("Transfer-Encoding: chunked\r\n\r\n" if length is None else f"Content-Length: {length}\r\n\r\n")
-    return "".join(lines).encode()
+        extra = f"Connection: close\r\n{extra}"
+    usual = _usual_headers(cache, "" if code == NO_CONTENT else media_type, int(time.time()))
+    if code != NO_CONTENT:
+        extra += "Transfer-Encoding: chunked\r\n" if length is None else f"Content-Length: {length}\r\n"
+    return f"{_status_line(code)}Audit-Id: {audit_id}\r\n{usual}{extra}\r\n".encode()
 
 
 @lru_cache(maxsize=8)
@@ -143,9 +133,12 @@ def _status_line(code: int) -> str:
     return f"HTTP/1.1 {code} {reason}\r\n"
 
 
-@lru_cache(maxsize=2)
-def _date(seconds: int) -> str:
-    return formatdate(seconds, usegmt=True)
+@lru_cache(maxsize=16)
+def _usual_headers(cache: str, media_type: str, seconds: int) -> str:
+    """The headers that are the same for all answers of a type within a second."""
+    content_type = f"Content-Type: {media_type}\r\n" if media_type else ""
+    sniffing = "X-Content-Type-Options: nosniff\r\n" if media_type == TEXT_TYPE else ""
+    return f"Cache-Control: {cache}\r\n{content_type}Date: {formatdate(seconds, usegmt=True)}\r\n{sniffing}"
 
 
 def chunk(data: bytes) -> bytes:

@@ -22,7 +22,7 @@ def read(
     request = exchange.request
     response = pages.respond(state, request)
     if response is None:
-        if exchange.reads and exchange.incoming.method != "GET":
+        if exchange.incoming.method != "GET" and exchange.reads:
             _check_method(state, request)
         response = handle_lazily(state, request, progress, wait=known is not None, known=known)[1]
     later = response.watch is not None or response.suspended is not None or response.code == 504

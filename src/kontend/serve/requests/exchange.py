@@ -37,6 +37,7 @@ from kontend.serve.http.request_parser import Incoming
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 #: Bytes of a request target up to which it is remembered.
 _SHORT_TARGET: Final = 512
+_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _serials: Final = itertools.count(1)
 _RUN: Final = os.urandom(6).hex()
 
@@ -54,6 +55,7 @@ class Exchange:
         "number",
         "path",
         "query",
+        "reads",
         "received_at",
         "target",
     )
@@ -67,6 +69,8 @@ class Exchange:
         self.target, self.path, self.query = (_known_target if len(target) < _SHORT_TARGET else _target)(target)
         #: Identifies the request in the audit log and in the answer.
         self.audit_id = incoming.headers.get("audit-id") or _new_audit_id()
+        #: The request cannot change anything.
+        self.reads = incoming.method in _READING
         #: The number of the connection.
         self.number = number
         self._user = NOBODY
@@ -88,11 +92,6 @@ class Exchange:
     @request.setter
     def request(self, request: ApiRequest) -> None:
         self._request = request
-
-    @property
-    def reads(self) -> bool:
-        """Returns whether the request cannot change anything."""
-        return self.incoming.method in ("GET", "HEAD", "OPTIONS")
 
     def understand(self, user: User, impersonated: User | None = None) -> None:
         """Makes the request for the API server, in the name of ``impersonated`` if given.
@@ -121,21 +120,23 @@ class Exchange:
 
     def encoded(self, response: ApiResponse) -> bytes:
         """The bytes of a whole answer."""
-        incoming = self.incoming
+        incoming, content = self.incoming, response.body
+        headers = incoming.headers
         extra = ""
-        if isinstance(response.body, str):
-            media_type, body = TEXT_TYPE, response.body.encode()
-        elif isinstance(response.body, Document):
-            return self._encoded_document(response.body, response.code)
+        if isinstance(content, str):
+            media_type, body = TEXT_TYPE, content.encode()
+        elif isinstance(content, Document):
+            return self._encoded_document(content, response.code)
         else:
-            media_type = answer_type(incoming.headers.get("accept", ""))
-            pretty = wants_pretty(self.request.first("pretty"), incoming.headers.get("user-agent", ""))
-            body = b"" if response.code == NO_CONTENT else encode(response.body, media_type, pretty=pretty)
-            extra = _retry_after(response)
+            media_type = answer_type(headers.get("accept", ""))
+            pretty = wants_pretty(self.request.first("pretty") if self.query else "", headers.get("user-agent", ""))
+            body = b"" if response.code == NO_CONTENT else encode(content, media_type, pretty=pretty)
+            if response.code >= 429:
+                extra = _retry_after(response)
             if response.content_type == AGGREGATED:
                 document = Document(body, response.content_type, sha512(body).hexdigest().upper())
                 return self._encoded_document(document, response.code, cache="public")
-        if len(body) >= GZIP_THRESHOLD and "gzip" in incoming.headers.get("accept-encoding", ""):
+        if len(body) >= GZIP_THRESHOLD and "gzip" in headers.get("accept-encoding", ""):
             body = compress(body)
             extra += "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n"
         start = head(
@@ -182,7 +183,7 @@ class Exchange:
 
 
 def _retry_after(response: ApiResponse) -> str:
-    if response.code < 429 or not isinstance(response.body, dict):
+    if not isinstance(response.body, dict):
         return ""
     details: dict[str, Any] = response.body.get("details") or {}
     seconds = details.get("retryAfterSeconds")
@@ -192,7 +193,12 @@ def _retry_after(response: ApiResponse) -> str:
 def _new_audit_id() -> str:
     """Unique without the cost of a random number each: one number a process, and a count."""
     serial = next(_serials) & 0xFFFFFFFFFFFFFFF
-    return f"{serial >> 28:08x}-{serial >> 12 & 0xFFFF:04x}-4{serial & 0xFFF:03x}-8000-{_RUN}"
+    return f"{_audit_prefix(serial >> 12)}{serial & 0xFFF:03x}-8000-{_RUN}"
+
+
+@lru_cache(maxsize=2)
+def _audit_prefix(number: int) -> str:
+    return f"{number >> 16:08x}-{number & 0xFFFF:04x}-4"
 
 
 def _target(raw: bytes) -> tuple[str, str, Mapping[str, tuple[str, ...]]]:

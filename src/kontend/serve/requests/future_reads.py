@@ -30,6 +30,8 @@ class FutureReads:
 
     def take_ready(self, version: int) -> list[Exchange]:
         """Returns the reads whose version is there, which wait no longer."""
+        if not self._waiting:
+            return []
         ready = [waiting for waiting in self._waiting if waiting[0] <= version]
         self._waiting = [waiting for waiting in self._waiting if waiting[0] > version]
         for _, timer, _ in ready:
