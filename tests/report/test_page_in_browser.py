@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from kontend.report.document import Difference, FieldChange, Fix, Line, Write, hash_of
 from kontend.report.page.contents import PropertyResult, ScenarioResult, results_of
 from kontend.report.page.page import page
 from report.browser import View
@@ -268,7 +269,7 @@ def test_faults_and_timers_are_drawn_and_a_crash_puts_the_cache_behind(view: Ope
     shown.press("3")
     shown.wait("document.querySelector('figure')")
     assert "Reconciles and cache lag over virtual time" in shown.text("figure")
-    assert "virtual time, 0.8 s to 9.8 s" in shown.page.locator("figure").text_content()
+    assert "virtual time, 0.75 s to 9.75 s" in shown.page.locator("figure").text_content()
 
 
 def test_a_log_without_caches_has_no_lanes_for_them(view: Open, tmp_path: Path) -> None:
@@ -389,3 +390,57 @@ def test_quiescent_states_are_listed_with_their_numbers_and_differences(view: Op
         assert all(each.path in row for each in state.difference if each.path)
     titles = shown.page.locator("figure .bar:not(.reconcile) title").all_text_contents()
     assert [int(title.split(": ")[1].split()[0].replace(",", "")) for title in titles] == list(expected.depths)
+
+
+# Long and recorded
+
+
+@pytest.mark.parametrize("route", ["#/v1/trace/9", "#/v1/fields", "#/v1/compare", "#/v1/explored"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_long_words_do_not_reach_beyond_the_page(view: Open, tmp_path: Path, width: int, route: str) -> None:
+    document = lost_update()
+    word = "x" * 400
+    violation = replace(
+        document.violation,
+        sentence=f'{word} wrote {{"{word}":"{word}"}}',
+        fix=Fix(word, Line(f"{word}.py", 1, word)),
+        perturbations=(word,),
+        also=(word,),
+        difference=(Difference(f"Widget/v1 default/{word}", word, word, word),),
+    )
+    file = tmp_path / "long.html"
+    named = replace(document, violation=violation, source=replace(document.source, scenario=word))
+    file.write_text(page(results_of([named]), title=word), encoding="utf-8")
+    shown = view(width=width).open(file, route)
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_recorded_log_is_not_said_to_be_explored(view: Open, tmp_path: Path) -> None:
+    document = never_settles()
+    recorded = replace(document, violation=replace(document.violation, how="recorded"), exploration=None)
+    file = tmp_path / "recorded.html"
+    file.write_text(page(results_of([recorded])), encoding="utf-8")
+    shown = view().open(file)
+    assert "the same writes come round again" in shown.text(".fault")
+    assert "forever" not in shown.text(".fault")
+    shown.page.click("#tab-explored")
+    assert "nothing was explored" in shown.text("main")
+
+
+def test_the_writers_of_a_whole_list_show_the_list(view: Open, tmp_path: Path) -> None:
+    """A field that has parts is shown as it is stored, not as a map of its leaves."""
+    document = lost_update()
+    before, after = (
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "l"}, "spec": {"subnets": subnets}}
+        for subnets in ([{"cidr": "10.0.0.0/24"}], [{"cidr": "10.0.0.0/24", "id": "a"}])
+    )
+    hashes = [hash_of(each) for each in (before, after)]
+    name = "ConfigMap/v1 default/l"
+    write = Write(name, 9, *hashes, (FieldChange("spec.subnets", before["spec"]["subnets"], after["spec"]["subnets"]),))
+    steps = (*document.steps[:-1], replace(document.steps[-1], writes=(write,)))
+    objects = {**document.objects, **dict(zip(hashes, (before, after), strict=True))}
+    changed = replace(document, steps=steps, objects=objects, initial={**document.initial, name: hashes[0]})
+    file = tmp_path / "list.html"
+    file.write_text(page(results_of([changed])), encoding="utf-8")
+    route = "#/v1/fields?object=ConfigMap%2Fv1+default%2Fl&field=spec.subnets"
+    assert '[{"cidr":"10.0.0.0/24"}] → [{"cidr":"10.0.0.0/24","id":"a"}]' in view().open(file, route).text("#chain")

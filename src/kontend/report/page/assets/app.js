@@ -211,6 +211,7 @@ class Page {
         bounds: failing && failing.bounds,
         guards: failing && failing.guards,
         untested: item.scenario.untested,
+        recorded: failing?.violation.how === "recorded",
       }),
     );
   }

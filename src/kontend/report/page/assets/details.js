@@ -32,11 +32,14 @@ function sourceLine(line, sources) {
   const lines = Object.entries((sources || {})[line.file] || {}).map(([number, text]) => [Number(number), text]);
   const near = lines.filter(([number]) => Math.abs(number - line.line) <= 3).sort(([one], [other]) => one - other);
   if (!near.some(([number]) => number === line.line)) near.splice(0, near.length, [line.line, line.text]);
+  const place = h("p", { class: "small muted" }, `${line.file}:${line.line}${line.function ? `, in ${line.function}` : ""}`);
+  // A line of a log has no text.
+  if (near.every(([, text]) => !text)) return [h("h4", null, "Source"), place];
   // Lines of an inner block start near the margin; those of outer blocks keep what they have.
   const indent = Math.max(0, near.find(([number]) => number === line.line)[1].match(/^ */)[0].length - 4);
   return [
     h("h4", null, "Source"),
-    h("p", { class: "small muted" }, `${line.file}:${line.line}${line.function ? `, in ${line.function}` : ""}`),
+    place,
     h(
       "pre",
       { class: "source", tabindex: 0, "aria-label": "Source lines" },

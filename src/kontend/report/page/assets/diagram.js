@@ -28,7 +28,7 @@ class Diagram {
     this.choose = choose;
     this.unfold = unfold;
     this.lanes = lanesOf(trace, actors);
-    const text = width < 480 ? 160 : 250;
+    const text = width < 480 ? 160 : Math.max(250, Math.round(width / 2));
     this.lane = Math.max(
       width < 480 ? 27 : 40,
       Math.min(88, Math.floor((width - (width < 480 ? 52 : 70) - text) / this.lanes.length)),

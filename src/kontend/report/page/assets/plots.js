@@ -1,10 +1,16 @@
 // Plots of the search and of the trace: states by depth, reconciles and cache lag over time, the map of final states.
 
-function explorationView(exploration, trace, { bounds, guards, untested }) {
+function explorationView(exploration, trace, { bounds, guards, untested, recorded }) {
   if (!exploration)
     return [
-      h("p", { class: "muted" }, "This file does not say how the violation was found."),
-      trace && timePlot(trace),
+      h(
+        "p",
+        { class: "muted" },
+        recorded
+          ? "The steps are those of a recorded log; nothing was explored."
+          : "This file does not say how the violation was found.",
+      ),
+      trace && timePlot(trace, recorded),
     ];
   const { states, steps, exhausted, stopped, seconds, coverage } = exploration;
   return [
@@ -33,7 +39,7 @@ function explorationView(exploration, trace, { bounds, guards, untested }) {
     (untested || []).length > 0 && h("p", { class: "unsure" }, "Never put to the test: ", untested.join(", ")),
     exploration.depths.length > 1 && depthPlot(exploration.depths),
     exploration.final_states.length > 0 && finalStates(exploration.final_states),
-    trace && timePlot(trace),
+    trace && timePlot(trace, recorded),
   ];
 }
 
@@ -150,7 +156,7 @@ function finalStates(states) {
           state.unperturbed
             ? h("span", { class: "good" }, "○ unperturbed")
             : h("span", { class: "bad" }, "◇ only perturbed"),
-          state.difference.length ? differenceList(state.difference) : "—",
+          state.difference.length ? differenceList(state.difference, { neutral: true }) : "—",
         ]),
       { class: "cards" },
     ),
@@ -161,7 +167,8 @@ const nameOf = (at) => (at < 26 ? String.fromCharCode(65 + at) : `S${at + 1}`);
 const reached = (state) =>
   `${plural(state.count, "quiescent state")}, ${state.unperturbed ? "also without perturbations" : "only with perturbations"}`;
 
-function differenceList(differences) {
+/** Differences as a list; ``neutral`` where neither of the two states is the wrong one. */
+function differenceList(differences, { neutral = false } = {}) {
   const line = ({ object, path, got, expected }) => {
     if (path) {
       const values = [
@@ -181,7 +188,7 @@ function differenceList(differences) {
       "li",
       null,
       h("code", null, object),
-      got === null ? " is missing" : " is there and should not be",
+      got === null ? " is missing" : neutral ? " is there" : " is there and should not be",
       content,
     );
   };
@@ -190,7 +197,7 @@ function differenceList(differences) {
 }
 
 /** A band for each actor: its reconciles as bars, its crashes and failures as crosses, its cache's lag as the thickness of a line. */
-function timePlot(trace) {
+function timePlot(trace, recorded) {
   const { steps } = trace;
   if (!steps.length) return null;
   const timed = steps.every((step) => typeof step.time === "number") && steps.at(-1).time > steps[0].time;
@@ -243,19 +250,22 @@ function timePlot(trace) {
       svg("line", { class: "line", x1: left, x2: width - 10, y1: y + 36, y2: y + 36 }),
     ];
   });
-  const axis = timed ? `virtual time, ${from.toFixed(1)} s to ${to.toFixed(1)} s` : `steps 1 to ${steps.length}`;
+  const clock = recorded ? "recorded" : "virtual";
+  const axis = timed ? `${clock} time, ${seconds(from)} to ${seconds(to)}` : `steps 1 to ${steps.length}`;
+  const cached = trace.instances.some((name) => trace.kinds.has(name));
+  const what = cached ? "Reconciles and cache lag" : "Writes";
   return figure(
-    timed ? "Reconciles and cache lag over virtual time" : "Reconciles and cache lag, step by step",
+    timed ? `${what} over ${clock} time` : `${what}, step by step`,
     width,
     height,
     [parts, svg("text", { x: (left + width) / 2, y: height - 6, "text-anchor": "middle", class: "muted" }, axis)],
     h(
       "p",
       { class: "legend" },
-      h("span", null, "▭ reconcile"),
+      cached && h("span", null, "▭ reconcile"),
       h("span", null, "◆ write"),
       h("span", null, "✕ crash or failed call"),
-      h("span", null, "▂ writes that the cache has not seen"),
+      cached && h("span", null, "▂ writes that the cache has not seen"),
     ),
   );
 }

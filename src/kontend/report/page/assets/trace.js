@@ -168,9 +168,18 @@ const isCachedRead = (step) => Boolean(step.call && step.call.cached);
 function fieldOf(object, path) {
   if (object === undefined) return undefined;
   if (!path) return object;
-  const found = [...leaves(object)].filter(([leaf]) => inside(leaf, path));
-  if (!found.length) return undefined;
-  return found.length === 1 && found[0][0] === path ? found[0][1] : Object.fromEntries(found);
+  // The walk goes down only where the path may lie, so that a large object costs little.
+  const walk = (value, at) => {
+    if (at === path) return value;
+    for (const [name, part] of parts(value) || []) {
+      const below = child(at, name);
+      if (!inside(path, below)) continue;
+      const found = walk(part, below);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return walk(object, "");
 }
 
 /** The actors that have lanes of their own and a cache. */

@@ -21,7 +21,16 @@ function verdictOf({ scenario, document: failing }, goto) {
         ),
       perturbations.length > 0 && h("p", { class: "small" }, "Needs: ", perturbations.join(", ")),
       also.length > 0 && h("p", { class: "small" }, "The same cause violates: ", also.join(", ")),
-      cycle && h("p", null, "From ", step(cycle.first), " to ", step(cycle.last), " the run repeats forever."),
+      cycle &&
+        h(
+          "p",
+          null,
+          "From ",
+          step(cycle.first),
+          " to ",
+          step(cycle.last),
+          failing.violation.how === "recorded" ? " the same writes come round again." : " the run repeats forever.",
+        ),
       cycle &&
         cycle.writes.length > 0 &&
         table(
