@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -430,16 +430,17 @@ def test_a_recorded_log_is_not_said_to_be_explored(view: Open, tmp_path: Path) -
 def test_the_writers_of_a_whole_list_show_the_list(view: Open, tmp_path: Path) -> None:
     """A field that has parts is shown as it is stored, not as a map of its leaves."""
     document = lost_update()
-    before, after = (
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "l"}, "spec": {"subnets": subnets}}
-        for subnets in ([{"cidr": "10.0.0.0/24"}], [{"cidr": "10.0.0.0/24", "id": "a"}])
-    )
-    hashes = [hash_of(each) for each in (before, after)]
+    subnets: list[Any] = [[{"cidr": "10.0.0.0/24"}], [{"cidr": "10.0.0.0/24", "id": "a"}]]
+    versions = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "l"}, "spec": {"subnets": each}}
+        for each in subnets
+    ]
+    before, after = (hash_of(each) for each in versions)
     name = "ConfigMap/v1 default/l"
-    write = Write(name, 9, *hashes, (FieldChange("spec.subnets", before["spec"]["subnets"], after["spec"]["subnets"]),))
+    write = Write(name, 9, before, after, (FieldChange("spec.subnets", *subnets),))
     steps = (*document.steps[:-1], replace(document.steps[-1], writes=(write,)))
-    objects = {**document.objects, **dict(zip(hashes, (before, after), strict=True))}
-    changed = replace(document, steps=steps, objects=objects, initial={**document.initial, name: hashes[0]})
+    objects = {**document.objects, before: versions[0], after: versions[1]}
+    changed = replace(document, steps=steps, objects=objects, initial={**document.initial, name: before})
     file = tmp_path / "list.html"
     file.write_text(page(results_of([changed])), encoding="utf-8")
     route = "#/v1/fields?object=ConfigMap%2Fv1+default%2Fl&field=spec.subnets"
