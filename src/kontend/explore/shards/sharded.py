@@ -29,8 +29,10 @@ from kontend.explore.shards.spec import ShardSpec
 
 #: How many states a layer must have for each shard before shards are worth it.
 ENOUGH: Final = 16
-#: How many states are expanded by one call.
-_CHUNK: Final = 64
+#: A layer is expanded in so many calls for each shard, of so many states: the search records the successors of one
+#: call while the shard goes on with the next.
+_CALLS: Final = 8
+_LEAST, _MOST = 8, 64
 #: A shard may have so many states more than the mean before some move.
 _UNEVEN: Final = 1.1
 _SLACK: Final = 2
@@ -63,6 +65,10 @@ class _Share:
     unpacker: Unpacker = field(default_factory=Unpacker)
     #: States of this layer that the shard was not asked for yet.
     waiting: deque[int] = field(default_factory=deque)
+    #: Calls without a result that come before those.
+    unanswered: deque[PendingReply] = field(default_factory=deque)
+    #: How many states are expanded by one call.
+    chunk: int = _MOST
     calls: deque[tuple[list[int], PendingReply]] = field(default_factory=deque)
     received: deque[tuple[int, list[Successor]]] = field(default_factory=deque)
     runs: dict[int, set[bytes]] = field(default_factory=dict)
@@ -118,6 +124,8 @@ class Sharded:
         for number in numbers:
             self._shares[self._owners[number]].waiting.append(number)
         self._expanded += numbers
+        for share in self._shares:
+            share.chunk = max(_LEAST, min(_MOST, len(share.waiting) // _CALLS))
         for index in range(self._count):
             self._submit(index)
         for number in numbers:
@@ -157,10 +165,10 @@ class Sharded:
         ends = [self._asked(index, "end_layer", share.keep, share.drop) for index, share in enumerate(self._shares)]
         for index, share in enumerate(self._shares):
             share.keep, share.drop = [], []
+            pending = ends[index]
+            if pending is None or not self._settled(index):
+                continue
             try:
-                pending = ends[index]
-                if pending is None:
-                    continue
                 learnt: Learnt = pending.result()
             except LostShard:
                 self._rebuild(index)
@@ -199,15 +207,15 @@ class Sharded:
 
     def _start(self) -> None:
         frontier = self._expander.frontier()
-        self._owners = {number: at * self._count // len(frontier) for at, number in enumerate(frontier)}
+        # In turn: successors are recorded in the order of their states, and all shards shall be busy until the end.
+        self._owners = {number: at % self._count for at, number in enumerate(frontier)}
         self._expander.drop(set(frontier))
         self._shares = [_Share(self._engine.start(self._spec)) for _ in range(self._count)]
         owned: list[list[int]] = [[] for _ in self._shares]
         for number in frontier:
             owned[self._owners[number]].append(number)
-        adopted = [self._asked(index, "adopt", ways_to(self._followed, each)) for index, each in enumerate(owned)]
-        for index, pending in enumerate(adopted):
-            self._answered(index, pending)
+        for index, each in enumerate(owned):
+            self._tell(index, "adopt", ways_to(self._followed, each))
 
     def _even_out(self, numbers: list[int]) -> None:
         """Move states of a layer from shards that own too many of them to those that own too few."""
@@ -223,7 +231,7 @@ class Sharded:
                     given = share[mean:]
                     movable += given
                     del share[mean:]
-                    self._done(index, "drop", given)
+                    self._tell(index, "drop", given)
         traffic.moved += len(movable)
         for index, share in enumerate(owned):
             if movable and len(share) < mean:
@@ -232,23 +240,32 @@ class Sharded:
                 for number in taken:
                     self._owners[number] = index
                 share += taken
-                self._done(index, "adopt", ways_to(self._followed, taken))
+                self._tell(index, "adopt", ways_to(self._followed, taken))
         traffic.layers += 1
         traffic.expanded += len(numbers)
         traffic.longest += max(map(len, owned))
 
-    def _done(self, index: int, method: str, *arguments: Any) -> None:
-        """Call a method of a shard; a shard that is lost gets all its states when it is started again."""
-        self._answered(index, self._asked(index, method, *arguments))
+    def _tell(self, index: int, method: str, *arguments: Any) -> None:
+        """Call a method of a shard that returns nothing, and do not wait.
 
-    def _answered(self, index: int, pending: PendingReply | None) -> None:
-        """Wait for the end of a call; a shard that is lost is started again."""
-        if pending is None:
-            return
+        A shard that is lost gets all its states when it is started again.
+        """
+        pending = self._asked(index, method, *arguments)
+        if pending is not None:
+            self._shares[index].unanswered.append(pending)
+            if self._engine.window == 1:
+                self._settled(index)
+
+    def _settled(self, index: int) -> bool:
+        """Wait for the calls of a shard that return nothing; returns False if it was lost and started again."""
+        unanswered = self._shares[index].unanswered
         try:
-            pending.result()
+            while unanswered:
+                unanswered.popleft().result()
         except LostShard:
             self._rebuild(index)
+            return False
+        return True
 
     def _asked(self, index: int, method: str, *arguments: Any) -> PendingReply | None:
         """Call a method of a shard, and do not wait; None if it was lost and started again."""
@@ -261,12 +278,14 @@ class Sharded:
     def _submit(self, index: int) -> None:
         """Keep a shard busy with the states of this layer."""
         share = self._shares[index]
+        if share.news and share.waiting:
+            # Before any states: a call that is long must not meet a result that is long, each waiting for the other.
+            news, share.news = share.news, []
+            self._tell(index, "learn", news)
+            share = self._shares[index]
         try:
-            if share.news and share.waiting:
-                news, share.news = share.news, []
-                share.handle.call("learn", news).result()
             while share.waiting and len(share.calls) < self._engine.window:
-                chunk = [share.waiting.popleft() for _ in range(min(_CHUNK, len(share.waiting)))]
+                chunk = [share.waiting.popleft() for _ in range(min(share.chunk, len(share.waiting)))]
                 try:
                     share.calls.append((chunk, share.handle.call("expand", chunk)))
                 except LostShard:
@@ -280,6 +299,8 @@ class Sharded:
         share = self._shares[index]
         if share.error is not None:
             raise share.error
+        if not self._settled(index):
+            return
         if not share.calls:
             self._submit(index)
             return
@@ -317,9 +338,6 @@ class Sharded:
         share = _Share(self._engine.start(self._spec), waiting=deque(waiting))
         share.news = list(self._learnt)
         self._shares[index] = share
-        try:
-            share.handle.call("adopt", ways_to(self._followed, owned)).result()
-        except LostShard:
-            self._rebuild(index)
-            return
-        self._submit(index)
+        self._tell(index, "adopt", ways_to(self._followed, owned))
+        if self._settled(index):
+            self._submit(index)
