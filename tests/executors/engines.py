@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from kontend.explore.shards.engine import Engine
 
 _PACKAGES = {"ray": "ray", "dask": "distributed"}
 
@@ -71,10 +75,22 @@ def seen(obj):
 """
 
 
-def project(directory: Path, *, states: int = 900) -> Path:
+def project(directory: Path, *, states: int = 400) -> Path:
     """Write a project with a scenario file, and return its path."""
     package = directory / "operators"
     package.mkdir(parents=True)
     (package / "scenario.py").write_text(SCENARIO.replace("STATES", str(states)))
     (package / "beside.py").write_text(BESIDE)
     return package / "scenario.py"
+
+
+def started(make: Callable[[], Engine]) -> tuple[list[Any], Callable[[], Engine]]:
+    """The engines that a search starts, and the function by which it starts them."""
+    engines: list[Any] = []
+
+    def made() -> Engine:
+        engines.append(make())
+        engine: Engine = engines[-1]
+        return engine
+
+    return engines, made

@@ -12,6 +12,8 @@ from pathlib import Path
 import orjson
 
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
+from kontend.cli.scale import add_scale_options, check_scale_options
+from kontend.executors.names import BadExecutor
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.kube.errors import ApiError
@@ -26,12 +28,13 @@ _WIDTH = 30
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend zoo``."""
     options = _parser().parse_args(list(argv))
+    check_scale_options(options)
     folder: Path | None = options.directory or directory()
     if folder is not None and not folder.is_dir():
         raise UsageError(f"--directory: {folder}: no such directory")
     if folder is None:
         raise UsageError("there is no zoo: run it in a checkout of kontend, or name a folder with --directory")
-    with usage_errors(BadEntry, BadScenario, BadController, Nondeterminism, ApiError):
+    with usage_errors(BadEntry, BadExecutor, BadScenario, BadController, Nondeterminism, ApiError):
         known = entries(folder)
         chosen = _chosen(known, options)
         how = RunOptions(guarded=options.guarded, seconds=options.seconds)
@@ -40,7 +43,7 @@ def run(argv: Sequence[str]) -> int:
             return _explain(chosen[0], how)
         if options.guarded:
             chosen = [entry for entry in chosen if not entry.is_control]
-        outcomes = _run(chosen, how, options.jobs)
+        outcomes = _run(chosen, how, options)
     seconds = time.perf_counter() - start
     if options.output_format == "json":
         results = document(outcomes, seconds, guarded=options.guarded)
@@ -62,7 +65,7 @@ def _parser() -> Parser:
     add("--archetype", choices=tuple(ARCHETYPES), metavar="A", help="only bugs of this archetype, such as A4")
     add("--guarded", action="store_true", help="run the buggy controllers with all guards of the runtime on")
     add("--directory", type=Path, metavar="DIR", help="the folder of the entries (default: those of kontend)")
-    add("--jobs", type=at_least(1), default=1, metavar="N", help="number of processes (default: 1)")
+    add_scale_options(parser)
     add("--seconds", type=at_least(1), default=60, metavar="N", help="time limit for one scenario (default: 60)")
     add("--output-format", choices=("text", "json"), default="text", help="output format (default: text)")
     return parser
@@ -86,11 +89,11 @@ def _explain(entry: Entry, how: RunOptions) -> int:
     return _exit_code([guarded if how.guarded else outcome], guarded=how.guarded)
 
 
-def _run(chosen: list[Entry], how: RunOptions, jobs: int) -> list[Outcome]:
+def _run(chosen: list[Entry], how: RunOptions, options: Namespace) -> list[Outcome]:
     """Run entries with a progress bar, and return the outcomes in the order of the entries."""
     outcomes: dict[str, Outcome] = {}
     visible = sys.stderr.isatty()
-    for outcome in run_all(chosen, how, jobs=jobs):
+    for outcome in run_all(chosen, how, jobs=options.jobs, executor=options.executor):
         outcomes[outcome.entry.name] = outcome
         if visible:
             done = len(outcomes) * _WIDTH // len(chosen)

@@ -13,6 +13,18 @@ from typing import Final, NamedTuple
 
 _PACKAGE: Final = __name__.partition(".")[0]
 _LIBRARIES: Final = ("stdlib", "platstdlib", "purelib", "platlib")
+#: The directory of the process that has sent its work to this one.
+_SENT_FROM: list[Path] = []
+
+
+def working_directory() -> Path:
+    """Return the directory that paths in messages are relative to: that in which the user has started the command."""
+    return _SENT_FROM[-1] if _SENT_FROM else Path.cwd()
+
+
+def work_for(directory: Path) -> None:
+    """Write messages as a process in another directory, perhaps on another machine, would."""
+    _SENT_FROM[:] = [directory]
 
 
 class SourceLocation(NamedTuple):
@@ -27,7 +39,7 @@ class SourceLocation(NamedTuple):
 
     def __str__(self) -> str:
         """Return ``file:line``; the path is relative to the current directory where it lies below it."""
-        path, current = Path(self.file), Path.cwd()
+        path, current = Path(self.file), working_directory()
         return f"{path.relative_to(current) if path.is_relative_to(current) else path}:{self.line}"
 
     @property

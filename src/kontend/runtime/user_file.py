@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Final
 
 from kontend.runtime.controller import Controller
-from kontend.runtime.source_location import defined_at, raised_at
-from kontend.runtime.user_sources import sent_source
+from kontend.runtime.source_location import defined_at, raised_at, working_directory
+from kontend.runtime.user_sources import UserSource, sent_source
 
 #: Files that mark the root of a project.
 _ROOT_MARKS: Final = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
@@ -30,7 +30,7 @@ def load_file(path: str | Path) -> ModuleType:
     It may import modules that lie beside it and, from the project's root, by their full names. A file of a package is
     imported as a part of it, so that relative imports work.
     """
-    file = Path(path).resolve()
+    file = (working_directory() / path).resolve()
     if file.is_dir():
         file = file / _PACKAGE
         if not file.is_file():
@@ -39,15 +39,8 @@ def load_file(path: str | Path) -> ModuleType:
         return _imported(path, file, sent.name)
     if not file.is_file():
         raise BadFile(f"{path}: no such file")
-    package, root = _package(file)
-    # Not just the stem: a file called operator.py must not take the place of the standard module.
-    locations: list[str] | None = None
-    if file.name == _PACKAGE:
-        name = package or f"kontend_user_{file.parent.name}"
-        package = package.rpartition(".")[0]
-        locations = [str(file.parent)]
-    else:
-        name = f"{package}.{file.stem}" if package else f"kontend_user_{file.stem}"
+    name, package, root = _module(file)
+    locations = [str(file.parent)] if file.name == _PACKAGE else None
     spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=locations)
     if spec is None or spec.loader is None:
         raise BadFile(f"{path}: not a Python file")
@@ -67,8 +60,24 @@ def load_file(path: str | Path) -> ModuleType:
     return module
 
 
+def source_of(path: str | Path) -> UserSource:
+    """Return the source of a Python file, under the name by which :func:`load_file` imports it. Raises ``OSError``."""
+    file = (working_directory() / path).resolve()
+    return UserSource(_module(file)[0], str(file), file.read_text(encoding="utf-8"), file.name == _PACKAGE)
+
+
+def _module(file: Path) -> tuple[str, str, Path]:
+    """Return the name of the module of a file, its package, and the directory from which that is imported."""
+    package, root = _package(file)
+    # Not just the stem: a file called operator.py must not take the place of the standard module.
+    if file.name == _PACKAGE:
+        return package or f"kontend_user_{file.parent.name}", package.rpartition(".")[0], root
+    return (f"{package}.{file.stem}" if package else f"kontend_user_{file.stem}"), package, root
+
+
 def _imported(path: str | Path, file: Path, name: str) -> ModuleType:
-    """Import a module whose source was sent to this process."""
+    """Import a module whose source was sent to this process, which runs it."""
+    sys.modules.pop(name, None)
     try:
         return importlib.import_module(name)
     except Exception as error:

@@ -19,6 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, NamedTuple
 
+from kontend.runtime.source_location import work_for, working_directory
+
 _OURS: Final = Path(__file__).parents[1]
 _INSTALLED: Final = tuple(
     Path(directory).resolve()
@@ -36,14 +38,19 @@ class UserCode(NamedTuple):
     sources: Sequence[UserSource] = ()
     #: Where to look for other modules, which were not imported yet.
     path: Sequence[str] = ()
+    #: The directory that paths in messages are relative to.
+    directory: str = ""
 
     @classmethod
-    def loaded(cls) -> UserCode:
-        """The code that this process has imported."""
-        return cls(loaded_sources(), [directory for directory in sys.path if directory])
+    def loaded(cls, further: Iterable[UserSource] = ()) -> UserCode:
+        """The code that this process has imported, and ``further`` sources."""
+        path = [directory for directory in sys.path if directory]
+        return cls([*loaded_sources(), *further], path, str(working_directory()))
 
     def install(self) -> None:
         """Let this process import it."""
+        if self.directory:
+            work_for(Path(self.directory))
         sys.path.extend(directory for directory in self.path if directory not in sys.path and Path(directory).is_dir())
         _IMPORTER.add(self.sources)
         if _IMPORTER not in sys.meta_path:

@@ -7,18 +7,20 @@ until the space is exhausted.
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from dataclasses import dataclass, replace
 from typing import Final
 
+from kontend.executors.tasks import task_pool
 from kontend.explore.exploring import check
 from kontend.explore.scenario import Scenario
 from kontend.explore.scenario_files import scenarios_in
 from kontend.explore.verdict import Verdict
 from kontend.runtime.guards import Guards
+from kontend.runtime.user_file import source_of
+from kontend.runtime.user_sources import UserCode
 from kontend.zoo.entry import BadEntry, Entry, role
 
 #: Ends the name of a guarded scenario that was explored without crashes, failures and lost responses.
@@ -104,15 +106,15 @@ class RunOptions:
     seconds: int = 60
 
 
-def run_all(chosen: Sequence[Entry], options: RunOptions, *, jobs: int = 1) -> Iterator[Outcome]:
-    """Run entries and yield their outcomes as they come, in processes of their own if there are several ``jobs``."""
-    if jobs == 1:
+def run_all(chosen: Sequence[Entry], options: RunOptions, *, jobs: int = 1, executor: str = "") -> Iterator[Outcome]:
+    """Run entries and yield their outcomes as they come: in this process, or several at a time on an ``executor``."""
+    if jobs == 1 and not executor:
         for entry in chosen:
             yield run_entry(entry, options)
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context) as executor:
-        futures: list[Future[Outcome]] = [executor.submit(run_entry, entry, options) for entry in chosen]
+    code = UserCode.loaded([source_of(entry.path) for entry in chosen])
+    with task_pool(executor, jobs, code) as pool:
+        futures: list[Future[Outcome]] = [pool.submit(run_entry, entry, options) for entry in chosen]
         try:
             for future in as_completed(futures):
                 yield future.result()

@@ -16,12 +16,12 @@ from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_er
 from kontend.cli.exploring.by_hand import explore_by_hand
 from kontend.cli.exploring.expect import answer, as_json, exit_code, expected_property
 from kontend.cli.exploring.progress import ProgressLine
-from kontend.cli.exploring.scale import add_scale_options, check_scale_options
 from kontend.cli.exploring.targets import Target, find_targets, shown_inputs, with_bounds
 from kontend.cli.exploring.targets import add_options as add_target_options
 from kontend.cli.exploring.timed import add_options as add_timed_options
 from kontend.cli.exploring.timed import check_options as check_timed_options
 from kontend.cli.exploring.timed import run_timed
+from kontend.cli.scale import add_scale_options, check_scale_options
 from kontend.executors.names import BadExecutor
 from kontend.explore.explain.lines import relative_name
 from kontend.explore.explain.results import explained_documents, scenario_result

@@ -35,6 +35,7 @@ from kontend.explore.scenario import STEP_BOUNDS, Scenario
 from kontend.explore.trace.schedule import dump_schedule
 from kontend.explore.verdict import Violation
 from kontend.report.document import Actor, Cycle, Difference, Document, Explanation, Fix, Source, Step
+from kontend.runtime.source_location import working_directory
 
 _FILES: Final = re.compile(r'File "([^"]+)"')
 
@@ -51,7 +52,7 @@ class Origin:
     @property
     def root(self) -> Path:
         """The root of the project."""
-        return project_root(self.file) if self.file is not None else Path.cwd()
+        return project_root(self.file) if self.file is not None else working_directory()
 
 
 def origin_of(scenario: Scenario) -> Origin:

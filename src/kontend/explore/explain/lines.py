@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from kontend.report.document import Line
-from kontend.runtime.source_location import UNKNOWN, SourceLocation
+from kontend.runtime.source_location import UNKNOWN, SourceLocation, working_directory
 
 #: Files that mark the root of a project.
 _MARKS: Final = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
@@ -65,7 +65,7 @@ def project_root(file: Path) -> Path:
     for candidate in (directory, *directory.parents):
         if any((candidate / mark).exists() for mark in _MARKS):
             return candidate
-    current = Path.cwd().resolve()
+    current = working_directory().resolve()
     return current if directory.is_relative_to(current) else directory
 
 

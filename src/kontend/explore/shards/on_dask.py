@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from kontend.executors.dask_cluster import DaskCluster, dask_cluster
 from kontend.executors.names import BadExecutor
+from kontend.executors.results import result_of
 from kontend.explore.shards.engine import LostShard
-from kontend.explore.shards.remote_shard import Parcel, RemoteShard, result_of
+from kontend.explore.shards.remote_shard import Parcel, RemoteShard
 from kontend.explore.shards.spec import ShardSpec
 
 #: The seconds after which a wait looks whether the worker still exists: Dask leaves some calls without an answer.

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from kontend.executors.names import BadExecutor
 from kontend.executors.ray_cluster import RayCluster, quiet, ray_cluster
+from kontend.executors.results import result_of
 from kontend.explore.shards.engine import LostShard
-from kontend.explore.shards.remote_shard import Parcel, RemoteShard, result_of
+from kontend.explore.shards.remote_shard import Parcel, RemoteShard
 from kontend.explore.shards.spec import ShardSpec
 
 #: The seconds in which a cluster must find room for a shard: enough for one that adds machines.

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from importlib import metadata
 from typing import Any, NamedTuple
 
+from kontend.executors.results import Raised, portable
 from kontend.explore.problems import BadScenario
-from kontend.explore.shards.shard import Shard, portable
+from kontend.explore.shards.shard import Shard
 from kontend.explore.shards.spec import ShardSpec
 from kontend.runtime.user_sources import UserCode
 
@@ -38,12 +39,6 @@ class Parcel(NamedTuple):
                 f"executor: the scenario cannot be sent to a worker ({error}); define it, its controllers and its "
                 "functions at the top level of a module"
             ) from None
-
-
-class Raised(NamedTuple):
-    """An exception of a shard, as a result: engines wrap exceptions in ways of their own."""
-
-    error: Exception
 
 
 class RemoteShard:
@@ -83,10 +78,3 @@ def _made(parcel: Parcel) -> Shard:
             f"executor: a worker lacks a file that a module of the scenario reads ({error}); put it on the workers, too"
         ) from error
     return Shard(spec.make())
-
-
-def result_of(answer: Any) -> Any:
-    """The result of a call, or its exception."""
-    if isinstance(answer, Raised):
-        raise answer.error
-    return answer

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import NamedTuple
 
+from kontend.executors.results import portable
 from kontend.explore.search.expander import Expander, Successor
 from kontend.explore.search.ways import Walker, Way
 from kontend.explore.shards.learnt import Learnt, Lessons
@@ -19,15 +19,6 @@ class Expansion(NamedTuple):
     runs: dict[int, set[bytes]]
     #: Raised by the state after the last one of these. Another one may have stopped the search before.
     error: Exception | None = None
-
-
-def portable(error: Exception) -> Exception:
-    """An exception that another process can read: itself, or its text where it cannot be pickled."""
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 (our own bytes)
-    except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
 
 
 class Shard:

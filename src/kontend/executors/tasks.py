@@ -1,0 +1,105 @@
+"""Independent tasks on an executor, behind ``concurrent.futures.Executor``.
+
+Ray and Dask place them and repeat those whose worker was lost. The user's code travels with them as source text.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import suppress
+from typing import Any, Final
+
+from kontend.executors.names import BadExecutor, ExecutorName
+from kontend.executors.results import Raised, portable, result_of
+from kontend.runtime.user_sources import UserCode
+
+#: How often a task is repeated whose worker was lost.
+_RETRIES: Final = 3
+
+
+def task_pool(executor: str, jobs: int, code: UserCode) -> Executor:
+    """Run tasks on an executor, ``jobs`` at a time, with the user's code; processes of this machine without a name."""
+    name, address = ExecutorName.of(executor)
+    if name == "ray":
+        return _RayTasks(address, jobs, code)
+    if name == "dask":
+        return _DaskTasks(address, jobs, code)
+    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(name or "spawn"))
+
+
+def _carried_out(
+    code: UserCode, function: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """Carry out a task, on a worker."""
+    code.install()
+    try:
+        return function(*arguments, **options)
+    except Exception as error:
+        return Raised(portable(error))
+
+
+class _Tasks(Executor):
+    """Tasks of an engine that has futures of its own."""
+
+    def __init__(self) -> None:
+        self._running: set[Any] = set()
+
+    def _followed(self, theirs: Any, cancel: Any) -> Future[Any]:
+        """A future that ends with one of the engine."""
+        ours: Future[Any] = Future()
+        ours.set_running_or_notify_cancel()
+        self._running.add(cancel)
+
+        def ended(done: Any) -> None:
+            self._running.discard(cancel)
+            try:
+                ours.set_result(result_of(done.result()))
+            except Exception as error:
+                ours.set_exception(error)
+            except BaseException:  # a cancelled task
+                ours.set_exception(BadExecutor("the task was cancelled"))
+
+        theirs.add_done_callback(ended)
+        return ours
+
+
+class _RayTasks(_Tasks):
+    def __init__(self, address: str, jobs: int, code: UserCode) -> None:
+        from kontend.executors.ray_cluster import ray_cluster
+
+        super().__init__()
+        self._ray = ray_cluster(address, jobs).ray
+        self._run = self._ray.remote(num_cpus=1, max_retries=_RETRIES)(_carried_out)
+        self._code = self._ray.put(code)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Start a task."""
+        reference = self._run.remote(self._code, fn, args, kwargs)
+        return self._followed(reference.future(), reference)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 (the interface)
+        """End tasks that are under way."""
+        for reference in list(self._running):
+            with suppress(Exception):
+                self._ray.cancel(reference, force=True)
+
+
+class _DaskTasks(_Tasks):
+    def __init__(self, address: str, jobs: int, code: UserCode) -> None:
+        from kontend.executors.dask_cluster import dask_cluster
+
+        super().__init__()
+        self._client = dask_cluster(address, jobs).client
+        self._code = code
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Start a task."""
+        future = self._client.submit(_carried_out, self._code, fn, args, kwargs, pure=False)
+        return self._followed(future, future)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 (the interface)
+        """Cancel tasks that are under way."""
+        with suppress(Exception):
+            self._client.cancel(list(self._running), force=True)
