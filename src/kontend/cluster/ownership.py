@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from kontend.cluster.request import Target
-from kontend.cluster.resources import Resource
 from kontend.cluster.state import State
 from kontend.cluster.times import rfc3339
 from kontend.kube.apply import server_side as apply
 from kontend.kube.apply.managed_fields import ManagedFields
-from kontend.kube.schema.pruning import copy_json, prune
 from kontend.kube.schema.tree import MISSING
 
 
@@ -25,8 +23,6 @@ def owners_after_update(
 ) -> ManagedFields:
     """The managed fields after a create, update or patch by the target's field manager."""
     resource = target.resource
-    if resource.custom is not None and _cannot_follow(state, resource, managed, (live, new)):
-        return ()
     return apply.track_update(
         schema=resource.schema,
         schema_at=lambda version: state.registry.schema_at(version, resource.kind),
@@ -39,21 +35,8 @@ def owners_after_update(
         subresource=target.subresource,
         now=rfc3339(state.now),
         reset_fields=resource.reset_fields(target.subresource),
+        conversion=None if resource.custom is not None else partial(state.registry.converted, resource.kind),
     )
-
-
-def _cannot_follow(
-    state: State, resource: Resource, managed: ManagedFields, objects: Iterable[dict[str, Any] | None]
-) -> bool:
-    """Reports that a manager's version lacks fields of the object; the server then gives up all ownership.
-
-    It compares objects in the version of each manager, and an object with fields that are not declared there has none.
-    """
-    versions = {entry.api_version for entry in managed if entry.api_version != resource.api_version}
-    if not versions:
-        return False
-    schemas = [schema for version in versions if (schema := state.registry.schema_at(version, resource.kind))]
-    return any(prune(copy_json(obj), schema) for schema in schemas for obj in objects if obj is not None)
 
 
 def applied(
@@ -74,4 +57,5 @@ def applied(
         force=target.options.force,
         now=rfc3339(state.now),
         reset_fields=resource.reset_fields(target.subresource),
+        conversion=None if resource.custom is not None else partial(state.registry.converted, resource.kind),
     )

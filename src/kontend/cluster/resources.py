@@ -30,7 +30,7 @@ from kontend.kube.meta.names import GroupVersionKind, api_version, resource_path
 from kontend.kube.openapi.embedded_resources import coerce_embedded, has_embedded
 from kontend.kube.openapi.object_meta import coerce_object_meta
 from kontend.kube.schema.defaulting import apply_defaults, fill_defaults
-from kontend.kube.schema.pruning import prune
+from kontend.kube.schema.pruning import preserves_unknown, prune
 from kontend.kube.schema.tree import MISSING, Schema
 from kontend.kube.strategy import Strategy
 
@@ -194,13 +194,22 @@ class Resource:
         fill_defaults(obj, self.schema)
         return obj
 
+    @cached_property
+    def _preserves_unknown(self) -> bool:
+        return preserves_unknown(self.schema)
+
     def convert(self, obj: dict[str, Any]) -> None:
         """Makes an object of the storage version one of this version: fields that it lacks are dropped."""
         prune(obj, self.schema)
 
     def to_storage(self, obj: dict[str, Any]) -> None:
-        """Makes an object of this version one of the storage version: fields that that lacks are dropped."""
-        if self.custom is not None and self.custom.version != self.custom.storage_version:
+        """Makes an object of this version one of the storage version: fields that that lacks are dropped.
+
+        So are fields that were applied below ``x-kubernetes-preserve-unknown-fields`` but are not preserved themselves.
+        """
+        if self.custom is None:
+            return
+        if self.custom.version != self.custom.storage_version or self._preserves_unknown:
             prune(obj, self.custom.storage_schema)
 
 
@@ -276,6 +285,17 @@ class Registry:
         group, _, version = api_version_text.rpartition("/")
         resource = self._by_kind.get(GroupVersionKind(group, version, kind))
         return None if resource is None else resource.schema
+
+    def converted(self, kind: str, obj: dict[str, Any], at: str, to: str) -> dict[str, Any]:
+        """An object of a built-in kind, written at one version, as another version has it."""
+        group, _, version = at.rpartition("/")
+        source = self._by_kind.get(GroupVersionKind(group, version, kind))
+        group, _, version = to.rpartition("/")
+        target = self._by_kind.get(GroupVersionKind(group, version, kind))
+        if source is None or target is None:
+            return obj
+        hub = obj if source.conversion is None else source.conversion.to_hub(obj)
+        return hub if target.conversion is None else target.conversion.from_hub(hub)
 
     def replicas_at(self, resource: Resource) -> dict[str, tuple[str, ...] | None]:
         """Returns the path of the replicas in each served version of a custom resource."""

@@ -180,7 +180,7 @@ def test_an_object_that_breaks_its_schema_loses_its_managed_fields(new: dict[str
 
 
 def test_entries_of_other_versions_are_judged_with_their_schema() -> None:
-    older = Schema("object", properties={"spec": Schema("object", properties={"size": INTEGER})})
+    older = Schema("object", properties={"spec": Schema("object", properties={"size": INTEGER, "color": STRING})})
     at = {V1: WIDGET, V2: older}
     managed = write(None, widget(size=1), api_version=V2, schema=older, schema_at=at, manager="old")
     live = widget(size=1)
@@ -188,6 +188,13 @@ def test_entries_of_other_versions_are_judged_with_their_schema() -> None:
     assert owned(managed) == {"old": {"f:spec": {".": {}, "f:size": {}}}, "new": {"f:spec": {"f:color": {}}}}
     managed = write(widget(size=1, color="x"), widget(size=2, color="x"), managed, "new", schema_at=at.get)
     assert owned(managed) == {"old": {"f:spec": {}}, "new": {"f:spec": {"f:size": {}, "f:color": {}}}}
+
+
+def test_a_field_that_the_version_of_another_manager_lacks_costs_all_managed_fields() -> None:
+    older = Schema("object", properties={"spec": Schema("object", properties={"size": INTEGER})})
+    at = {V1: WIDGET, V2: older}
+    managed = write(None, widget(size=1), api_version=V2, schema=older, schema_at=at, manager="old")
+    assert write(widget(size=1), widget(size=1, color="x"), managed, "new", schema_at=at) == ()
 
 
 def test_a_version_that_a_custom_resource_lost_costs_all_managed_fields() -> None:

@@ -7,7 +7,7 @@ import pytest
 from kontend.kube.apply.comparison import compare, same
 from kontend.kube.apply.field_set import FieldSet
 from kontend.kube.apply.field_type import ATOMIC, DEDUCED, FieldType, type_of
-from kontend.kube.apply.merge import declared_only, merge, remove
+from kontend.kube.apply.merge import merge, remove
 from kontend.kube.apply.typed_value import Violations, applied_fields, footprint, settle, validate, with_named_fields
 from kontend.kube.schema.tree import ANYTHING, Schema
 
@@ -238,14 +238,6 @@ def test_removing_leaves_null_where_a_container_lost_everything() -> None:
     assert remove(KIND, value, fields) == spec(inner=None, ports=[{"port": 1}], tags=["b"], size=1)
     assert remove(KIND, value, {"f:spec": {".": {}, "f:size": {}}}) is None
     assert remove(KIND, value, {}) is value
-
-
-def test_another_version_only_sees_what_it_declares() -> None:
-    kind = kind_of(size=INTEGER, inner=Schema("object", properties={"b": STRING}))
-    value = {"kind": "K", **spec(size=1, color="x", inner={"a": "x", "b": "y"}), "other": 1}
-    assert declared_only(kind, value) == {"kind": "K", **spec(size=1, inner={"b": "y"})}
-    same_value = spec(size=1)
-    assert declared_only(kind, same_value) is same_value
 
 
 def test_when_parts_become_one_field_their_owner_owns_that_field() -> None:

@@ -34,12 +34,14 @@ from kontend.kube.apply.managed_fields import (
     is_reset,
     managed_entry,
 )
-from kontend.kube.apply.merge import declared_only
 from kontend.kube.apply.typed_value import Violations, settle, validate
 from kontend.kube.schema.tree import MISSING, Schema
 
 #: The schema of the kind at another version, or nothing if that version is not known.
 SchemaAt: TypeAlias = Callable[[str], Schema | None] | Mapping[str, Schema]
+
+#: Converts an object from one version to another.
+ConvertTo: TypeAlias = Callable[[dict[str, Any], str, str], dict[str, Any]]
 
 #: Fields that the server sets, without an owner.
 SERVER_FIELDS: Final = FieldSet.of_paths(
@@ -62,10 +64,16 @@ class Versions:
     """The types of one kind at all its versions, and objects as each of them sees them."""
 
     def __init__(
-        self, schema: Schema, api_version: str, schema_at: SchemaAt | None, reset: Callable[[Tree, str], Tree]
+        self,
+        schema: Schema,
+        api_version: str,
+        schema_at: SchemaAt | None,
+        reset: Callable[[Tree, str], Tree],
+        conversion: ConvertTo | None = None,
     ) -> None:
         self.api_version = api_version
         self.reset = reset
+        self._conversion = conversion
         self._custom = not schema.go_type
         self._lookup = schema_at.get if isinstance(schema_at, Mapping) else schema_at
         #: The type at the version of the request.
@@ -89,13 +97,15 @@ class Versions:
     ) -> tuple[FieldType, dict[str, Any]]:
         """An object (of the request's version, or ``at`` another) as a version has it, and the type of that.
 
-        Conversion drops what the version does not know, and does not bear what it does not allow.
+        Objects of custom resources are converted by their version alone, so that fields which the other version does
+        not know are an error.
         """
         kind = self.type_at(api_version)
         assert kind is not None
         if api_version == (at or self.api_version):
             return kind, obj
-        obj = declared_only(kind, obj)
+        if self._conversion is not None:
+            obj = self._conversion(obj, at or self.api_version, api_version)
         try:
             validate(kind, obj)
         except Violations as error:
@@ -148,6 +158,7 @@ def track_update(
     requested: Any = MISSING,
     schema_at: SchemaAt | None = None,
     reset_fields: FieldSet | None = None,
+    conversion: ConvertTo | None = None,
 ) -> ManagedFields:
     """The managed fields after ``manager`` made ``new`` out of ``live`` (``None``: out of nothing).
 
@@ -160,7 +171,7 @@ def track_update(
         managed = _requested(requested, managed)
     if not managed and live is not None:
         return ()
-    versions = Versions(schema, api_version, schema_at, resetting(api_version, subresource, reset_fields))
+    versions = Versions(schema, api_version, schema_at, resetting(api_version, subresource, reset_fields), conversion)
     try:
         return updated(
             versions,

@@ -137,23 +137,3 @@ def remove(kind: FieldType | None, value: Any, fields: Tree) -> Any:
                 kept.append(remove(kind.item, item, node))
         return kept or None
     return value if kind.scalar and value is not None else None
-
-
-def declared_only(kind: FieldType | None, value: Any) -> Any:
-    """``value`` without the fields that its type does not know, as conversion to another version leaves it."""
-    if kind is None:
-        return value
-    if type(value) is dict and kind.map:
-        fields, values = kind.fields, kind.values
-        if values is None and any(name not in fields for name in value):
-            value = {name: child for name, child in value.items() if name in fields}
-        changed = {}
-        for name, child in value.items():
-            below = declared_only(fields.get(name, values), child)
-            if below is not child:
-                changed[name] = below
-        return {**value, **changed} if changed else value
-    if type(value) is list and kind.list:
-        items = [declared_only(kind.item, item) for item in value]
-        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
-    return value

@@ -15,6 +15,7 @@ from kontend.kube.apply.comparison import same
 from kontend.kube.apply.field_manager import (
     SERVER_FIELDS,
     CannotConvert,
+    ConvertTo,
     SchemaAt,
     Versions,
     new_entry,
@@ -70,6 +71,7 @@ def apply(
     subresource: str = "",
     schema_at: SchemaAt | None = None,
     reset_fields: FieldSet | None = None,
+    conversion: ConvertTo | None = None,
 ) -> tuple[dict[str, Any], ManagedFields]:
     """Applies ``patch`` to ``live`` (``None``: to nothing); returns the merged object and its owners.
 
@@ -81,7 +83,7 @@ def apply(
     actual = _kind_text(patch.get("apiVersion"), patch.get("kind"))
     if actual != expected:
         raise BadRequest(f"invalid object type: {actual}")
-    versions = Versions(schema, api_version, schema_at, resetting(api_version, subresource, reset_fields))
+    versions = Versions(schema, api_version, schema_at, resetting(api_version, subresource, reset_fields), conversion)
     root = versions.root
     before = live if live is not None else root.empty or {"apiVersion": api_version, "kind": kind}
     try:

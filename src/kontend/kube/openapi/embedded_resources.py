@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kontend.kube.field_errors import FieldError, invalid, required
+from kontend.kube.errors import BadRequest
+from kontend.kube.field_errors import FieldError, go_json, invalid, required
 from kontend.kube.meta.name_rules import dns1035_label, path_segment
 from kontend.kube.meta.object_meta import validate_object_meta
 from kontend.kube.openapi.object_meta import coerce_object_meta
@@ -61,7 +62,12 @@ def coerce_embedded(value: Any, schema: Schema, path: str = "") -> list[str]:
         return []
     dropped: list[str] = []
     if schema.embedded and type(value.get("metadata")) is dict:
-        value["metadata"], unknown = coerce_object_meta(value["metadata"])
+        shown = go_json(value["metadata"])
+        try:
+            value["metadata"], unknown = coerce_object_meta(value["metadata"])
+        except BadRequest as error:
+            where = f"{path}.metadata" if path else "metadata"
+            raise BadRequest(f"{where}: Invalid value: {shown}: {error.message}") from None
         dropped += [f"{path}.{dropped_path}" for dropped_path in unknown]
     for key, child in value.items():
         below = schema.properties.get(key) or schema.additional

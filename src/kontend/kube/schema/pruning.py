@@ -34,6 +34,13 @@ def prune_copy(value: Any, schema: Schema) -> Any:
     return copied
 
 
+def preserves_unknown(schema: Schema) -> bool:
+    """Reports whether a node with ``x-kubernetes-preserve-unknown-fields`` is at or below this one."""
+    return schema.preserve_unknown or any(
+        preserves_unknown(child) for _, child in schema.children() if child.node is not None
+    )
+
+
 def copy_json(value: Any) -> Any:
     """A deep copy of JSON data."""
     if type(value) is dict:

@@ -12,6 +12,7 @@ from urllib.parse import unquote_plus
 from kontend.kube.cel.library.functions import FUNCTIONS, register
 from kontend.kube.cel.values import EvalError, NoOverload
 from kontend.kube.field_errors import go_quote
+from kontend.kube.golang.netip import address_complaint
 from kontend.kube.golang.strconv import whole_number
 from kontend.kube.golang.url import Url, UrlError, parse_request_uri
 
@@ -138,36 +139,15 @@ class CidrValue:
 
 def _parse_address(text: str) -> _Address:
     try:
-        if "%" in text:
+        if "%" in text and not address_complaint(text):
             raise EvalError(f"IP address {go_quote(text)} with zone value is not allowed")
         address = ipaddress.ip_address(text)
     except ValueError:
-        wrong = f"ParseAddr({go_quote(text)}): {_address_complaint(text)}"
+        wrong = f"ParseAddr({go_quote(text)}): {address_complaint(text)}"
         raise EvalError(f"IP Address {go_quote(text)} parse error during conversion from string: {wrong}") from None
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         raise EvalError(f"IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
     return address
-
-
-def _address_complaint(text: str) -> str:
-    """Returns Go's message about a text that is no address, for the usual mistakes."""
-    dot, colon = text.find("."), text.find(":")
-    if dot < 0 and colon < 0:
-        return "unable to parse IP"
-    if colon >= 0 and (dot < 0 or colon < dot):
-        return f"unexpected character (at {go_quote(text)})"
-    parts = text.split(".")
-    for part in parts:
-        if part and not (part.isascii() and part.isdigit()):
-            bad = next(char for char in part if not ("0" <= char <= "9"))
-            return f"unexpected character (at {go_quote(text[text.index(bad) :])})"
-        if part and whole_number(part) > 255:
-            return "IPv4 field has value >255"
-        if len(part) > 1 and part.startswith("0"):
-            return "IPv4 field has octet with leading zero"
-    if "" in parts:
-        return "IPv4 field must have at least one digit"
-    return "IPv4 address too short" if len(parts) < 4 else "IPv4 address too long"
 
 
 @register("ip")
@@ -233,7 +213,7 @@ def _parse_cidr(text: str) -> CidrValue:
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
-        why = f"ParseAddr({go_quote(address)}): {_address_complaint(address)}"
+        why = f"ParseAddr({go_quote(address)}): {address_complaint(address)}"
         raise EvalError(f"{prefix}netip.ParsePrefix({go_quote(text)}): {why}") from None
     if not re.fullmatch("0|[1-9][0-9]*", bits):
         raise EvalError(f"{prefix}netip.ParsePrefix({go_quote(text)}): bad bits after slash: {go_quote(bits)}")
