@@ -26,6 +26,8 @@ _SHORTEST: Final = 0.15
 _MARGIN: Final = 3.0
 #: The part of a run without writes after which calls that go on are taken for polling.
 _POLLING: Final = 0.5
+#: The most runs from which polling is learned: each may get as far as the next action of the user.
+_LESSONS: Final = 5
 
 RunPlan = Callable[[Setting, Plan], Awaitable[Run]]
 
@@ -64,11 +66,15 @@ async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
     notes: list[str] = []
     first = await run_plan(setting, Plan(()))
     _check(first, setting)
-    if first.rest is Rest.BUSY and (polling := _polling(first)):
-        setting = replace(setting, background=polling)
-        notes.append(f"polls, which does not count as work: {', '.join(sorted(map(str, polling)))}")
+    for _ in range(_LESSONS):
+        polling = _polling(first) - setting.background if first.rest is Rest.BUSY else frozenset()
+        if not polling:
+            break
+        setting = replace(setting, background=setting.background | polling)
         first = await run_plan(setting, Plan(()))
         _check(first, setting)
+    if setting.background:
+        notes.append(f"polls, which does not count as work: {', '.join(sorted(map(str, setting.background)))}")
     if first.rest is Rest.BUSY:  # nothing can be compared
         notes += _late(first, setting)
         return Baseline(

@@ -85,11 +85,12 @@ def steps_of(run: Run) -> Iterator[Step]:
         if record.after.resource_version > record.before.resource_version:
             text = f"{record.process} {record.call}" if isinstance(record, Request) else record.text
             known.append(Step(record.before, record.after, text, number))
-    last = run.initial
+    last, latest = run.initial, 0
     for step in sorted(known, key=lambda step: step.before.resource_version):  # not in the order of their arrival
         if step.before.resource_version > last.resource_version:
             yield Step(last, step.before, "the server", step.number)
-        yield step
-        last = step.after
+        # A request that has waited is committed after others that have arrived later.
+        yield step if step.number > latest else step._replace(text=f"{step.text}, carried out late")
+        last, latest = step.after, max(latest, step.number)
     if run.final.resource_version > last.resource_version:
         yield Step(last, run.final, "the server", len(run.log.records))

@@ -25,12 +25,14 @@ from kontend.live.process.process import Process
 from kontend.live.process.quiescence import Patience, Rest, wait_until_idle
 from kontend.live.ready import Readiness
 from kontend.live.setting import PRIMARY, SECOND, Setting
-from kontend.live.workload import USER
+from kontend.live.user import User
 from kontend.safe_files import write_private
 from kontend.serve.credentials.kubeconfig import kubeconfig
 from kontend.serve.server import Server
 
 _ADDRESS: Final = "127.0.0.1"
+#: Rounds of a process that polls, without work in between, after which it has nothing to do: however long they take.
+_ROUNDS: Final = 3
 _PORT_TAKEN: Final = "address already in use"
 #: The silence that ends a start, in seconds: client-go looks every 0.1 s whether its caches have synced.
 _AFTER_START: Final = 0.25
@@ -54,7 +56,7 @@ class Runner:
         self._gate.on_write = self._count_write
         self._server = Server(setting.workload.state, gate=self._gate)
         self._gate.server = self._server
-        self._actions = setting.workload.actions[: plan.actions]
+        self._user = User(self._server, self._gate, setting.workload.actions[: plan.actions])
         self._processes: dict[str, Process] = {}
         self._readiness: dict[str, Readiness] = {}
         #: The instance that the run waits for.
@@ -88,6 +90,7 @@ class Runner:
             except _Over:
                 run.final = self._server.state
             finally:
+                self._user.stop()
                 for name, process in self._processes.items():
                     self._readiness[name].stop()
                     await process.kill()
@@ -103,7 +106,7 @@ class Runner:
         self._begin_holds(0)
         await self._start(PRIMARY)
         await self._end_phase(0)
-        while self._gate.action < len(self._actions):
+        while not self._user.is_done:
             await self._phase(self._gate.action + 1)
 
     async def _observe(self) -> None:
@@ -128,7 +131,7 @@ class Runner:
         for each in self._plan.perturbations:
             if isinstance(each, Down) and each.first == number <= each.last:
                 await self._stop()
-                self._act_until(each.last)
+                self._user.act_until(each.last)
                 await self._start(PRIMARY)
                 await self._end_phase(number)
                 return
@@ -137,7 +140,7 @@ class Runner:
                 await self._end_phase(number)
                 return
         self._begin_holds(number, including=True)
-        self._act_until(number)
+        self._user.act_until(number)
         await asyncio.sleep(0)  # what the action has changed is published now
         self._begin_holds(number)
         await self._end_phase(number)
@@ -150,7 +153,7 @@ class Runner:
         self._unseen.clear()
         if any(released):
             await self._settle()
-        is_last = self._gate.action >= len(self._actions)
+        is_last = self._user.is_done
         for hold in [hold for hold in self._held if hold.last <= last or is_last]:
             await self._end_hold(hold)
         for each in self._plan.perturbations:
@@ -198,6 +201,8 @@ class Runner:
             if rest is Rest.IDLE and self._gate.doomed and self._current == PRIMARY:
                 self.crash()
                 continue
+            if rest is Rest.IDLE and self._user.repeat():
+                continue
             if rest is Rest.IDLE:
                 return
             if rest is Rest.EXITED:
@@ -209,14 +214,16 @@ class Runner:
         silence = self._setting.patience.silence
         if self._fresh:
             silence = max(silence, _AFTER_START)
-        if self._gate.action >= len(self._actions):
+        if self._user.is_done:
             silence = max(silence, self._setting.last_silence)
         return replace(self._setting.patience, silence=silence)
 
     def _is_ready(self) -> bool:
-        if self._current not in self._gate.heard:
+        if self._current not in self._gate.heard or self._user.waits:
             return False
         if not self._setting.watches <= self._gate.watched(self._current):
+            return False
+        if self._setting.background and self._gate.rounds(self._current) < _ROUNDS:
             return False
         return self._readiness[self._current].check()
 
@@ -274,8 +281,8 @@ class Runner:
         await self._start(SECOND)
         await self._settle()
         for _ in range(plan.actions):
-            if self._gate.action < len(self._actions):
-                self._act_until(self._gate.action + 1)
+            if not self._user.is_done:
+                self._user.act_until(self._gate.action + 1)
                 await self._settle()
         self._happened(PRIMARY, "resume", f"the delayed {plan.at.call} of {PRIMARY} arrives")
         if release is not None:
@@ -293,14 +300,14 @@ class Runner:
 
     def act(self, *, unseen: bool) -> None:
         """Take the next action of the user, now."""
-        number = self._gate.action + 1
-        if number > len(self._actions):
+        if self._user.is_done:
             return
+        number = self._gate.action + 1
         if unseen:
-            resource = self._actions[number - 1].resource(self._server.state)
+            resource = self._user.resource(number)
             self._gate.hold(resource)
             self._unseen.add(resource)
-        self._act_until(number)
+        self._user.act_until(number)
 
     def delayed(self, release: Callable[[], None], *, hand_over: bool) -> None:
         """Note that a write of the primary instance waits: for another instance, or until this one is idle."""
@@ -310,17 +317,6 @@ class Runner:
             self._slow.append(release)
 
     # Actions, holds, older lists
-
-    def _act_until(self, number: int) -> None:
-        for index in range(self._gate.action, min(number, len(self._actions))):
-            action = self._actions[index]
-            before = self._server.cluster.state
-            refused = action.perform(self._server.cluster)
-            self._gate.action = index + 1
-            text = f"{USER} {action.text}" + (f": refused: {refused}" if refused else "")
-            after = self._server.cluster.state
-            now = self._gate.now()
-            self._gate.log.add(Happening(USER, "act", text, now, index + 1, before, after))
 
     def _begin_holds(self, number: int, *, including: bool = False) -> None:
         for each in self._plan.perturbations:
@@ -345,7 +341,7 @@ class Runner:
 
     async def _skip(self, skip: Skip) -> None:
         self._gate.hold(skip.resource)
-        self._act_until(skip.last)
+        self._user.act_until(skip.last)
         await asyncio.sleep(0)
         if self._gate.expire(skip.resource):
             self._happened(PRIMARY, "relist", f"the watch of {skip.resource} expires, {PRIMARY} lists again")

@@ -56,14 +56,15 @@ def write_for_ever() -> None:
 
 
 def poll() -> None:
-    """Read again and again, and write once."""
+    """Discover, list and read again and again, as a shell loop does, and write once."""
     client = Client()
     while True:
-        for widget in client("GET", f"{GROUP}/widgets")["items"]:
+        client("GET", "/api")
+        for listed in client("GET", f"{GROUP}/widgets")["items"]:
+            path = f"{GROUP}/namespaces/default/widgets/{listed['metadata']['name']}"
+            widget = client("GET", path)
             if "status" not in widget:
-                name = widget["metadata"]["name"]
-                path = f"{GROUP}/namespaces/default/widgets/{name}/status"
-                client("PUT", path, {**widget, "status": {"seen": True}})
+                client("PUT", f"{path}/status", {**widget, "status": {"seen": True}})
         time.sleep(0.03)
 
 

@@ -114,6 +114,8 @@ class Waiting(Exception):
     def __init__(self, response: Awaitable[Any]) -> None:
         super().__init__("webhooks are being asked")
         self.response = response
+        #: The states before and after the request, when the response has come.
+        self.states: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

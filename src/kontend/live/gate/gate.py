@@ -7,6 +7,7 @@ process had been sent when it wrote.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
@@ -97,6 +98,8 @@ class LiveGate:
         #: Calls that go on for ever and do not count as work: renewals of leases, and what the baseline has learned.
         self.background: frozenset[Call] = frozenset()
         self.last_activity: dict[str, float] = {}
+        #: Calls that do not count, by process: how often each was made since the last one that does.
+        self._rounds: dict[str, Counter[Call | None]] = {}
         #: Processes that have made a request since they were started.
         self.heard: set[str] = set()
         self._began = asyncio.get_running_loop().time()
@@ -130,8 +133,15 @@ class LiveGate:
         return asyncio.get_running_loop().time() - self._began
 
     def in_progress(self, process: str) -> int:
-        """Return the number of requests of a process that have no answer yet."""
-        return sum(self._process(exchange) == process for exchange in self._open)
+        """Return the number of requests of a process that count as work and have no answer yet."""
+        return sum(
+            self._process(exchange) == process and self._counts(request.call if request else None)
+            for exchange, request in self._open.items()
+        )
+
+    def rounds(self, process: str) -> int:
+        """Return how often a process has made the same call that does not count as work since its last that does."""
+        return max(self._rounds.get(process, {}).values(), default=0)
 
     def undelivered(self) -> int:
         """Return the number of events that are held back."""
@@ -164,6 +174,7 @@ class LiveGate:
     def forget_process(self, process: str) -> None:
         """Forget what a process knows: it has been killed."""
         self._received.pop(process, None)
+        self._rounds.pop(process, None)
         self.doomed = self.doomed and process != self._primary
         for exchange in [each for each in self._open if self._process(each) == process]:
             del self._open[exchange]
@@ -179,13 +190,10 @@ class LiveGate:
         process = self._process(exchange)
         self.heard.add(process)
         call = describe(self.state.registry, exchange.request, self.generated)
+        self._note(process, call)
         if call is None:
-            self._active(process)
             self._open[exchange] = None
             return True
-        counts = not self._is_background(call)
-        if counts:
-            self._active(process)
         name = call.name if not call.name.endswith("*") else ""
         request = Request(len(self.log.records) + 1, process, call, self.now(), self.action, Key(call.namespace, name))
         request.locked = call.writes and is_locked(self.state.registry, exchange.request)
@@ -255,11 +263,10 @@ class LiveGate:
         decision = self._decided.pop(exchange, None)
         self.doomed = self.doomed or isinstance(decision, Crash)
         request = self._open.pop(exchange)
-        if request is None:
+        if self._counts(request.call if request else None):
             self._active(self._process(exchange))
+        if request is None:
             return True
-        if not self._is_background(request.call):
-            self._active(request.process)
         if isinstance(decision, LoseResponse):
             exchange.connection.abort()
             return False
@@ -303,11 +310,21 @@ class LiveGate:
     def _process(self, exchange: Exchange) -> str:
         return self.ports.get(exchange.connection.port, "")
 
-    def _is_background(self, call: Call) -> bool:
-        return call.resource == LEASES or call in self.background
+    def _counts(self, call: Call | None) -> bool:
+        """Return whether a request counts as work; discovery (None) does not in a process that polls."""
+        if call is None:
+            return not self.background
+        return call.resource != LEASES and call not in self.background
+
+    def _note(self, process: str, call: Call | None) -> None:
+        if self._counts(call):
+            self._active(process)
+        elif call in self.background:
+            self._rounds.setdefault(process, Counter())[call] += 1
 
     def _active(self, process: str) -> None:
         self.last_activity[process] = asyncio.get_running_loop().time()
+        self._rounds.pop(process, None)
 
     def _sent(self, resource: str, version: int) -> Sent | None:
         """Return the version that a change has made."""

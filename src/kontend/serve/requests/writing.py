@@ -159,15 +159,27 @@ class Writes:
         if response.suspended is None:
             return response
         later: asyncio.Future[ApiResponse] = asyncio.get_running_loop().create_future()
-        self.suspend(response.suspended, lambda answered: self._answer_later(request, answered, later))
-        raise Waiting(later)
+        waiting = Waiting(later)
+        self.suspend(response.suspended, lambda answered: self._answer_later(request, answered, later, waiting))
+        raise waiting
 
-    def _answer_later(self, request: ApiRequest, progress: Progress, later: asyncio.Future[ApiResponse]) -> None:
+    def _answer_later(
+        self, request: ApiRequest, progress: Progress, later: asyncio.Future[ApiResponse], waiting: Waiting
+    ) -> None:
+        before = self._commits.newest
         try:
-            later.set_result(self.request(request, progress))
-        except Waiting as waiting:
-            again = asyncio.ensure_future(waiting.response)
-            again.add_done_callback(lambda done: later.set_result(done.result()))
+            response = self.request(request, progress)
+        except Waiting as further:
+            next_answer = further
+
+            def take_over(done: asyncio.Future[ApiResponse]) -> None:
+                waiting.states = next_answer.states
+                later.set_result(done.result())
+
+            asyncio.ensure_future(next_answer.response).add_done_callback(take_over)
+        else:
+            waiting.states = (before, self._commits.newest)
+            later.set_result(response)
 
     def suspend(self, suspension: Suspension, resume: Callable[[Progress], None]) -> None:
         """Asks webhooks, while other requests go on, and resumes with their answers."""

@@ -1,0 +1,95 @@
+"""The user of a run: takes the actions of the workload, one after the other.
+
+An action that a webhook must answer first goes on by itself while the processes work, because the webhook is usually
+one of theirs. A webhook that cannot be reached, because its process is down, refuses the action; a user tries again, so
+the action is repeated when the process is idle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from kontend.cluster.effects import Waiting
+from kontend.cluster.state import State
+from kontend.live.gate.gate import LiveGate
+from kontend.live.gate.records import Happening
+from kontend.live.workload import USER, UserAction
+from kontend.serve.server import Server
+
+_UNREACHABLE: Final = "failed calling webhook"
+#: The most times that an action is repeated.
+_REPEATS: Final = 3
+
+
+class User:
+    """Takes actions; the gate knows how many."""
+
+    def __init__(self, server: Server, gate: LiveGate, actions: Sequence[UserAction]) -> None:
+        self._server = server
+        self._gate = gate
+        self._actions = actions
+        self._wanted = 0
+        #: The action that waits for webhooks, and the one that is to be repeated.
+        self._waiting: asyncio.Task[None] | None = None
+        self._refused: int | None = None
+        self._repeats = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether all actions have been taken."""
+        return self._gate.action >= len(self._actions)
+
+    @property
+    def waits(self) -> bool:
+        """Return whether an action waits for the answer of a webhook."""
+        return self._waiting is not None
+
+    def resource(self, number: int) -> str:
+        """Return the resource that an action is about."""
+        return self._actions[number - 1].resource(self._server.state)
+
+    def act_until(self, number: int) -> None:
+        """Take the actions up to a number."""
+        self._wanted = max(self._wanted, min(number, len(self._actions)))
+        while self._waiting is None and self._refused is None and self._gate.action < self._wanted:
+            self._take(self._gate.action)
+
+    def repeat(self) -> bool:
+        """Take a refused action again; return whether there is one."""
+        if self._refused is None:
+            return False
+        index, self._refused = self._refused, None
+        self._take(index)
+        return True
+
+    def stop(self) -> None:
+        """Wait for nothing any more."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    def _take(self, index: int) -> None:
+        before = self._server.cluster.state
+        self._gate.action = index + 1
+        try:
+            refused = self._actions[index].perform(self._server.cluster)
+        except Waiting as waiting:
+            self._waiting = asyncio.get_running_loop().create_task(self._answered(index, waiting))
+            return
+        self._note(index, refused, before, self._server.cluster.state)
+
+    async def _answered(self, index: int, waiting: Waiting) -> None:
+        response = await waiting.response
+        refused = str(response.body.get("message", "")) if response.code >= 400 else ""
+        self._waiting = None
+        if _UNREACHABLE in refused and self._repeats < _REPEATS:
+            self._repeats += 1
+            self._refused = index
+            return
+        self._note(index, refused, *waiting.states)
+        self.act_until(self._wanted)
+
+    def _note(self, index: int, refused: str, before: State | None = None, after: State | None = None) -> None:
+        text = f"{USER} {self._actions[index].text}" + (f": refused: {refused}" if refused else "")
+        self._gate.log.add(Happening(USER, "act", text, self._gate.now(), index + 1, before, after))
