@@ -30,6 +30,8 @@ class Layout:
         self.programs: list[Program] = []
         #: The kinds of the views and the resources that serve them; kinds that are read later are appended.
         self.kinds: list[list[str]] = []
+        #: The kinds that controllers declare.
+        self.declared_kinds: list[tuple[str, ...]] = []
         self.resources: list[list[str]] = []
         groups: list[Group] = []
         bounds = scenario.bounds
@@ -44,6 +46,7 @@ class Layout:
                 self.names.append(f"{controller.name}#{count}" if many > 1 else controller.name)
                 self.programs.append(program)
                 self.kinds.append(kinds)
+                self.declared_kinds.append(controller.kinds)
                 self.resources.append(resources)
             if scenario.reductions.symmetry:
                 groups.append(Group(first, first + many))
@@ -57,4 +60,4 @@ class Layout:
 
     def declared(self, index: int) -> int:
         """The number of kinds that the controller of an instance declares; they come first."""
-        return len(self.programs[index].controller.kinds)
+        return len(self.declared_kinds[index])

@@ -76,6 +76,9 @@ def bind(data: bytes, versions: tuple[int, ...], uuids: tuple[str, ...]) -> byte
 
 def bind_call(call: Call, uuids: tuple[str, ...]) -> Call:
     """A call with real uuids in its address."""
+    address = (call.name, call.namespace, *(value for _, value in call.query))
+    if not any(_UUID in text or _VERSION in text for text in address):
+        return call
     name, namespace = (bind(text.encode(), (), uuids).decode() for text in (call.name, call.namespace))
     query = tuple((key, bind(value.encode(), (), uuids).decode()) for key, value in call.query)
     return replace(call, name=name, namespace=namespace, query=query)

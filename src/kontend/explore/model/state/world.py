@@ -106,7 +106,7 @@ class Instance:
         self.bugs = bugs
         # Derived from a cluster state, for as long as that is the state.
         self._state: State | None = None
-        self._changes: dict[int, list[Change]] = {}
+        self._changes: dict[int, list[Change]] | None = None
         self._key = b""
         self._similarity = b""
 
@@ -149,15 +149,18 @@ class Instance:
             return _NOTHING
         if self._state is not state:
             self.attach(state)
-        changes = self._changes.get(at)
-        if changes is None:
-            changes = self._changes[at] = state.changes_since(position, resource)
+        known = self._changes
+        if known is None:
+            known = self._changes = {}
+        elif at in known:
+            return known[at]
+        changes = known[at] = state.changes_since(position, resource)
         return changes
 
     def attach(self, state: State, key: bytes = b"", similarity: bytes = b"") -> None:
         """Start to cache what is derived from a cluster state, among it two keys of this instance in it, if known."""
         self._state = state
-        self._changes = {}
+        self._changes = None
         self._key = key
         self._similarity = similarity
 

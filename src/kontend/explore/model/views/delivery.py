@@ -44,7 +44,7 @@ class Delivery:
 
     def listed_objects(self, world: World, index: int) -> Iterator[tuple[str, Key, frozenset[Key]]]:
         """The objects that the first lists of an instance show: resource, key, and the requests that each enqueues."""
-        for at, kind in enumerate(self._layout.programs[index].controller.kinds):
+        for at, kind in enumerate(self._layout.declared_kinds[index]):
             resource = self._layout.server.resource(world.state, kind).key
             for key, version in viewed(world, index, at, resource).items():
                 yield resource, Key(*key), self._requests(world, index, kind, Key(*key), None, version)
@@ -195,10 +195,11 @@ class Delivery:
     def _requests(
         self, world: World, index: int, kind: str, key: Key, old: Version | None, new: Version | None
     ) -> frozenset[Key]:
-        triggers = self._triggers[index]
-        if kind not in triggers.controller.kinds:
+        if kind not in self._layout.declared_kinds[index]:
             return frozenset()  # read, not declared: its events enqueue nothing
-        return triggers.requests(world, index, kind, key, old, new, lambda: self._layout.keys.of_instance(world, index))
+        return self._triggers[index].requests(
+            world, index, kind, key, old, new, lambda: self._layout.keys.of_instance(world, index)
+        )
 
 
 def _came_and_went(pending: list[Change], key: Key) -> bool:
