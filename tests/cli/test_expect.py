@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kontend.cli import main
-from kontend.cli.exploring.progress import ProgressLine, line_of
+from kontend.cli.exploring.progress import ProgressLine, parts_of
 from kontend.explore import check
 from kontend.explore.scenario_files import scenarios_in
 from kontend.explore.search.snapshot import Snapshot
@@ -115,7 +115,7 @@ def test_nothing_is_shown_without_a_terminal() -> None:
 
 
 def test_a_limit_that_is_not_set_is_not_shown() -> None:
-    assert line_of(Snapshot(1, 1), 0.0, 0, None) == "1 states, 0 violations"
+    assert ", ".join(parts_of(Snapshot(1, 1), 0.0, 0, None).values()) == "1 states, 0 violations"
 
 
 @pytest.mark.parametrize("search", ["breadth", "depth", "random"])

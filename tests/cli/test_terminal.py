@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import pty
 import re
 import select
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -22,11 +25,14 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 class Terminal:
-    """A program in a pseudo-terminal of 120 columns."""
+    """A program in a pseudo-terminal."""
 
-    def __init__(self, *arguments: str, directory: Path) -> None:
+    def __init__(self, *arguments: str, directory: Path, columns: int = 120) -> None:
         self._terminal, slave = pty.openpty()
-        environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"}
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        environment = {**os.environ, "TERM": "xterm-256color"}
+        for name in ("COLUMNS", "LINES"):
+            environment.pop(name, None)
         command = [sys.executable, "-m", "kontend.cli", *arguments]
         self.process = subprocess.Popen(
             command, stdin=slave, stdout=slave, stderr=slave, cwd=directory, env=environment, start_new_session=True
@@ -162,6 +168,19 @@ def test_inspect_in_a_terminal_is_plain_text(archive: Path, tmp_path: Path) -> N
     assert terminal.text.replace("\r\n", "\n") == piped.stdout
 
 
+@pytest.mark.parametrize("columns", [40, 72])
+def test_an_explanation_fits_a_narrow_terminal(archive: Path, tmp_path: Path, columns: int) -> None:
+    """No line is cut by the terminal in the middle of a word, and no word is lost."""
+    terminal = Terminal("inspect", str(archive), directory=tmp_path, columns=columns)
+    assert terminal.close() == 0
+    lines = terminal.text.replace("\r\n", "\n").splitlines()
+    assert max(map(len, lines)) <= columns
+    piped = subprocess.run(
+        [sys.executable, "-m", "kontend.cli", "inspect", str(archive)], capture_output=True, text=True, check=True
+    )
+    assert "".join(terminal.text.split()) == "".join(piped.stdout.split())
+
+
 SLOW = """
 import copy
 from kontend import Controller, Guards, merge_from
@@ -198,6 +217,19 @@ def test_the_progress_of_a_search_shows_in_a_terminal(tmp_path: Path) -> None:
     finally:
         terminal.close()
     assert "\r\x1b[K" in terminal.text
+
+
+def test_the_progress_of_a_search_stays_in_one_line_of_a_narrow_terminal(tmp_path: Path) -> None:
+    """The important parts first: states, violations, and what is left of the time."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    terminal = Terminal("explore", "slow.py", "--one-process", directory=tmp_path, columns=40)
+    try:
+        assert terminal.until(r"[\d,]+ states, .*\d+ violations?, \d+ s left\x1b"), terminal.text
+    finally:
+        terminal.close()
+    lines = re.findall(r"\r([^\r\n\x1b]*)\x1b\[K", terminal.text)
+    assert lines
+    assert max(map(len, lines)) < 40
 
 
 def test_no_progress_is_shown_in_a_pipe(tmp_path: Path) -> None:

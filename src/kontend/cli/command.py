@@ -14,9 +14,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn, TextIO
 
+from kontend.report.text import WIDTH
 from kontend.safe_files import write_whole
+
+#: Text is made no narrower than this.
+_NARROWEST: Final = 30
 
 
 class ExitCode(IntEnum):
@@ -91,6 +95,19 @@ def at_least(minimum: int) -> Callable[[str], int]:
         return int(text)
 
     return number
+
+
+def columns() -> int:
+    """The width for text: that of the terminal where it is a narrow one, else the usual width."""
+    return max(_NARROWEST, min(WIDTH, terminal_columns(sys.stdout, WIDTH))) if sys.stdout.isatty() else WIDTH
+
+
+def terminal_columns(stream: TextIO, otherwise: int) -> int:
+    """The columns of the terminal that a stream writes to, or another number where it does not tell."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or otherwise
+    except (OSError, ValueError):
+        return otherwise
 
 
 def write(text: str) -> None:

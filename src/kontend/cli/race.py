@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
+from kontend.cli.command import ExitCode, Parser, UsageError, at_least, columns, usage_errors, write
 from kontend.race.analysis import Options, Result, analyse
 from kontend.race.documents import documents_of
 from kontend.race.finding import PROPERTIES
@@ -169,7 +169,7 @@ def _text(
     documents: Sequence[Document], files: Sequence[str], result: Result, reading: Reading, options: Namespace
 ) -> Iterator[str]:
     for document, path in zip(documents, files, strict=True):
-        yield render(document, verbose=options.verbose)
+        yield render(document, verbose=options.verbose, width=columns())
         if path:
             yield f"Open: {page_beside(path)}"
             yield f"Look closer: kontend inspect {path}"

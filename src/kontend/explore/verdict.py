@@ -10,7 +10,7 @@ from kontend.cluster.state import State
 from kontend.explore.model.step import Step
 from kontend.report.document import Document
 from kontend.report.grouping import grouped
-from kontend.report.text import render
+from kontend.report.text import WIDTH, render
 from kontend.runtime.source_location import SourceLocation
 
 
@@ -116,14 +116,14 @@ class Verdict:
             self._documents = [self.explain(violation) for violation in self.violations]
         return self._documents
 
-    def explanation(self, *, verbose: bool = False) -> str:
+    def explanation(self, *, verbose: bool = False, width: int = WIDTH) -> str:
         """The violations with their causes and traces, those with the same cause as one.
 
-        ``verbose`` shows every step and every field.
+        ``verbose`` shows every step and every field; ``width`` is that of a narrow terminal.
         """
         if self.explain is None:
             return "\n".join(map(str, self.violations))
-        return "\n\n".join(render(document, verbose=verbose) for document in grouped(self.documents))
+        return "\n\n".join(render(document, verbose=verbose, width=width) for document in grouped(self.documents))
 
     @property
     def ok(self) -> bool:
@@ -174,9 +174,9 @@ class Verdict:
     def __str__(self) -> str:
         return self.text()
 
-    def text(self, *, verbose: bool = False) -> str:
-        """The whole verdict; ``verbose`` shows every step and every field."""
-        lines = [self.explanation(verbose=verbose)] if self.violations else []
+    def text(self, *, verbose: bool = False, width: int = WIDTH) -> str:
+        """The whole verdict; ``verbose`` shows every step and every field, ``width`` is that of a narrow terminal."""
+        lines = [self.explanation(verbose=verbose, width=width)] if self.violations else []
         lines.append(self.summary)
         lines += [f"{name}: never put to the test; the scenario may do less than it seems" for name in self.untested]
         lines += self.notes

@@ -14,24 +14,49 @@ from kontend.report.document import Call, Difference, Document, Explanation, Fie
 _FIELDS: Final = 6
 _DIFFERENCES: Final = 12
 _LONGEST: Final = 60
-_WIDTH: Final = 110
+#: The width of text where nothing is known about the terminal.
+WIDTH: Final = 110
 
 
-def render(document: Document, *, verbose: bool = False) -> str:
+def render(document: Document, *, verbose: bool = False, width: int = WIDTH) -> str:
     """The explanation of a violation, with its steps; ``verbose`` shows all of them, and all fields."""
     violation = document.violation
-    parts = [heading(document), _indented(violation.sentence)]
+    parts = [_fitted(heading(document), width), _indented(violation.sentence, width)]
     if violation.perturbations:
-        parts.append(_indented(f"Perturbed by {'; '.join(violation.perturbations)}."))
+        parts.append(_indented(f"Perturbed by {'; '.join(violation.perturbations)}.", width))
     if violation.traceback:
         parts.append(textwrap.indent(violation.traceback, "  "))
     if document.steps:
-        parts.append("\n".join(trace_lines(document.steps, violation, verbose=verbose)))
+        lines = trace_lines(document.steps, violation, verbose=verbose)
+        parts.append("\n".join(_fitted(line, width) for line in lines))
     if violation.difference:
-        parts.append("\n".join(difference_lines(violation.difference, verbose=verbose)))
+        lines = difference_lines(violation.difference, verbose=verbose)
+        parts.append("\n".join(_fitted(line, width) for line in lines))
     if violation.fix is not None:
-        parts.append(_fix(violation))
+        parts.append(_fix(violation, width))
     return "\n".join(parts)
+
+
+def _fitted(line: str, width: int) -> str:
+    """A line that is no wider than a narrow terminal; elsewhere long lines stay whole, so that they can be searched.
+
+    >>> print(_fitted("   1  ports  patch ConfigMap default/c", 30))
+       1  ports  patch ConfigMap
+             default/c
+    """
+    if width >= WIDTH or len(line) <= width:
+        return line
+    indent = len(line) - len(line.lstrip())
+    # Continuation lines begin below the text of a step, as far as there is room.
+    return "\n".join(
+        textwrap.wrap(
+            line.lstrip(),
+            width,
+            initial_indent=" " * indent,
+            subsequent_indent=" " * min(indent + 6, width // 3),
+            break_on_hyphens=False,
+        )
+    )
 
 
 def heading(document: Document) -> str:
@@ -215,19 +240,20 @@ def difference_lines(found: Sequence[Difference], *, verbose: bool = False) -> I
         yield f"    … and {len(found) - len(shown)} more differences"
 
 
-def _fix(violation: Explanation) -> str:
+def _fix(violation: Explanation, width: int) -> str:
     fix = violation.fix
     assert fix is not None
     where = f" at {fix.line}" if fix.line is not None else ""
-    lines = [_indented(f"Fix{where}: {fix.text}")]
+    lines = [_indented(f"Fix{where}: {fix.text}", width)]
     if fix.line is not None and fix.line.text:
-        lines.append(f"      {fix.line.text}")
+        lines.append(_fitted(f"      {fix.line.text}", width))
     return "\n".join(lines)
 
 
-def _indented(text: str) -> str:
+def _indented(text: str, width: int) -> str:
+    narrow = width < WIDTH
     return "\n".join(
-        textwrap.fill(line, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
+        textwrap.fill(line, width, initial_indent="  ", subsequent_indent="    ", break_long_words=narrow)
         for line in text.splitlines()
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kontend.cli.command import ExitCode, UsageError
+from kontend.cli.command import ExitCode, UsageError, columns
 from kontend.explore.problems import not_among
 from kontend.explore.scenario import Scenario
 from kontend.explore.verdict import Verdict
@@ -46,10 +46,10 @@ def answer(scenario: str, verdict: Verdict, name: str, *, verbose: bool = False)
 def _with_difference(document: Document, *, verbose: bool) -> str:
     difference = first_difference(document)
     if difference is None:
-        return f"{render(document, verbose=verbose)}\n  No run that avoids it was found near this one."
+        return f"{render(document, verbose=verbose, width=columns())}\n  No run that avoids it was found near this one."
     good = document.baseline or ()
     lines = [
-        render(document, verbose=verbose),
+        render(document, verbose=verbose, width=columns()),
         f"  The nearest run that avoids it has the same first {difference.common} steps; then",
         f"    this run:  {difference.failing.text if difference.failing is not None else 'ends'}",
         f"    that run:  {difference.good.text if difference.good is not None else 'ends'}",

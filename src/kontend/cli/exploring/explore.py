@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write, write_page
+from kontend.cli.command import ExitCode, Parser, UsageError, at_least, columns, usage_errors, write, write_page
 from kontend.cli.exploring.by_hand import explore_by_hand
 from kontend.cli.exploring.expect import answer, as_json, exit_code, expected_property
 from kontend.cli.exploring.progress import ProgressLine
@@ -237,7 +237,7 @@ def _bounds(bounds: Bounds, given: dict[str, Any], options: Namespace) -> Bounds
 
 
 def _text(name: str, verdict: Verdict, files: list[str], *, verbose: bool) -> str:
-    lines = [f"{name}:", verdict.text(verbose=verbose)]
+    lines = [f"{name}:", verdict.text(verbose=verbose, width=columns())]
     shown = {slug(document) for document in grouped(verdict.documents)}
     for path, document in zip(files, verdict.documents, strict=True):
         if slug(document) not in shown:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TextIO
 
+from kontend.cli.command import terminal_columns
 from kontend.explore.search.limits import memory_in_use
 from kontend.explore.search.snapshot import Snapshot
 
+#: The width of a terminal that does not tell.
+_WIDTH: Final = 120
+_LEAST_IMPORTANT_FIRST: Final = ("speed", "memory", "perturbations", "depth", "frontier", "left", "violations")
 #: Seconds between two changes of the line.
 _OFTEN: Final = 0.2
 
@@ -33,7 +37,9 @@ class ProgressLine:
         if not self._stream.isatty() or now - self._shown < _OFTEN:
             return
         self._shown = now
-        text = line_of(snapshot, now - self._started, memory_in_use(), self._seconds)
+        parts = parts_of(snapshot, now - self._started, memory_in_use(), self._seconds)
+        # One column stays free: a full line makes some terminals begin the next one.
+        text = fitting(parts, terminal_columns(self._stream, _WIDTH) - 1)
         self._stream.write(f"\r{text}\033[K")
         self._stream.flush()
 
@@ -44,23 +50,37 @@ class ProgressLine:
             self._stream.flush()
 
 
-def line_of(snapshot: Snapshot, elapsed: float, memory: int, limit: int | None) -> str:
-    """The line for a snapshot.
+def parts_of(snapshot: Snapshot, elapsed: float, memory: int, limit: int | None) -> dict[str, str]:
+    """The parts of the line for a snapshot, by name.
 
-    >>> line_of(Snapshot(12_000, 31_000, 800, 14, 2, 1), 4.0, 300 << 20, 60)
+    >>> ", ".join(parts_of(Snapshot(12_000, 31_000, 800, 14, 2, 1), 4.0, 300 << 20, 60).values())
     '12,000 states, 3,000/s, 800 to expand, depth 14, 2 perturbations, 300 MiB, 1 violation, 56 s left'
     """
-    parts = [f"{snapshot.states:,} states"]
+    parts = {"states": f"{snapshot.states:,} states"}
     if elapsed > 0:
-        parts.append(f"{snapshot.states / elapsed:,.0f}/s")
+        parts["speed"] = f"{snapshot.states / elapsed:,.0f}/s"
     if snapshot.frontier:
-        parts.append(f"{snapshot.frontier:,} to expand")
+        parts["frontier"] = f"{snapshot.frontier:,} to expand"
     if snapshot.depth:
-        parts.append(f"depth {snapshot.depth}")
-        parts.append(f"{snapshot.perturbations} perturbation{'s' * (snapshot.perturbations != 1)}")
+        parts["depth"] = f"depth {snapshot.depth}"
+        parts["perturbations"] = f"{snapshot.perturbations} perturbation{'s' * (snapshot.perturbations != 1)}"
     if memory:
-        parts.append(f"{memory >> 20:,} MiB")
-    parts.append(f"{snapshot.violations} violation{'s' * (snapshot.violations != 1)}")
+        parts["memory"] = f"{memory >> 20:,} MiB"
+    parts["violations"] = f"{snapshot.violations} violation{'s' * (snapshot.violations != 1)}"
     if limit is not None:
-        parts.append(f"{max(0.0, limit - elapsed):.0f} s left")
-    return ", ".join(parts)
+        parts["left"] = f"{max(0.0, limit - elapsed):.0f} s left"
+    return parts
+
+
+def fitting(parts: Mapping[str, str], width: int) -> str:
+    """The line of as many parts as a terminal has room for; the less important ones are left out first.
+
+    >>> fitting({"states": "12,000 states", "memory": "300 MiB", "violations": "1 violation"}, 30)
+    '12,000 states, 1 violation'
+    """
+    shown = dict(parts)
+    for name in _LEAST_IMPORTANT_FIRST:
+        if len(", ".join(shown.values())) <= width:
+            break
+        shown.pop(name, None)
+    return ", ".join(shown.values())[: max(0, width)]

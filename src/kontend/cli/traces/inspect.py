@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 import yaml
 
-from kontend.cli.command import ExitCode, Parser, UsageError, extra, usage_errors, write
+from kontend.cli.command import ExitCode, Parser, UsageError, columns, extra, usage_errors, write
 from kontend.report.archive import BadTrace, read_archive
 from kontend.report.decoding import encode
 from kontend.report.document import Document, Step, Write
@@ -127,7 +127,7 @@ def _failures(documents: dict[str, Document]) -> Answer:
 
 def _answer(document: Document, question: list[str], options: Namespace) -> Answer:
     if not question:
-        return render(document, verbose=options.verbose), document.to_json()
+        return render(document, verbose=options.verbose, width=columns()), document.to_json()
     name, *arguments = question
     if name == "steps":
         _expect(arguments, 0, "steps")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors, write
+from kontend.cli.command import ExitCode, Parser, UsageError, columns, usage_errors, write
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.replay.files import locate, replay_document
@@ -53,7 +53,7 @@ def run(argv: Sequence[str]) -> int:
     if result.reproduced:
         for violation, again in zip(result.verdict.violations, result.verdict.documents, strict=True):
             if violation.property == name:
-                write(render(again, verbose=options.verbose) + "\n")
+                write(render(again, verbose=options.verbose, width=columns()) + "\n")
         changed = f" (not quite as recorded: {result.changed})" if result.changed else ""
         write(f"reproduced: {name}{changed}\n")
         return ExitCode.FINDINGS

@@ -27,8 +27,8 @@ from kontend.explore.trace.counterexample import counterexample
 from kontend.explore.verdict import Verdict, Violation
 from kontend.runtime.source_location import SourceLocation
 
-#: After how many states progress is reported and time is measured.
-OFTEN: Final = 500
+#: After how many states progress is reported and time is measured. Where user code is slow, a state takes milliseconds.
+OFTEN: Final = 25
 #: After a violation the search goes on for others. A space that a bug makes infinite must not keep it from reporting.
 ENOUGH: Final = 20_000
 #: The same where already the unperturbed runs never end.
