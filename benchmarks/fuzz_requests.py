@@ -74,7 +74,7 @@ class Fuzzer:
         return body
 
     def path(self, resource: Resource, name: str = "") -> str:
-        """Where a kind is served."""
+        """The path at which a kind is served."""
         root = f"/apis/{resource.group}" if resource.group else "/api"
         scope = "/namespaces/default" if resource.namespaced else ""
         return f"{root}/{resource.version}{scope}/{resource.plural}{'/' + name if name else ''}"

@@ -1,4 +1,4 @@
-"""How fast ``kontend serve`` is, over HTTP, with wrk; and how soon a thousand watches see a write.
+"""Measures ``kontend serve`` over HTTP with wrk, and the delay until a thousand watches see a write.
 
     python -m benchmarks.serve [--against URL [--token TOKEN]]
 
@@ -160,7 +160,7 @@ class _WatchClient(asyncio.Protocol):
 
 
 async def _watch_delays(target: Target, *, watches: int, writes: int, pause: float) -> list[float]:
-    """How long each write took to reach each watcher, in seconds."""
+    """The seconds that each write took to reach each watcher."""
     host, port = target.url.removeprefix("http://").split(":")
     sent: list[float] = []
     delays: list[float] = []
@@ -190,7 +190,7 @@ async def _watch_delays(target: Target, *, watches: int, writes: int, pause: flo
 
 
 async def _crowd(target: Target, connections: int) -> int:
-    """How many of so many connections at a time are answered."""
+    """The number of connections that are answered, of so many at a time."""
     host, port = target.url.removeprefix("http://").split(":")
     answered = 0
     at_a_time = asyncio.Semaphore(200)
@@ -212,7 +212,7 @@ async def _crowd(target: Target, connections: int) -> int:
 
 
 def _can_open(files: int) -> bool:
-    """Whether this process may have that many; so may the server then."""
+    """This process may have that many; so may the server then."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard < files:
         return False

@@ -53,7 +53,7 @@ def rendered(page: str, directory: Path) -> str:
 
 
 def _output(command: str, directory: Path) -> str:
-    """What a command prints in a shell; the tools are those of this environment."""
+    """The output of a command in a shell; the tools are those of this environment."""
     tools = str(Path(sys.executable).parent)
     environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1", "COLUMNS": "120"}
     environment.pop("PYTEST_ADDOPTS", None)

@@ -51,7 +51,7 @@ def commands_page() -> str:
 
 
 def help_of(command: str) -> str:
-    """What a command prints with ``--help``."""
+    """The output of a command with ``--help``."""
     from kontend.cli import main
 
     before = os.environ.get("COLUMNS")

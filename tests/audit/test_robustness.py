@@ -1,4 +1,4 @@
-"""Whatever is in the tree, the audit ends, with one line for what it could not read."""
+"""The audit of any tree ends, with one line for each file that it could not read."""
 
 from __future__ import annotations
 

@@ -22,23 +22,23 @@ DEPLOYMENT: dict[str, Any] = {
 def test_controllers_the_scheduler_and_the_kubelet_tell_what_they_do() -> None:
     with process("--controllers", "--pods") as server, Client(server.url) as client:
         client.send("POST", "/apis/apps/v1/namespaces/default/deployments", DEPLOYMENT)
-        told: dict[str, Any] = {}
+        reported: dict[str, Any] = {}
         with watching(server.url, "/api/v1/namespaces/default/events") as events:
             for event in events:
-                told[event["object"]["reason"]] = event["object"]
-                if "Started" in told:
+                reported[event["object"]["reason"]] = event["object"]
+                if "Started" in reported:
                     break
         [pod] = client.get("/api/v1/namespaces/default/pods").json["items"]
         name = pod["metadata"]["name"]
         replica_set = name.rpartition("-")[0]
-        assert told["ScalingReplicaSet"]["message"] == f"Scaled up replica set {replica_set} from 0 to 1"
-        assert told["ScalingReplicaSet"]["involvedObject"]["kind"] == "Deployment"
-        assert told["ScalingReplicaSet"]["source"] == {"component": "deployment-controller"}
-        assert told["SuccessfulCreate"]["message"] == f"Created pod: {name}"
-        assert told["Scheduled"]["message"] == f"Successfully assigned default/{name} to node-1"
-        assert told["Started"]["message"] == "Started container app"
-        assert told["Started"]["involvedObject"]["fieldPath"] == "spec.containers{app}"
-        assert told["Started"]["source"] == {"component": "kubelet", "host": "node-1"}
+        assert reported["ScalingReplicaSet"]["message"] == f"Scaled up replica set {replica_set} from 0 to 1"
+        assert reported["ScalingReplicaSet"]["involvedObject"]["kind"] == "Deployment"
+        assert reported["ScalingReplicaSet"]["source"] == {"component": "deployment-controller"}
+        assert reported["SuccessfulCreate"]["message"] == f"Created pod: {name}"
+        assert reported["Scheduled"]["message"] == f"Successfully assigned default/{name} to node-1"
+        assert reported["Started"]["message"] == "Started container app"
+        assert reported["Started"]["involvedObject"]["fieldPath"] == "spec.containers{app}"
+        assert reported["Started"]["source"] == {"component": "kubelet", "host": "node-1"}
         log = client.get(f"/api/v1/namespaces/default/pods/{name}/log")
         assert (log.code, log.json["message"]) == (
             400,

@@ -57,7 +57,7 @@ def test_a_snapshot_is_saved_at_the_end_and_loaded_at_the_start(tmp_path: Path) 
 
 
 def test_starting_again_with_the_same_files_changes_nothing(tmp_path: Path) -> None:
-    """What is in the data stays as it is."""
+    """Stored objects stay as they are."""
     (tmp_path / "seed.yaml").write_text(yaml.safe_dump(config_map("c", n="seed")))
     options = ("--data", str(tmp_path / "data"), "--objects", str(tmp_path / "seed.yaml"))
     with process(*options) as server, Client(server.url) as client:
@@ -145,7 +145,7 @@ def test_tokens_are_not_printed(tmp_path: Path) -> None:
 
 
 def test_controllers_make_a_deployment_run_and_an_owner_take_its_children_along() -> None:
-    """What kube-controller-manager, the scheduler and a node would do."""
+    """Controllers, a scheduler and a node act as they would in a cluster."""
     deployments = "/apis/apps/v1/namespaces/default/deployments"
     pods = "/api/v1/namespaces/default/pods"
     template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}

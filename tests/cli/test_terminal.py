@@ -89,27 +89,27 @@ def test_the_view_answers_as_the_command_does() -> None:
 
     async def use() -> None:
         app = InspectApp(document, ask)
-        async with app.run_test(size=(120, 40)) as pilot:
-            await pilot.pause()
+        async with app.run_test(size=(120, 40)) as keyboard:
+            await keyboard.pause()
             assert app.shown == ask([])
-            await pilot.press("down")
+            await keyboard.press("down")
             assert app.shown == ask(["step", "2"])
-            await pilot.press("f")
+            await keyboard.press("f")
             first = document.violation.culprits[0]
             assert app.shown == ask(["step", str(first)])
-            await pilot.press("o")
+            await keyboard.press("o")
             assert "on the server:" in app.shown
-            await pilot.press("w")
+            await keyboard.press("w")
             assert "wrote" in app.shown
-            await pilot.press("d")
+            await keyboard.press("d")
             assert app.shown == ask(["diff"])
-            await pilot.press("slash", *"step", "space", "1", "enter")
+            await keyboard.press("slash", *"step", "space", "1", "enter")
             assert app.shown == ask(["step", "1"])
-            await pilot.press("slash", *"step", "space", *"999", "enter")
+            await keyboard.press("slash", *"step", "space", *"999", "enter")
             assert "there is no step 999" in app.shown
-            await pilot.press("e")
+            await keyboard.press("e")
             assert app.shown == ask([])
-            await pilot.press("q")
+            await keyboard.press("q")
 
     asyncio.run(use())
 
@@ -124,10 +124,10 @@ def test_the_view_shows_whatever_is_in_a_trace() -> None:
 
     async def use() -> None:
         app = InspectApp(document, answers(document))
-        async with app.run_test(size=(120, 40)) as pilot:
+        async with app.run_test(size=(120, 40)) as keyboard:
             for _ in document.steps:
-                await pilot.press("down")
-            await pilot.press("enter", "o", "w", "q")
+                await keyboard.press("down")
+            await keyboard.press("enter", "o", "w", "q")
 
     asyncio.run(use())
 

@@ -46,9 +46,9 @@ def start(server: Running, namespace: str) -> Iterator[Start]:
     for process in running:
         process.send_signal(signal.SIGTERM)
     for process in running:
-        _, told = process.communicate(timeout=30)
-        assert process.returncode == 0, told
-        refused = [json.loads(line)["error"] for line in told.splitlines() if "Reconciler error" in line]
+        _, output = process.communicate(timeout=30)
+        assert process.returncode == 0, output
+        refused = [json.loads(line)["error"] for line in output.splitlines() if "Reconciler error" in line]
         # A stale cache is refused, and the controller tries again: that is how it should be. The last is our signal.
         usual = ("the object has been modified", "already exists", "context canceled")
         assert [why for why in refused if not any(each in why for each in usual)] == []

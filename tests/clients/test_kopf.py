@@ -27,9 +27,9 @@ def operator(server: Running, namespace: str) -> Iterator[None]:
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     yield
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=30)
-    assert process.returncode == 0, told
-    assert "Traceback" not in told
+    _, output = process.communicate(timeout=30)
+    assert process.returncode == 0, output
+    assert "Traceback" not in output
 
 
 @pytest.mark.usefixtures("operator")
@@ -59,5 +59,5 @@ def test_handlers_fire_and_write_status_and_finalizers(server: Running, namespac
     server.wait_until_gone(gardens, "rose")
     assert server.request("GET", config_maps)["items"] == []
     events = f"/api/v1/namespaces/{namespace}/events"
-    told = server.wait_for(events, "", lambda _, obj: bool(obj["reason"] == "Planting"))
-    assert told["involvedObject"]["name"] == "rose"
+    event = server.wait_for(events, "", lambda _, obj: bool(obj["reason"] == "Planting"))
+    assert event["involvedObject"]["name"] == "rose"

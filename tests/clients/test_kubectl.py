@@ -59,13 +59,13 @@ class Kubectl:
         )
 
     def __call__(self, *arguments: str, stdin: str = "") -> str:
-        """What a command that must succeed prints."""
+        """The output of a command that must succeed."""
         done = self.run(*arguments, stdin=stdin)
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}{done.stdout}"
         return done.stdout
 
     def fails(self, *arguments: str, stdin: str = "") -> str:
-        """What a command that must fail says."""
+        """The error message of a command that must fail."""
         done = self.run(*arguments, stdin=stdin)
         assert done.returncode != 0, done.stdout
         return done.stderr
@@ -188,8 +188,8 @@ def test_strict_validation_refuses_unknown_fields(kubectl: Kubectl) -> None:
 
 
 def test_dry_runs_leave_no_trace(kubectl: Kubectl) -> None:
-    for mode, told in (("server", "(server dry run)"), ("client", "(dry run)")):
-        assert told in kubectl("create", f"--dry-run={mode}", "-f", "-", stdin=GARDEN)
+    for mode, output in (("server", "(server dry run)"), ("client", "(dry run)")):
+        assert output in kubectl("create", f"--dry-run={mode}", "-f", "-", stdin=GARDEN)
     assert kubectl("get", "gardens", "-o", "name") == ""
 
 
@@ -228,18 +228,18 @@ def test_get_watch_follows_changes(web: Kubectl) -> None:
 
 def test_describe_tells_what_there_is(web: Kubectl) -> None:
     web("apply", "-f", "-", stdin=GARDEN)
-    told = web("describe", "deployment", "web")
-    assert re.search(r"Replicas: +2 desired", told)
-    assert re.search(r"Image: +nginx:1", told)
+    output = web("describe", "deployment", "web")
+    assert re.search(r"Replicas: +2 desired", output)
+    assert re.search(r"Image: +nginx:1", output)
     assert re.search(r"Plant: +rose", web("describe", "garden", "rose"))
     assert "color:" in web("describe", "configmap", "settings")
     assert re.search(r"Status: +Active", web("describe", "namespace", "default"))
 
 
 def test_explain_shows_fields_and_types(kubectl: Kubectl) -> None:
-    told = kubectl("explain", "deployment.spec")
-    assert re.search(r"replicas\s+<integer>", told)
-    assert re.search(r"selector\s+<LabelSelector> -required-", told)
+    output = kubectl("explain", "deployment.spec")
+    assert re.search(r"replicas\s+<integer>", output)
+    assert re.search(r"selector\s+<LabelSelector> -required-", output)
     assert re.search(r"maxSurge\s+<IntOrString>", kubectl("explain", "deploy.spec.strategy.rollingUpdate"))
     assert "containers" in kubectl("explain", "pod", "--recursive")
     garden = kubectl("explain", "garden.spec")

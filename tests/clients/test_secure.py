@@ -50,10 +50,10 @@ def test_controller_runtime_gets_its_lease(secure: Running) -> None:
     environment = {**os.environ, "KUBECONFIG": str(secure.kubeconfig)}
     process = subprocess.Popen([str(binary())], env=environment, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    told = next(line for line in process.stderr if "Successfully acquired lease" in line or "error" in line)
+    output = next(line for line in process.stderr if "Successfully acquired lease" in line or "error" in line)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)
-    assert "Successfully acquired lease" in told
+    assert "Successfully acquired lease" in output
 
 
 def test_without_a_token_nothing_is_told(secure: Running) -> None:

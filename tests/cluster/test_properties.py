@@ -26,7 +26,7 @@ _SPECS = st.recursive(
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(_SPECS, _SPECS)
 def test_a_merge_patch_made_from_two_objects_turns_the_first_into_the_second(old: Any, new: Any) -> None:
-    """What controller-runtime's MergeFrom sends has the effect that the caller meant."""
+    """The patch of controller-runtime's MergeFrom has the effect that the caller meant."""
     cluster = Cluster(crds=[definition()])
     before = cluster.create(widget(spec=old))
     after = {**before, "spec": new}

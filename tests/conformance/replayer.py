@@ -42,7 +42,7 @@ class Exchange:
 
 
 class Server(Protocol):
-    """Whatever answers requests."""
+    """Answers requests."""
 
     def send(self, exchange: Exchange) -> tuple[int, Any]:
         """The status code and the parsed body (text where it is not JSON)."""

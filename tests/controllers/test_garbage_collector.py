@@ -38,7 +38,7 @@ def test_a_dependent_goes_with_its_last_owner() -> None:
 
 
 def test_a_chain_of_owners_goes_to_its_end() -> None:
-    """What is deleted is an owner itself."""
+    """The deleted object is an owner itself."""
     harness = Harness()
     last = harness.create(config_map("0"))
     for number in range(1, 6):

@@ -77,7 +77,7 @@ def test_it_goes_as_soon_as_the_last_finalizer_is_gone() -> None:
 
 
 def test_pods_go_before_anything_else() -> None:
-    """What a pod may need while it stops is still there."""
+    """Objects that a pod may need while it stops are still there."""
     harness = _world()
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "n", "finalizers": ["a.io/x"]}}
     harness.create({**pod, "spec": {"containers": [{"name": "main", "image": "app:1"}]}})

@@ -66,11 +66,11 @@ class Schedule:
         self.guards: Guards = random.choice((ON, OFF))
         there = True
         self.actions: list[Action] = []
-        self.moves: list[tuple[str, str]] = []
+        self.steps: list[tuple[str, str]] = []
         for _ in range(random.randint(3, 8)):
-            move = random.choice(("run", "run", "act", "act", "hold", "release"))
-            self.moves.append((move, random.choice(KINDS)))
-            if move != "act":
+            step = random.choice(("run", "run", "act", "act", "hold", "release"))
+            self.steps.append((step, random.choice(KINDS)))
+            if step != "act":
                 continue
             choice = random.choice(("widget", "map", "map"))
             if choice == "widget":
@@ -93,13 +93,13 @@ def _managed(schedule: Schedule) -> list[str]:
     run.act(create(cm("u")))
     run.manager.poll()
     actions = iter(schedule.actions)
-    for move, kind in schedule.moves:
-        if move == "act":
+    for step, kind in schedule.steps:
+        if step == "act":
             with suppress(ApiError):  # the controller may have deleted or created the object
                 run.act(next(actions))
-        elif move == "hold":
+        elif step == "hold":
             run.hold(kind)
-        elif move == "release":
+        elif step == "release":
             run.manager.feed.held.discard(kind)
         else:
             run.manager.step()
@@ -156,12 +156,12 @@ def _modelled(schedule: Schedule) -> list[str]:
     followed = _Followed(schedule)
     followed.take(Step("act"))
     followed.poll()
-    for move, kind in schedule.moves:
-        if move == "act":
+    for step, kind in schedule.steps:
+        if step == "act":
             followed.take(Step("act"))
-        elif move == "hold":
+        elif step == "hold":
             followed.held.add(kind)
-        elif move == "release":
+        elif step == "release":
             followed.held.discard(kind)
         else:
             followed.run()

@@ -163,7 +163,7 @@ NOTE: Final = "reads: create Secret/v1 in default"
 
 
 def written(cluster: Cluster) -> list[str]:
-    """What the controller has written down, run after run."""
+    """The observations of the controller, run after run."""
     return [str(each["metadata"]["annotations"]["seen"]) for each in cluster.list(SECRET)]
 
 
@@ -204,7 +204,7 @@ class Managed:
 
     @property
     def written(self) -> list[str]:
-        """What the controller has written down."""
+        """The observations of the controller."""
         return written(self.cluster)
 
 

@@ -104,7 +104,7 @@ def test_baselines_that_differ_are_reported_first(tmp_path: Path) -> None:
 
 
 def test_polling_does_not_count_as_work() -> None:
-    """What it polls is learned from one phase to the next."""
+    """Its polling is learned from one phase to the next."""
     verdict = explore(setting(python("hostile.py", "poll"), "plain.yaml", limit=2.0), only="crash after", jobs=2)
     assert verdict.ok, list(verdict.lines())
     calls = "get widgets.live.kontend.dev default/w, list widgets.live.kontend.dev"

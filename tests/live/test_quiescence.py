@@ -1,4 +1,4 @@
-"""When a process counts as idle: decided by requests and by processor time, on a loaded machine too."""
+"""Idle processes: decided by requests and by processor time, on a loaded machine too."""
 
 from __future__ import annotations
 

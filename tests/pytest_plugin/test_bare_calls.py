@@ -42,7 +42,7 @@ USED = [
 
 
 def answer_of(text: str, *, source: bool) -> bool:
-    """What is said of the last call in some code."""
+    """The message about the last call in some code."""
     answers = []
 
     def call(*_: object) -> int:
@@ -72,7 +72,7 @@ def test_a_statement_drops_the_result(text: str, source: bool) -> None:
 @pytest.mark.parametrize("source", [True, False])
 @pytest.mark.parametrize("text", USED)
 def test_an_expression_uses_the_result(text: str, source: bool) -> None:
-    """Whatever it does with it."""
+    """The message does not depend on the use of the result."""
     assert not answer_of(text, source=source)
 
 

@@ -37,7 +37,7 @@ def read(*paths: Path) -> tuple[list[AuditEvent], Reading]:
 
 
 def test_a_compressed_log_is_read_as_it_is(tmp_path: Path) -> None:
-    """Whatever its name."""
+    """Its name does not matter."""
     path = tmp_path / "audit-2026-11-16.log.gz"
     path.write_bytes(gzip.compress(lossy().text().encode()))
     events, reading = read(path)
@@ -91,7 +91,7 @@ def test_an_event_without_its_times_is_refused(tmp_path: Path, change: dict[str,
     ],
 )
 def test_strange_events_do_no_harm(tmp_path: Path, change: dict[str, Any]) -> None:
-    """Whatever is in a line, the analysis goes on."""
+    """The analysis goes on after any line."""
     for at in range(5):
         log = lossy()
         log.events[at] |= change

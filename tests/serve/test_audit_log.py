@@ -80,7 +80,7 @@ def test_a_create_is_logged_with_both_objects(logged: Logged) -> None:
     ],
 )
 def test_the_verb_is_that_of_kubernetes(logged: Logged, method: str, path: str, verb: str) -> None:
-    """Whether it is carried out or refused."""
+    """Both those that are carried out and those that are refused."""
     with Client(logged.running.url) as client:
         client.send(method, path)
     (event,) = logged.events()

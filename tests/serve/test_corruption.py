@@ -20,7 +20,7 @@ OBJECTS = 60
 
 
 def content(state: State) -> dict[tuple[str, str, str], bytes]:
-    """What is stored, by place."""
+    """The stored objects by place."""
     return {
         (resource, key.namespace, key.name): version.body
         for resource, objects in state.kinds.items()

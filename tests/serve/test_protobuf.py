@@ -53,7 +53,7 @@ def schema_for(api_version: str, kind: str) -> Schema:
 
 
 def send(method: str, path: str, body: bytes, cluster: Cluster | None = None) -> ApiResponse:
-    """What the server answers to a protobuf body."""
+    """The server's answer to a protobuf body."""
     state = (cluster or Cluster()).state
     sent = ApiRequest(method, path, body=body, content_type=PROTOBUF)
     try:

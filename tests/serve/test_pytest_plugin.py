@@ -26,7 +26,7 @@ def test_the_mark_says_what_the_server_begins_with(kontend_server: BackgroundSer
 
 @pytest.mark.parametrize("time", [1, 2])
 def test_each_test_has_a_server_of_its_own(client: Client, time: int) -> None:
-    """What the first one wrote the second one does not see."""
+    """The second one does not see the writes of the first one."""
     assert client.get(CONFIG_MAPS).json["items"] == []
     assert client.create(f"c{time}").code == 201
 

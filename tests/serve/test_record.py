@@ -89,7 +89,7 @@ def test_what_is_saved_step_by_step_is_what_is_there(
 
 
 def test_forgotten_history_is_dropped_from_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is kept does not grow with the number of writes."""
+    """The memory in use does not grow with the number of writes."""
     monkeypatch.setattr("kontend.cluster.state.HISTORY", 10)
     store = Store(tmp_path)
     cluster = Cluster(objects=[config_map("a", n="0"), config_map("b")])

@@ -91,7 +91,7 @@ def test_a_body_may_be_yaml(client: Client) -> None:
     ],
 )
 def test_people_get_indented_answers(client: Client, path: str, agent: str, pretty: bool) -> None:
-    """When they ask for it, or use a tool that people look at."""
+    """They ask for it, or use a tool that people look at."""
     raw = client.get(f"/api/v1/namespaces/default{path}", User_Agent=agent).raw
     assert (b"\n  " in raw) == pretty
 
@@ -210,13 +210,13 @@ def test_a_list_of_a_version_that_does_not_come_times_out(client: Client, monkey
 
 
 def test_the_user_agent_is_the_field_manager(client: Client) -> None:
-    """When the request names none."""
+    """The request names none."""
     created = client.send("POST", CONFIG_MAPS, config_map("c", a="1"), User_Agent="my-operator/v1.2 (linux)")
     assert created.json["metadata"]["managedFields"][0]["manager"] == "my-operator"
 
 
 def test_patch_of_a_status_leaves_the_rest(kontend_server: BackgroundServer, client: Client) -> None:
-    """What a client writes, the cluster in Python sees, and the other way round."""
+    """The cluster in Python sees the writes of a client, and the other way round."""
     kontend_server.cluster.create(widgets())
     kontend_server.cluster.create(widget(size=3))
     client.send("PATCH", f"{WIDGETS_PATH}/w/status", {"status": {"phase": "Ready"}}, Content_Type=MERGE_PATCH)

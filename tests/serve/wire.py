@@ -26,7 +26,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 @dataclass
 class Answer:
-    """What a server said."""
+    """The answer of a server."""
 
     code: int
     headers: http.client.HTTPMessage

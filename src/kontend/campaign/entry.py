@@ -54,7 +54,7 @@ _SET_BY_US: Final = ("failures", "list-plans", "jobs")
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """What is tried with each scenario: every combination is a unit."""
+    """Options to try with each scenario: every combination is a unit."""
 
     bounds: tuple[Mapping[str, Any], ...] = ({},)
     searches: tuple[str, ...] = ("breadth",)

@@ -44,7 +44,7 @@ class Finding:
 
 
 class Expected(NamedTuple):
-    """What unperturbed runs have shown: their comparable final states, the mask, and failing calls."""
+    """Facts that unperturbed runs have shown: their comparable final states, the mask, and failing calls."""
 
     finals: Sequence[Any]
     mask: Mask

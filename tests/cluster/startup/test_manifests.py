@@ -46,7 +46,7 @@ def test_only_definitions_are_taken_from_a_directory_of_them(tmp_path: Path) -> 
 
 
 def test_definitions_are_stored_before_what_they_define(tmp_path: Path) -> None:
-    """Whatever the order in the file."""
+    """The order in the file does not matter."""
     path = write(tmp_path / "a.yaml", widget(size=1), widgets())
     state, count = store_all(Cluster().state, read([path]), manager="m")
     assert count == 2

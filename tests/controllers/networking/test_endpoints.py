@@ -78,7 +78,7 @@ def test_a_service_may_want_pods_that_are_not_ready() -> None:
 
 
 def test_a_service_without_pods_has_an_empty_slice() -> None:
-    """Which says that this is known."""
+    """The slice says that this is known."""
     harness = Harness()
     harness.create(_service())
     slices = harness.cluster.list(SLICES)

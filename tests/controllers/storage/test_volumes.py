@@ -86,7 +86,7 @@ def test_a_class_that_waits_for_a_pod_is_not_bound_before() -> None:
 
 
 def test_a_volume_whose_claim_is_gone_is_released_and_not_given_away() -> None:
-    """What is on it belongs to whoever had it."""
+    """Its data belong to the claim that had it."""
     harness = Harness()
     harness.create(_volume("v"))
     harness.create(_claim())

@@ -45,7 +45,7 @@ def test_nodes_that_are_not_selected_or_not_tolerated_get_none() -> None:
 
 
 def test_a_node_that_no_longer_fits_loses_its_pod() -> None:
-    """When its labels change."""
+    """A change of its labels is enough."""
     harness = Harness(nodes=1)
     harness.patch(NODES, "node-0", {"metadata": {"labels": {"disk": "ssd"}}})
     picky = workload("DaemonSet")

@@ -58,7 +58,7 @@ def test_a_pod_that_comes_later_is_adopted_and_one_goes() -> None:
 
 
 def test_a_pod_of_another_controller_is_not_touched() -> None:
-    """Whatever its labels are."""
+    """Its labels do not matter."""
     harness = Harness()
     harness.create(workload("ReplicaSet", "web", replicas=1))
     first = harness.names(PODS)
@@ -154,7 +154,7 @@ def _described(name: str, **state: Any) -> dict[str, Any]:
     ids=["unassigned", "pending", "not ready", "cheap", "ready for less", "restarted", "young"],
 )
 def test_the_pod_that_is_missed_least_goes_first(goes: dict[str, Any], stays: dict[str, Any]) -> None:
-    """Whatever the order in which they are listed."""
+    """The order in which they are listed does not matter."""
     for pods in ([goes, stays], [stays, goes]):
         assert first_to_lose(pods, pods, 1, NOW) == [goes]
 

@@ -100,7 +100,7 @@ Two final states are the same if they differ only in resourceVersions, managed f
 count as how far they are behind), and in the names of uids, uuids, generated names and versions wherever they
 appear.
 
-**Properties of one write** by a reconcile (*lost update*, *vanished element*, *another object*, *observed
+**Properties of one write** by a reconcile (*lost update*, *vanished element*, *wrong object*, *observed
 generation*) are defined in :mod:`explore.oracle.writes`.
 
 **Identity of states.** Versions, uids and names are real: they are never used twice, and comparing them means what

@@ -27,7 +27,7 @@ class Findings:
     #: How many more objects there are in some state than in any that is reached without a perturbation.
     growth: int = 0
     #: Whether the whole space was visited.
-    closed: bool = True
+    exhausted: bool = True
     #: One way to each violation, as text.
     ways: dict[str, list[str]] = field(default_factory=dict)
 
@@ -83,9 +83,9 @@ class BruteForce:
                 if len(self._worlds) > self.limit:
                     raise TooMany
         except TooMany:
-            found.closed = False
+            found.exhausted = False
         found.states = len(self._worlds)
-        if found.closed:
+        if found.exhausted:
             self._conclude()
         return found
 
@@ -206,7 +206,7 @@ class BruteForce:
         }
 
     def _leaks(self, state: State) -> bool:
-        """Whether an object waits for the end of its deletion, because of a finalizer that a controller has added."""
+        """An object waits for the end of its deletion, because of a finalizer that a controller has added."""
         outside = {"foregroundDeletion", "orphan"}
         for version in (obj for objects in self.model.initial.state.kinds.values() for obj in objects.values()):
             outside |= set(version.content()["metadata"].get("finalizers") or ())
@@ -214,7 +214,7 @@ class BruteForce:
         return any(each.get("deletionTimestamp") and set(each.get("finalizers") or ()) - outside for each in metadata)
 
     def _writes_by_itself(self, component: set[int]) -> bool:
-        """Whether a cycle among some states has a write and no timer that fires."""
+        """A cycle among some states has a write and no timer that fires."""
         order = sorted(component)
         place = {number: at for at, number in enumerate(order)}
         targets = [

@@ -34,16 +34,16 @@ class Expected:
 
     @property
     def decided(self) -> bool:
-        """Whether the explorer can be compared with it."""
-        return self.findings.closed or self.endless
+        """The explorer can be compared with it."""
+        return self.findings.exhausted or self.endless
 
 
 def expected(scenario: Scenario, *, limit: int = 30_000) -> Expected:
     """Ask the oracle."""
     if not keeps_writing(scenario) and keeps_writing(scenario, ticks=True):
-        return Expected(Findings(closed=False), endless=True)
+        return Expected(Findings(exhausted=False), endless=True)
     findings = BruteForce(scenario, limit=limit).run()
-    return Expected(findings, endless=not findings.closed and keeps_writing(scenario))
+    return Expected(findings, endless=not findings.exhausted and keeps_writing(scenario))
 
 
 def explored(scenario: Scenario, way: str = "default", *, states: int = 200_000) -> Verdict:
@@ -58,7 +58,7 @@ def differences(wanted: Expected, verdict: Verdict) -> list[str]:
     """The points in which the explorer contradicts the oracle, a sentence each."""
     found = []
     names = {violation.property for violation in verdict.violations}
-    if not wanted.findings.closed:
+    if not wanted.findings.exhausted:
         if wanted.endless and verdict.ok:
             found.append("the explorer says that all holds; a fair run never stops writing")
         return found

@@ -18,7 +18,7 @@ _MOST_RESTS = 15
 
 
 def keeps_writing(scenario: Scenario, *, reconciles: int = 45, ticks: bool = False) -> bool:
-    """Whether a fair run still writes in the last third of so many reconciles; ``ticks`` as in the model."""
+    """A fair run still writes in the last third of so many reconciles; ``ticks`` as in the model."""
     model = Model(scenario, ticks=ticks)
     world = model.initial
     turns: deque[str] = deque()

@@ -57,7 +57,7 @@ class FinalState:
         return cls(tuple(lines), _HOLE.sub(name, "\n".join(lines)))
 
     def matches(self, state: State) -> bool:
-        """Whether a state of the explorer is the same, for some names in place of those of the oracle."""
+        """A state of the explorer is the same, for some names in place of those of the oracle."""
         others = list(plain_objects(state))
         return len(others) == len(self.objects) and _match(list(self.objects), others, {})
 
@@ -96,7 +96,7 @@ def _plain(obj: dict[str, Any]) -> dict[str, Any]:
 
 
 def _match(wanted: list[str], others: list[str], names: dict[str, str]) -> bool:
-    """Whether objects with holes can be paired with objects so that equal holes, and only those, have equal names."""
+    """Objects with holes can be paired with objects so that equal holes, and only those, have equal names."""
     if not wanted:
         return True
     pattern, holes = _pattern(wanted[0], names)

@@ -126,7 +126,7 @@ class _Backend:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """Where a run stands: the calls it waits for, or how it ended."""
+    """The progress of a run: the calls it waits for, or its end."""
 
     calls: tuple[tuple[int, Call], ...]
     local: tuple[Any, ...]

@@ -21,5 +21,5 @@ def test_the_explorer_agrees_with_the_oracle(seed: int) -> None:
     answer = expected(scenario_of(description(seed)), limit=STATES)
     if not answer.decided:
         pytest.skip(f"more than {STATES} states")
-    states = 20 * STATES if answer.findings.closed else STATES
+    states = 20 * STATES if answer.findings.exhausted else STATES
     assert differences(answer, explored(scenario_of(description(seed)), states=states)) == []

@@ -127,7 +127,7 @@ class Model(Caches):
         return Step(text, after, perturbs=not self._is_due(world, timer[0]), fires=True)
 
     def _is_due(self, world: World, seconds: float) -> bool:
-        """Whether nobody has anything to do before a timer of so many seconds fires."""
+        """Nobody has anything to do before a timer of so many seconds fires."""
         for instance in world.instances:
             if instance.in_flight is not None or instance.queue or instance.delayed:
                 return False
@@ -223,7 +223,7 @@ class Model(Caches):
         return replace(step, perturbs=busy or hurries)
 
     def _hurries(self, world: World, action: Action) -> bool:
-        """Whether the user changes an object again while something is left to do after the last change."""
+        """The user changes an object again while something is left to do after the last change."""
         earlier = {(each.kind, each.key) for each in self.scenario.actions[: world.acted]}
         if action.deletes or action.retry or action.when or (action.kind, action.key) not in earlier:
             return False
@@ -275,7 +275,7 @@ class Model(Caches):
         return world
 
     def _waits(self, state: State, instance: Instance, call: Call) -> bool:
-        """Whether a read must wait for the cache to see the instance's own write."""
+        """A read must wait for the cache to see the instance's own write."""
         position = dict(instance.positions).get(call.kind)
         if not call.cached or call.subresource or position is None or not call.at_least:
             return False

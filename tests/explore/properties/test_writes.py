@@ -521,10 +521,10 @@ class Writes:
             given = {"spec": {"again": True}}
         call = Call(verb, self.kind, *self.key)
         node = Node(b"", None, 0, b"", Progress((call,), None, 0), 0)
-        flight = InFlight(Start(self.key, b"{}", ""), node, self.met, ())
+        in_flight = InFlight(Start(self.key, b"{}", ""), node, self.met, ())
         changes = self.cluster.state.changes_since(before.resource_version)
         assert len(changes) == times
-        faults = faults_of_writes(before, "c", flight, call, self.resource, changes, own=own)
+        faults = faults_of_writes(before, "c", in_flight, call, self.resource, changes, own=own)
         return {fault.property: fault.sentence for fault in faults}
 
 

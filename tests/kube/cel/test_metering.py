@@ -1,4 +1,4 @@
-"""What an evaluation may cost."""
+"""The cost of an evaluation, and its limit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def compiled(source: str) -> Expression:
 
 
 def cost(source: str, value: dict[str, Any]) -> float:
-    """What an evaluation has used."""
+    """The cost of one evaluation."""
     left = meter(PER_CALL_LIMIT)
     compiled(source).evaluate(value, None, left)
     return PER_CALL_LIMIT - left[0]
@@ -77,7 +77,7 @@ def test_an_evaluation_that_costs_too_much_is_ended(source: str) -> None:
 
 
 def violations(rules: list[str], value: dict[str, Any]) -> list[str]:
-    """What is wrong with a value."""
+    """The errors of a value."""
     schema = {**SCHEMA, "x-kubernetes-validations": [{"rule": rule} for rule in rules]}
     tree = rule_tree(schema, resource=False)
     assert tree is not None

@@ -21,7 +21,7 @@ _JSON = st.recursive(
 
 @given(value=st.dictionaries(st.text(), _JSON), indent=st.sampled_from([None, 1]), ascii_only=st.booleans())
 def test_json_means_the_same_when_it_is_read_quickly(value: Any, indent: int | None, ascii_only: bool) -> None:
-    """Whatever is read as JSON has the value that it has as YAML."""
+    """A text that is JSON has the same value as YAML."""
     raw = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
     quick = yaml_text._as_json(raw)
     if quick is not None:

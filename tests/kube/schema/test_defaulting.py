@@ -77,7 +77,7 @@ def test_defaulting_twice_is_defaulting_once(schema: dict[str, Any], obj: Any) -
 @given(SCHEMAS, objects())
 @settings(derandomize=True, deadline=None, max_examples=100)
 def test_an_object_that_was_stored_can_be_stored_again(schema: dict[str, Any], obj: Any) -> None:
-    """What passed validation passes it again after another round of pruning and defaulting."""
+    """An object that passed validation passes it again after another round of pruning and defaulting."""
     tree = structural_schema(schema)
     prune(obj, tree)
     apply_defaults(obj, tree)

@@ -1,4 +1,4 @@
-"""Who a client is over HTTP, and as whom it acts."""
+"""Clients over HTTP: their users, and the users that they impersonate."""
 
 from __future__ import annotations
 

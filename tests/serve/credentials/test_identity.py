@@ -9,7 +9,7 @@ from kontend.serve.credentials.identity import BadToken, Tokens, UsersByToken
 
 
 def test_without_tokens_everyone_is_the_admin() -> None:
-    """Whatever they send."""
+    """Any token will do."""
     assert Tokens().user_of("Bearer anything") == Tokens().user_of("") == ADMIN
 
 

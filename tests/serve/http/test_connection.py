@@ -161,13 +161,13 @@ def test_a_path_is_unescaped_before_it_is_split(running: BackgroundServer) -> No
 
 
 def test_endless_headers_are_refused(running: BackgroundServer) -> None:
-    """When they are more than a megabyte."""
+    """They are more than a megabyte."""
     received = exchange(running.url, b"GET / HTTP/1.1\r\nX: " + b"x" * (2 << 20), half_close=False)
     assert codes(received) in ([431], [])  # the answer may be lost when the client is still sending
 
 
 def test_a_slow_client_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether it sends nothing, half a head or half a body."""
+    """It sends nothing, half a head or half a body."""
     monkeypatch.setattr(server_module, "_SWEEP_EVERY", 0.02)
     monkeypatch.setattr(server_module, "_REQUEST_TIME", 0.1)
     monkeypatch.setattr(server_module, "_IDLE_TIME", 0.2)
@@ -216,7 +216,7 @@ PATHS = st.sampled_from(
 @settings(derandomize=True, deadline=None, max_examples=80)
 @example([b"GET ", b"/", b" HTTP/1.1\r\n", b"\xff: \x00\r\n", b"\r\n"])
 def test_no_bytes_break_the_server(running: BackgroundServer, parts: list[bytes]) -> None:
-    """Whatever it is sent, it answers as HTTP or hangs up, and is there for the next."""
+    """The server answers any bytes as HTTP or hangs up, and is there for the next client."""
     received = exchange(running.url, b"".join(parts))
     assert received == b"" or received.startswith(b"HTTP/1.1 ")
     assert all(code < 500 for code in codes(received))

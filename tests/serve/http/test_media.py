@@ -32,7 +32,7 @@ def test_numbers_beyond_64_bits_are_written() -> None:
 
 
 def test_a_warning_cannot_add_headers() -> None:
-    """What has control characters in it is left out, as in kube-apiserver."""
+    """Texts with control characters are left out, as in kube-apiserver."""
     made = head(200, "id", "application/json", length=0, warnings=['say "hi"', "evil\r\nSet-Cookie: x"])
     assert b'Warning: 299 - "say \\"hi\\""\r\n' in made
     assert b"Set-Cookie" not in made

@@ -35,7 +35,7 @@ def test_a_name_of_another_site_is_refused(running: BackgroundServer, host: str,
     "host", ["localhost", "LOCALHOST:1", "127.0.0.1:6443", "127.9.9.9", "[::1]:6443", "localhost."]
 )
 def test_names_of_this_machine_are_answered(running: BackgroundServer, host: str) -> None:
-    """Whatever the port: it may be forwarded."""
+    """The port does not matter: it may be forwarded."""
     with Client(running.url) as client:
         assert client.get("/version", Host=host).code == 200
 

@@ -182,7 +182,7 @@ def test_small_bodies_that_stand_for_large_objects_are_costly(
 
 
 def test_large_protobuf_is_read_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it takes a second it holds up nobody."""
+    """In a thread, it may take a second and holds up nobody."""
     threads = Threads(monkeypatch, requests, "as_json")
     large = b"\x12\x08\x0a\x03k11\x12\x01v" * 20_000
     size = len(large)
@@ -221,7 +221,7 @@ def test_changes_are_published_in_turns(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_watch_that_was_begun_in_a_thread_misses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What has been published before it was opened comes after its first objects."""
+    """Events from before it was opened come after its first objects."""
     monkeypatch.setattr(server, "is_costly", lambda *_: True)
     really = answering.read
 

@@ -18,12 +18,12 @@ from serve.wire import CONFIG_MAPS, Client, config_map, exchange, until, watchin
 
 
 def seen(event: dict[str, Any]) -> tuple[str, str]:
-    """What happened to what."""
+    """The types of the events and the names of their objects."""
     return event["type"], event["object"]["metadata"].get("name", "")
 
 
 def open_watches(running: BackgroundServer) -> int:
-    """How many there are now."""
+    """The number of open watches."""
     return int(running.call(lambda: running.server.watches))
 
 
@@ -51,7 +51,7 @@ def test_a_watch_goes_on_from_the_version_it_names(kontend_server: BackgroundSer
 
 
 def test_a_watch_from_a_future_version_is_silent_until_then(kontend_server: BackgroundServer, client: Client) -> None:
-    """What comes before that version is not shown."""
+    """Events before that version are not shown."""
     version = int(client.create("a").json["metadata"]["resourceVersion"])
     with watching(kontend_server.url, CONFIG_MAPS, resourceVersion=str(version + 2)) as events:
         for number in range(3):
@@ -111,14 +111,14 @@ def test_a_watch_ends_when_its_time_is_over_and_the_connection_goes_on(client: C
 
 
 def test_a_watch_on_a_connection_that_is_to_close_closes_it(kontend_server: BackgroundServer) -> None:
-    """When it ends."""
+    """It does so when the watch ends."""
     request = f"GET {CONFIG_MAPS}?watch=1&timeoutSeconds=-1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     assert exchange(kontend_server.url, request.encode(), half_close=False).endswith(b"\r\n\r\n0\r\n\r\n")
 
 
 @pytest.mark.kontend(crds=[widgets()])
 def test_the_head_of_a_watch_is_all_that_head_gets(client: Client) -> None:
-    """Where HEAD is served at all."""
+    """Only custom resources serve HEAD."""
     assert client.send("HEAD", f"{WIDGETS_PATH}?watch=1").raw == b""
     assert client.get("/version").code == 200
 

@@ -265,18 +265,18 @@ def _how_built(workspace: Workspace, file: GoFile, node: Node, depth: int) -> tu
         function = resolve_function(workspace, file, call)
         if function is not None and depth < 2:
             source += "\n" + text(function.body)
-    told = False
+    traced = False
     outer = outermost_function(stripped)
     for identifier in syntax.descend(stripped, lambda each: each.type == "identifier"):
         for definition in definitions(workspace, file, text(identifier), identifier):
             if definition.value is not None:
                 more, inner = _how_built(workspace, definition.file, definition.value, depth + 1)
-                source, snapshot, told = source + "\n" + more, snapshot or inner, True
+                source, snapshot, traced = source + "\n" + more, snapshot or inner, True
         match = re.search(
             rf"\b{re.escape(text(identifier))}\.(SetResourceVersion\([^\"]|ResourceVersion\s*=[^=])", text(outer)
         )
         source += "\nresourceVersion" if match else ""
-    if stripped.type == "identifier" and not told:
+    if stripped.type == "identifier" and not traced:
         return "", None
     return source, snapshot
 

@@ -1,6 +1,6 @@
 """A part of a scenario: some requests and actions that are explored as if there were no others.
 
-A part records what it touches, so that it can be told whether it really has nothing to do with the others.
+A part records what it touches, which shows whether it really has nothing to do with the others.
 """
 
 from __future__ import annotations

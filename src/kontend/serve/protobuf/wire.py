@@ -1,7 +1,7 @@
 """The wire format of protobuf: tags, varints, and how to step over what is not known.
 
-Only as much as reading needs. Mistakes are told in the words of the decoders that Kubernetes generates for its types,
-because those reach the client.
+Only as much as reading needs. Error messages are those of the decoders that Kubernetes generates for its types,
+because they reach the client.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class CodeMaker:
         return self.pick(*pool)
 
     def place(self, kind: str) -> Json:
-        """Where an object of a kind can hold something."""
+        """The fields in which an object of a kind can hold something."""
         if kind in (CM,):
             return list(self.pick(("data", "v"), ("data", "n"), ("metadata", "annotations", "n")))
         return list(

@@ -110,7 +110,7 @@ def weight(described: Mapping[str, Any]) -> float:
 
 
 def _calls(code: Sequence[Json]) -> int:
-    """How many calls a program makes at most."""
+    """The largest number of calls that a program makes."""
     count = 0
     for name, *arguments in code:
         if name in ("when", "unless"):

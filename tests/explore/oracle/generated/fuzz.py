@@ -38,7 +38,7 @@ TESTS: Final = Path(__file__).parents[3]
 
 @dataclass(slots=True)
 class Counts:
-    """What came of the scenarios."""
+    """Results of the scenarios."""
 
     scenarios: int = 0
     agreed: int = 0
@@ -60,7 +60,7 @@ class Undecided(Exception):
 
 
 def points(described: dict[str, Any], ways: tuple[str, ...], *, limit: int = LIMIT) -> list[str] | None:
-    """How the explorer contradicts the oracle about a description; None where the space is too large."""
+    """The contradiction between the explorer and the oracle about a description; None where the space is too large."""
     answer = expected(scenario_of(described), limit=limit)
     if not answer.decided:
         return None
@@ -75,7 +75,7 @@ def points(described: dict[str, Any], ways: tuple[str, ...], *, limit: int = LIM
             found.append(f"{way}: crash: {type(error).__name__}: {error}")
         else:
             found += [f"{way}: {point}" for point in differences(answer, verdict)]
-            if answer.findings.closed and not verdict.exhausted and answer.findings.growth <= GROWTH:
+            if answer.findings.exhausted and not verdict.exhausted and answer.findings.growth <= GROWTH:
                 undecided = f"{way}: {verdict.stopped}; there are {answer.findings.states} states"
     if undecided and not found:
         raise Undecided(undecided)
