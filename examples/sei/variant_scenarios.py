@@ -58,7 +58,7 @@ def traffic_has_moved(cluster: Cluster) -> bool:
 def updates_an_incumbent(cluster: Cluster) -> bool:
     """A node of the first revision has the new image, in a rollout that should replace it."""
     incumbents = [each for each in cluster.list(NODE) if each["metadata"]["name"] == "g-1-0"]
-    return any(each["spec"]["image"] == "seid:2" for each in incumbents)
+    return any(incumbent["spec"]["image"] == "seid:2" for incumbent in incumbents)
 
 
 def recorded_too_early(cluster: Cluster) -> bool:

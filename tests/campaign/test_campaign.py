@@ -67,7 +67,7 @@ def test_one_bad_scenario_does_not_keep_the_others_from_running(capsys: pytest.C
     document = json.loads(Path("1.json").read_text())
     assert document["summary"] == {"holds": 1, "violated": 1, "undecided": 1, "refused": 2, "crashed": 2}
     assert Path("1.json").read_text() == Path("3.json").read_text().replace("journal3", "journal1")
-    violated = next(each for each in document["results"] if each["status"] == "violated")
+    violated = next(result for result in document["results"] if result["status"] == "violated")
     assert main(["replay", violated["violations"][0]["replay"]]) == 1
     _check_junit(Path("1.xml"), tests=7, failures=1, errors=4, skipped=1)
 

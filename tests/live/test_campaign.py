@@ -33,7 +33,10 @@ class Counted:
 
 
 def shown(verdict: Verdict) -> list[tuple[str, str, str]]:
-    return sorted((each.finding.property, each.finding.sentence, each.plan.name) for each in verdict.violations)
+    return sorted(
+        (violation.finding.property, violation.finding.sentence, violation.plan.name)
+        for violation in verdict.violations
+    )
 
 
 @pytest.mark.parametrize("jobs", [1, 4])
@@ -73,6 +76,6 @@ def test_a_pair_shows_what_neither_of_its_perturbations_shows() -> None:
     given = setting(python("hostile.py", "twice"), "plain.yaml")
     given = replace(given, workload=replace(given.workload, actions=given.workload.actions[:1]))
     verdict = explore(given, only="500 for", confirmations=1, shrinks=2, pairs=True, jobs=4)
-    assert [each.finding.property for each in verdict.violations] == ["diverged"]
+    assert [violation.finding.property for violation in verdict.violations] == ["diverged"]
     assert len(verdict.violations[0].plan.perturbations) == 2
-    assert not [each for each in verdict.violations if len(each.plan.perturbations) == 1]
+    assert not [violation for violation in verdict.violations if len(violation.plan.perturbations) == 1]

@@ -68,13 +68,13 @@ def test_processes_that_are_hard_to_stop_are_explored_like_others(way: str) -> N
 
 def test_a_process_that_never_stops_writing_never_settles() -> None:
     verdict = explore(setting(python("hostile.py", "write"), limit=2.0))
-    assert [each.property for each in verdict.baseline.findings] == ["never settles"]
+    assert [finding.property for finding in verdict.baseline.findings] == ["never settles"]
     assert "patch configmaps default/c" in verdict.baseline.findings[0].sentence
 
 
 def test_a_process_that_burns_processor_time_never_settles() -> None:
     verdict = explore(setting(python("hostile.py", "spin"), limit=2.0))
-    assert [each.property for each in verdict.baseline.findings] == ["never settles"]
+    assert [finding.property for finding in verdict.baseline.findings] == ["never settles"]
     sentence = verdict.baseline.findings[0].sentence
     assert "the process does not become idle: it uses processor time all the while; its last requests:" in sentence
 
@@ -165,7 +165,7 @@ def test_a_silent_listener_does_not_hold_up_the_event_loop() -> None:
         run = asyncio.run(carry_out(given, Plan(())))
     assert run.unready
     assert run.rest is Rest.BUSY
-    assert [str(each.call) for each in run.log.requests()][:1] == ["list widgets.live.kontend.dev"]
+    assert [str(request.call) for request in run.log.requests()][:1] == ["list widgets.live.kontend.dev"]
 
 
 def test_a_port_in_the_url_must_be_in_the_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ def test_a_crash_between_status_and_child_is_found() -> None:
     verdict = explore(
         setting(python("plain.py"), "plain.yaml", BUG="crash"), only="crash after", confirmations=1, jobs=4
     )
-    assert [(each.finding.property, each.plan.name, each.seen) for each in verdict.violations] == [
+    assert [(violation.finding.property, violation.plan.name, violation.seen) for violation in verdict.violations] == [
         ("diverged", f"{STATUS}; no user action after number 1", 2)
     ]
     assert "configmaps default/w-config: missing" in verdict.violations[0].finding.sentence

@@ -432,10 +432,10 @@ def test_the_writers_of_a_whole_list_show_the_list(view: Open, tmp_path: Path) -
     document = lost_update()
     subnets: list[Any] = [[{"cidr": "10.0.0.0/24"}], [{"cidr": "10.0.0.0/24", "id": "a"}]]
     versions = [
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "l"}, "spec": {"subnets": each}}
-        for each in subnets
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "l"}, "spec": {"subnets": subnet}}
+        for subnet in subnets
     ]
-    before, after = (hash_of(each) for each in versions)
+    before, after = (hash_of(version) for version in versions)
     name = "ConfigMap/v1 default/l"
     write = Write(name, 9, before, after, (FieldChange("spec.subnets", *subnets),))
     steps = (*document.steps[:-1], replace(document.steps[-1], writes=(write,)))

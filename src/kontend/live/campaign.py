@@ -92,8 +92,8 @@ class Campaign:
             baseline,
             len(plans),
             len(singles),
-            tuple(each for each in violations if each.seen > 1),
-            tuple(each for each in violations if each.seen <= 1),
+            tuple(violation for violation in violations if violation.seen > 1),
+            tuple(violation for violation in violations if violation.seen <= 1),
             tuple(outcome.plan for outcome in singles if outcome.run.missed and not outcome.run.blocked),
             seconds,
             (*self._notes, *_blocked(outcomes)),
@@ -105,7 +105,11 @@ class Campaign:
     def _pairs(self, singles: Sequence[_Outcome]) -> list[Plan]:
         """Pairs of the plans that have shown nothing by themselves."""
         wanted = self._options.seconds > 0 if self._options.pairs is None else self._options.pairs
-        harmless = [each.plan for each in singles if not each.findings and not each.run.missed and not each.run.blocked]
+        harmless = [
+            single.plan
+            for single in singles
+            if not single.findings and not single.run.missed and not single.run.blocked
+        ]
         return list(pairs_of(harmless)) if wanted else []
 
     async def _carry_out(self, baseline: Baseline, plans: Sequence[Plan], deadline: float) -> list[_Outcome]:

@@ -116,7 +116,7 @@ class Runner:
         records, idle_since = self._gate.log.records, self._gate.now()
         end = len(records)
         await self._processes[PRIMARY].wait(self._setting.observe)
-        later = [each for each in records[end:] if isinstance(each, Request) and self._is_timer(each.call)]
+        later = [record for record in records[end:] if isinstance(record, Request) and self._is_timer(record.call)]
         del records[end:]  # plans are derived from the run itself
         timers: dict[Call, Timer] = {}
         for each in later:
@@ -128,15 +128,15 @@ class Runner:
         return call.verb != "watch" and call.resource not in UNJUDGED and call not in self._setting.background
 
     async def _phase(self, number: int) -> None:
-        for each in self._plan.perturbations:
-            if isinstance(each, Down) and each.first == number <= each.last:
+        for perturbation in self._plan.perturbations:
+            if isinstance(perturbation, Down) and perturbation.first == number <= perturbation.last:
                 await self._stop()
-                self._user.act_until(each.last)
+                self._user.act_until(perturbation.last)
                 await self._start(PRIMARY)
                 await self._end_phase(number)
                 return
-            if isinstance(each, Skip) and each.first == number:
-                await self._skip(each)
+            if isinstance(perturbation, Skip) and perturbation.first == number:
+                await self._skip(perturbation)
                 await self._end_phase(number)
                 return
         self._begin_holds(number, including=True)
@@ -156,13 +156,17 @@ class Runner:
         is_last = self._user.is_done
         for hold in [hold for hold in self._held if hold.last <= last or is_last]:
             await self._end_hold(hold)
-        for each in self._plan.perturbations:
-            if isinstance(each, Down) and each.last < each.first and each.last == number:
+        for perturbation in self._plan.perturbations:
+            if (
+                isinstance(perturbation, Down)
+                and perturbation.last < perturbation.first
+                and perturbation.last == number
+            ):
                 await self._stop()
                 await self._start(PRIMARY)
                 await self._settle()
-            if isinstance(each, Rewind) and each.after == number:
-                await self._rewind(each)
+            if isinstance(perturbation, Rewind) and perturbation.after == number:
+                await self._rewind(perturbation)
         self._run.phases.append(self._server.state)
         if number == 0:
             self._run.watches = frozenset(self._gate.watched(PRIMARY))
@@ -272,7 +276,7 @@ class Runner:
     async def _hand_over(self) -> None:
         """Let another instance take over while a write of the first one is delayed, then let that write arrive."""
         release, self._delayed = self._delayed, None
-        plan = next(each for each in self._plan.perturbations if isinstance(each, HandOver))
+        plan = next(perturbation for perturbation in self._plan.perturbations if isinstance(perturbation, HandOver))
         first = self._processes[PRIMARY]
         first.pause()
         self._happened(PRIMARY, "pause", f"{PRIMARY} is paused with {plan.at.call} in flight")
@@ -319,10 +323,10 @@ class Runner:
     # Actions, holds, older lists
 
     def _begin_holds(self, number: int, *, including: bool = False) -> None:
-        for each in self._plan.perturbations:
-            if isinstance(each, Hold) and each.first == number and each.including == including:
-                self._gate.hold(each.resource)
-                self._held[each] = 0
+        for perturbation in self._plan.perturbations:
+            if isinstance(perturbation, Hold) and perturbation.first == number and perturbation.including == including:
+                self._gate.hold(perturbation.resource)
+                self._held[perturbation] = 0
 
     async def _end_hold(self, hold: Hold) -> None:
         self._held.pop(hold, None)

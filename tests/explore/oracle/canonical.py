@@ -42,7 +42,7 @@ class Canonical:
             for key, version in versions.items()
         ]
         parts += self._sorted(objects, world)
-        parts += self._sorted([f"clock {each}" for each in world.clocks], world)
+        parts += self._sorted([f"clock {clock}" for clock in world.clocks], world)
         for late in world.late:
             parts += [f"late {late.controller} {late.call}", *self._in_flight(world.state, {}, late.in_flight)]
         for instance in world.instances:

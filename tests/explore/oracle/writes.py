@@ -63,7 +63,7 @@ def wrong_writes(
         if old is not None:
             reads = [_version(before, each) for each in met if each[:2] == (resource, key)]
             there = {**old.content(), "managed": _managed(old)}
-            wrong |= _wrong(there, new, [each for each in reads if each is not None], call, answer, own)
+            wrong |= _wrong(there, new, [read for read in reads if read is not None], call, answer, own)
     return wrong
 
 
@@ -93,7 +93,7 @@ def _wrong(
     answer: Mapping[str, Any],
     own: str,
 ) -> set[str]:
-    same = [each for each in reads if each["metadata"]["uid"] == old["metadata"]["uid"]]
+    same = [read for read in reads if read["metadata"]["uid"] == old["metadata"]["uid"]]
     if reads and not same:
         return {"wrong object"}
     deletes = call.verb in ("delete", "deletecollection") or call.subresource == "eviction"
@@ -154,13 +154,13 @@ class _Compare:
         if base == old or old == new:
             return
         values = [each for each in (base, old, new) if each is not _MISSING]
-        if all(isinstance(each, dict) for each in values):
-            for name in {name for each in values for name in each}:
+        if all(isinstance(value, dict) for value in values):
+            for name in {name for value in values for name in value}:
                 before, there, after = (
                     _MISSING if each is _MISSING else each.get(name, _MISSING) for each in (base, old, new)
                 )
                 self.fields(before, there, after, (*path, f"f:{name}"))
-        elif all(isinstance(each, list) for each in values) and (named := _tables(base, old, new)) is not None:
+        elif all(isinstance(value, list) for value in values) and (named := _tables(base, old, new)) is not None:
             key, tables = named
             for name in {name for table in tables for name in table}:
                 before, there, after = (table.get(name, _MISSING) for table in tables)

@@ -108,7 +108,7 @@ def test_a_code_that_the_controller_handles_on_its_own_is_tried(
     controller: type[Controller], code: str, codes: bool
 ) -> None:
     verdict = explored(controller(), codes=codes)
-    assert [each.property for each in verdict.violations] == ["diverged"]
+    assert [violation.property for violation in verdict.violations] == ["diverged"]
     assert any(f"fails with {code}" in line for line in verdict.violations[0].trace)
     assert verdict.exhausted
 
@@ -147,4 +147,4 @@ def test_a_code_in_a_second_failure_is_tried_too() -> None:
 
     assert explored(Again()).ok
     verdict = explored(Again(), faults=2, failed=2)
-    assert [each.property for each in verdict.violations] == ["diverged"]
+    assert [violation.property for violation in verdict.violations] == ["diverged"]

@@ -43,7 +43,7 @@ def _sentences(verdict: Verdict) -> dict[str, str]:
     """The sentences of violations by single writes."""
     assert verdict.exhausted
     names = ("wrong object", "vanished element", "lost update", "observed generation")
-    return {each.property: each.sentence for each in verdict.violations if each.property in names}
+    return {violation.property: violation.sentence for violation in verdict.violations if violation.property in names}
 
 
 # Wrong object
@@ -75,7 +75,7 @@ def test_a_delete_by_name_that_hits_a_recreated_object_is_a_wrong_object() -> No
         "wrong object": "expirer deleted Widget default/w, but not the object that it had read: that one is gone, "
         "and user has created this one under the same name since"
     }
-    (trace,) = [each.trace for each in verdict.violations if each.property == "wrong object"]
+    (trace,) = [violation.trace for violation in verdict.violations if violation.property == "wrong object"]
     assert trace[-1].startswith("expirer: delete Widget.example.com/v1 default/w")
 
 
@@ -137,14 +137,14 @@ def test_a_delete_of_a_child_of_a_recreated_owner_is_a_wrong_owner() -> None:
 
 def test_a_comparison_of_uids_prevents_a_wrong_owner() -> None:
     verdict = _explored(CarefulCleaner(), Maker(), objects=[EXPIRED], actions=[delete(WIDGET), create(WIDGET)], lag=2)
-    assert "wrong owner" not in [each.property for each in verdict.violations]
+    assert "wrong owner" not in [violation.property for violation in verdict.violations]
 
 
 def test_an_orphan_of_an_earlier_owner_may_be_deleted() -> None:
     orphan = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
     set_controller_reference({**WIDGET, "metadata": {"name": "w", "uid": "00000000-gone"}}, orphan)
     verdict = _explored(Cleaner(), objects=[EXPIRED, orphan])
-    assert "wrong owner" not in [each.property for each in verdict.violations]
+    assert "wrong owner" not in [violation.property for violation in verdict.violations]
 
 
 class Phases(Controller):

@@ -238,7 +238,7 @@ def test_after_ten_updates_the_oldest_are_put_together() -> None:
     managed: ManagedFields = ()
     live: dict[str, Any] | None = None
     for number in range(12):
-        new = widget(labels={f"l{each}": "x" for each in range(number + 1)})
+        new = widget(labels={f"l{index}": "x" for index in range(number + 1)})
         managed = write(live, new, managed, f"m{number:02}", now=f"2026-01-01T00:00:{number:02}Z")
         live = new
     assert len(managed) == 10

@@ -116,21 +116,21 @@ def _overwritten(read: Any, old: Any, new: Any, path: Path) -> Iterator[Overwrit
         yield Overwrite(path, lost=old)
         return
     for step in sorted({*parts[0], *parts[1], *parts[2]}, key=str):
-        was, there, left = (each.get(step, _ABSENT) for each in parts)
+        was, there, left = (part.get(step, _ABSENT) for part in parts)
         yield from _overwritten(_UNREAD if read is _UNREAD else was, there, left, (*path, step))
 
 
 def _parts(versions: Sequence[Any]) -> list[Mapping[Any, Any]] | None:
     """The parts of maps or lists, by name or element; None for values that can only be compared as a whole."""
-    there = [each for each in versions if each is not _ABSENT and each is not _UNREAD]
+    there = [version for version in versions if version is not _ABSENT and version is not _UNREAD]
     if len(there) == 1 and not there[0]:
         return None  # the loss of something empty could not be seen in its parts
     if all(isinstance(each, Mapping) for each in there):
-        return [each if isinstance(each, Mapping) else {} for each in versions]
+        return [version if isinstance(version, Mapping) else {} for version in versions]
     if all(isinstance(each, list) for each in there):
         key = _merge_key(there)
         if key is not None:
-            return [_elements(each, key) if isinstance(each, list) else {} for each in versions]
+            return [_elements(version, key) if isinstance(version, list) else {} for version in versions]
     return None
 
 

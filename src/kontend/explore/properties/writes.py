@@ -130,9 +130,11 @@ def violations_of_writes(
 def _net(changes: Sequence[Change]) -> list[Change]:
     """One change for each object: from what was there before the call to what is there after it."""
     net: dict[tuple[object, ...], Change] = {}
-    for each in changes:
-        first = net.get((each.resource, each.key), each)
-        net[each.resource, each.key] = Change(each.resource, each.key, first.old, each.new, each.resource_version, None)
+    for change in changes:
+        first = net.get((change.resource, change.key), change)
+        net[change.resource, change.key] = Change(
+            change.resource, change.key, first.old, change.new, change.resource_version, None
+        )
     return list(net.values())
 
 
@@ -207,9 +209,9 @@ def _overwrites(before: State, writer: str, base: Version, change: Change, old: 
     """The first field that was changed again, and the first element that vanished."""
     new = change.new
     first: dict[bool, Overwrite] = {}
-    for each in _all_overwrites(base.body, old.body, new.body if new is not None else b""):
-        if each.vanished not in first and not (own and _is_own(own, base, old, each)):
-            first[each.vanished] = each
+    for overwrite in _all_overwrites(base.body, old.body, new.body if new is not None else b""):
+        if overwrite.vanished not in first and not (own and _is_own(own, base, old, overwrite)):
+            first[overwrite.vanished] = overwrite
     for each in first.values():
         author = "" if each.removed else _author_since(before, base, change, each.path)
         if each.vanished:
@@ -338,9 +340,9 @@ def _claims(body: bytes) -> tuple[_Claim, ...]:
         return ()
     places: list[tuple[Path, Mapping[str, Any]]] = [(("status",), status)]
     conditions = status.get("conditions")
-    for each in conditions if isinstance(conditions, list) else ():
-        if isinstance(each, Mapping):
-            places.append((("status", "conditions", Element("type", str(each.get("type", "")))), each))
+    for condition in conditions if isinstance(conditions, list) else ():
+        if isinstance(condition, Mapping):
+            places.append((("status", "conditions", Element("type", str(condition.get("type", "")))), condition))
     claims = [((*path, "observedGeneration"), place.get("observedGeneration")) for path, place in places]
     return tuple((path, claimed) for path, claimed in claims if isinstance(claimed, int) and claimed)
 

@@ -30,8 +30,8 @@ def user_modules(scenario: Scenario) -> list[ModuleType]:
 def _values(scenario: Scenario) -> Iterator[object]:
     for controller in scenario.controllers:
         yield from type(controller).__mro__
-    for each in scenario.properties:
-        yield each.question
+    for prop in scenario.properties:
+        yield prop.question
     for writer in scenario.everybody():
         for action in writer.actions:
             yield action.perform

@@ -61,17 +61,17 @@ def _guards(name: str) -> Guards:
 def scenario_of(described: Mapping[str, Any]) -> Scenario:
     """The scenario that a description stands for."""
     controllers: list[Controller | str] = []
-    for each in described["controllers"]:
+    for controller in described["controllers"]:
         attributes = {
-            "name": each["name"],
-            "kind": each["kind"],
-            "owns": tuple(each["owns"]),
-            "watches": {kind: MAPPERS[name] for kind, name in each["watches"].items()},
-            "predicates": {kind: PREDICATES[name] for kind, name in each["predicates"].items()},
-            "indexes": {each["kind"]: {"size": size_of}} if each.get("index") else {},
-            "code": each["code"],
+            "name": controller["name"],
+            "kind": controller["kind"],
+            "owns": tuple(controller["owns"]),
+            "watches": {kind: MAPPERS[name] for kind, name in controller["watches"].items()},
+            "predicates": {kind: PREDICATES[name] for kind, name in controller["predicates"].items()},
+            "indexes": {controller["kind"]: {"size": size_of}} if controller.get("index") else {},
+            "code": controller["code"],
         }
-        controllers.append(type("Program" + each["name"], (Program,), attributes)())
+        controllers.append(type("Program" + controller["name"], (Program,), attributes)())
     if described["collector"] == "some kinds":
         controllers.append(GarbageCollector(only=(W, CM)))
     elif described["collector"]:
@@ -85,7 +85,7 @@ def scenario_of(described: Mapping[str, Any]) -> Scenario:
     return Scenario(
         controllers,
         crds=[_crd(described["crd"])],
-        objects=[_object(*each) for each in described["objects"]],
+        objects=[_object(*stored) for stored in described["objects"]],
         actions=actions,
         properties=[modes[mode](PROPERTIES[name], name=f"{mode} {name}") for mode, name in described["properties"]],
         bounds=Bounds(
@@ -101,8 +101,8 @@ def scenario_of(described: Mapping[str, Any]) -> Scenario:
 def weight(described: Mapping[str, Any]) -> float:
     """A guess at the number of states: lengths of the programs multiplied, for all that can overlap."""
     found = 1.0 + len(described["actions"])
-    for each in described["controllers"]:
-        calls = 1 if described["atomic"] else 1 + _calls(each["code"])
+    for controller in described["controllers"]:
+        calls = 1 if described["atomic"] else 1 + _calls(controller["code"])
         found *= (calls * (1 + described["lag"]) ** 0.7) ** described["concurrent"]
     faults = described.get("faults") or {"faults": 0}
     found *= float((1 + sum(faults.values()) / 2) ** faults["faults"])
@@ -128,7 +128,7 @@ def _calls(code: Sequence[Json]) -> int:
 
 def possible(objects: list[Json], actions: list[Json]) -> list[Json]:
     """The actions that the server would accept one after the other."""
-    there = [each[:3] for each in objects]
+    there = [obj[:3] for obj in objects]
     taken = []
     for action in actions:
         verb, where = action[:2]

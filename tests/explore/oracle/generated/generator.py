@@ -56,7 +56,7 @@ class _ScenarioMaker(CodeMaker):
         """Take something away that makes many states; False where nothing is left to take."""
         ways = [name for name, least in (("lag", 0), ("concurrent", 1)) if made[name] > least]
         ways += ["actions"] if len(made["actions"]) > 1 else []
-        ways += ["code"] if max(len(each["code"]) for each in made["controllers"]) > 3 else []
+        ways += ["code"] if max(len(controller["code"]) for controller in made["controllers"]) > 3 else []
         if not ways:
             return False
         way = self.pick(*ways)
@@ -100,12 +100,12 @@ class _ScenarioMaker(CodeMaker):
 
     def actions(self, objects: list[Json]) -> list[Json]:
         widget = [W, "default", "w"]
-        there = any(each[0] == W for each in objects)
+        there = any(obj[0] == W for obj in objects)
         pool: list[Json] = [
             ["patch", widget, {"spec": {"size": 2}}],
             ["patch", widget, {"metadata": {"labels": {"l": "1"}}}],
         ]
-        if any(each[:3] == MAP for each in objects):
+        if any(obj[:3] == MAP for obj in objects):
             pool += [["patch", MAP, {"data": {"v": "1"}}], ["delete", MAP]]
         if "recreate" in self.themes or "finalizers" in self.themes or "owners" in self.themes:
             pool += [["delete", widget], ["delete", widget]]

@@ -175,7 +175,7 @@ class _Run:
         return self.program.kept
 
     def of_text(self, *expressions: Json) -> Json:
-        return "-".join(str(self.value(each)).lower() for each in expressions)
+        return "-".join(str(self.value(expression)).lower() for expression in expressions)
 
     def of_wrapped(self, shape: str, expression: Json) -> Json:
         inner = self.value(expression)
@@ -241,12 +241,12 @@ class _Run:
         self.program.kept = self.value(expression)
 
     async def do_gather(self, *instructions: Json) -> None:
-        await asyncio.gather(*(self.step(each) for each in instructions))
+        await asyncio.gather(*(self.step(instruction) for instruction in instructions))
 
     async def do_group(self, *instructions: Json) -> None:
         async with asyncio.TaskGroup() as group:
-            for each in instructions:
-                group.create_task(self.step(["soft", each]))
+            for instruction in instructions:
+                group.create_task(self.step(["soft", instruction]))
 
     async def do_wait_for(self, seconds: float, instruction: Json) -> None:
         try:

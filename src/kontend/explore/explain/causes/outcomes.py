@@ -92,7 +92,7 @@ def without_good_run(trail: Trail, sentence: str) -> Cause:
         f", although nothing perturbs the run; the last write is that of step {taken.number}: {trail.actor(taken)} "
         f"{changed_text(change)}"
     )
-    final = next((each.reconcile for each in reversed(trail.steps) if each.reconcile is not None), None)
+    final = next((step.reconcile for step in reversed(trail.steps) if step.reconcile is not None), None)
     if final is None or not final.reads or final.steps[-1] <= taken.number:
         return Cause(sentence, (taken.number,), _NOT_YET, taken.parts[0].line)
     final.matters = True
