@@ -152,11 +152,11 @@ def _live(document: Mapping[str, Any], where: str, base: Path) -> LiveEntry:
     for name, value in given.items():
         if name in _SET_BY_US:
             raise BadScenario(f"{where}: options: {name} is set by the campaign; remove it")
-        for each in value if isinstance(value, list) else [value]:
-            if each is True:
+        for item in value if isinstance(value, list) else [value]:
+            if item is True:
                 options.append(f"--{name}")
-            elif each is not False:
-                options.append(f"--{name}={_beside(base, str(each)) if name in _LIVE_PATHS else each}")
+            elif item is not False:
+                options.append(f"--{name}={_beside(base, str(item)) if name in _LIVE_PATHS else item}")
     program = _beside(base, command[0]) if os.sep in command[0] else command[0]
     return LiveEntry((program, *command[1:]), tuple(options))
 
@@ -173,17 +173,17 @@ def checked_bounds(listed: Sequence[Any], where: str) -> tuple[Mapping[str, Any]
     >>> checked_bounds([{"lag": 2}, {}], "--bounds")
     ({'lag': 2}, {})
     """
-    for each in listed:
-        if not isinstance(each, Mapping):
-            raise BadScenario(f"{where}: expected names and values such as lag: 2, found {each!r}")
-        for name in each:
+    for item in listed:
+        if not isinstance(item, Mapping):
+            raise BadScenario(f"{where}: expected names and values such as lag: 2, found {item!r}")
+        for name in item:
             if name not in _BOUNDS:
                 raise BadScenario(f"{where}: {not_among('bound', str(name), _BOUNDS)}")
         try:
-            replace(Bounds(line=None), **each)
+            replace(Bounds(line=None), **item)
         except BadScenario as error:
             raise BadScenario(f"{where}: {error.message}") from None
-    return tuple(dict(each) for each in listed) or ({},)
+    return tuple(dict(item) for item in listed) or ({},)
 
 
 def checked_searches(names: Sequence[str], where: str) -> tuple[str, ...]:
@@ -216,15 +216,15 @@ def walks_of(search: str) -> bool:
 
 def _texts(value: Any, where: str) -> tuple[str, ...]:
     listed = value if isinstance(value, list) else [value]
-    for each in listed:
-        if not isinstance(each, (str, int, float)) or isinstance(each, bool):
+    for item in listed:
+        if not isinstance(item, (str, int, float)) or isinstance(item, bool):
             raise BadScenario(f"{where}: expected a text or a list of texts, found {value!r}")
-    return tuple(str(each) for each in listed)
+    return tuple(str(item) for item in listed)
 
 
 def _seeds(value: Any, where: str) -> tuple[int, ...]:
     if isinstance(value, list) and value:
-        return tuple(_number(each, where, 0) for each in value)
+        return tuple(_number(item, where, 0) for item in value)
     return tuple(range(_number(value, where, 1)))
 
 

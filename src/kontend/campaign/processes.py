@@ -57,8 +57,8 @@ class _Running:
             if self.process.is_alive():
                 self.process.kill()
         self.process.join()
-        for each in (self.pipe, self.lifeline, self.output):
-            each.close()
+        for resource in (self.pipe, self.lifeline, self.output):
+            resource.close()
         with suppress(OSError):  # the process has removed it already, unless it never began
             os.unlink(self.output.name)
 
@@ -98,10 +98,10 @@ class Processes:
                     yield each.at, Ended(False, f"it did not end within {self._timeout:g} seconds", output, each.last)
                 watch.tick()
         finally:
-            for each in running.values():
-                each.process.terminate()
-            for each in running.values():
-                each.end()
+            for process in running.values():
+                process.process.terminate()
+            for process in running.values():
+                process.end()
 
     def _start(self, at: int, task: Task) -> _Running:
         ours, theirs = self._context.Pipe()

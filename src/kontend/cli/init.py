@@ -182,7 +182,7 @@ def _literal(value: Any, indent: str = "") -> str:
         return orjson.dumps(value).decode() if "\x7f" not in value else repr(value)
     if not value or not isinstance(value, (Mapping, list)):
         return repr(value)
-    items: list[tuple[str, Any]] = list(value.items()) if isinstance(value, Mapping) else [("", each) for each in value]
+    items: list[tuple[str, Any]] = list(value.items()) if isinstance(value, Mapping) else [("", item) for item in value]
     opening, closing = ("{", "}") if isinstance(value, Mapping) else ("[", "]")
     deeper = f"{indent}    "
     names = [f"{_literal(name)}: " if opening == "{" else "" for name, _ in items]

@@ -165,7 +165,7 @@ def _check_controllers(scenario: Scenario, controllers: Sequence[Controller], cl
             hint = f"; give one of them another name = {controller.name + '2'!r}"
             if type(other) is type(controller):
                 hint = "; for more instances of one controller say Bounds(concurrent=2)"
-            both = " and ".join(_introduced(type(each)) for each in (other, controller))
+            both = " and ".join(_introduced(type(clashing)) for clashing in (other, controller))
             raise BadScenario(f"two controllers are called {controller.name}: {both}{hint}", scenario.line)
         known[controller.name] = controller
 

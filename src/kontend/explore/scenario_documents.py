@@ -93,8 +93,8 @@ def _read(given: list[Any], base: Path, reader: Callable[[Iterable[Path]], list[
     try:
         return [
             obj
-            for each in given
-            for obj in ([manifest.obj for manifest in reader([base / each])] if isinstance(each, str) else [each])
+            for item in given
+            for obj in ([manifest.obj for manifest in reader([base / item])] if isinstance(item, str) else [item])
         ]
     except BadManifest as error:
         raise BadScenario(str(error)) from error

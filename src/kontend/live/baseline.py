@@ -201,6 +201,6 @@ def _disagreement(finals: list[Objects]) -> Finding:
 
 def _unique(found: list[Finding]) -> list[Finding]:
     unique: dict[tuple[str, tuple[str, ...]], Finding] = {}
-    for each in found:
-        unique.setdefault((each.property, each.key), each)
+    for violation in found:
+        unique.setdefault((violation.property, violation.key), violation)
     return list(unique.values())

@@ -87,7 +87,7 @@ class Campaign:
             baseline, self._run, repeats=self._options.confirmations, attempts=self._options.shrinks
         )
         confirmed = await asyncio.gather(*map(confirmation.confirm, shown.values()))
-        violations = [replace(each, others=len(shown[identity(each.finding)]) - 1) for each in confirmed]
+        violations = [replace(violation, others=len(shown[identity(violation.finding)]) - 1) for violation in confirmed]
         return Verdict(
             baseline,
             len(plans),

@@ -137,4 +137,4 @@ def _violation(seen: _Seen) -> Violation:
 
 
 def _find(found: Sequence[Finding], wanted: Finding) -> Finding | None:
-    return next((each for each in found if identity(each) == identity(wanted)), None)
+    return next((candidate for candidate in found if identity(candidate) == identity(wanted)), None)

@@ -52,8 +52,12 @@ class _Write(NamedTuple):
     def changed(self, path: str) -> dict[str, Any]:
         """Return the fields that it has changed in, above or below a path, with their new values."""
         old, new = _content(self.change.old), _content(self.change.new)
-        paths = (_gone(new, each) for each in changed(old, new) if path != "." or each[0] not in _DULL)
-        fields = {path_text(each): value_at(new, each) for each in paths}
+        paths = (
+            _gone(new, changed_path)
+            for changed_path in changed(old, new)
+            if path != "." or changed_path[0] not in _DULL
+        )
+        fields = {path_text(changed_path): value_at(new, changed_path) for changed_path in paths}
         return {each: value for each, value in fields.items() if _within(each, path) or _within(path, each)}
 
     def did(self, path: str = "") -> str:
@@ -93,7 +97,7 @@ def explain(finding: Finding, run: Run, baseline: Baseline) -> Cause:
     nearest: Sequence[Difference] = finding.difference
     if not nearest and expected.finals:
         final = comparable(run.initial, run.final, expected.mask)
-        nearest = min((differences(final, each) for each in expected.finals), key=len)
+        nearest = min((differences(final, candidate) for candidate in expected.finals), key=len)
     causes = [*_perturbations(run)]
     question = next((prop for prop in run.properties if prop.name == finding.property), None)
     if finding.fault is not None:
@@ -101,7 +105,7 @@ def explain(finding: Finding, run: Run, baseline: Baseline) -> Cause:
     elif question is not None:
         causes += _stretch(question, run, baseline) if question.mode == "eventually" else _broken(finding, history)
     else:
-        causes += [_difference(each, history, good) for each in nearest[:_EXPLAINED]]
+        causes += [_difference(difference, history, good) for difference in nearest[:_EXPLAINED]]
     numbers = dict.fromkeys([*finding.culprits, *(number for cause in causes for number in cause.culprits)])
     sentences = dict.fromkeys(cause.sentence for cause in causes)
     return Cause("; ".join(sentences), tuple(number for number in numbers if number))
@@ -129,10 +133,10 @@ def _clash(fault: Fault, history: _History, nearest: Sequence[Difference]) -> It
         return  # a change that the server has made up from several
     path = path_text(fault.path)
     since = fault.base.resource_version if fault.base is not None else 0
-    unread = [each for each in history.of(own.title, path) if since < each.change.resource_version < version]
+    unread = [write for write in history.of(own.title, path) if since < write.change.resource_version < version]
     if unread:
         yield Cause(f"{unread[-1]} {unread[-1].did(path)}, then {own} {own.did(path)}", (unread[-1].number, own.number))
-    here = [str(each) for each in nearest if _title(each) == own.title]
+    here = [str(difference) for difference in nearest if _title(difference) == own.title]
     repaired = "at the end the object is as in unperturbed runs: a later write has repaired it"
     yield Cause(f"at the end {'; '.join(here[:_EXPLAINED])}" if here else repaired)
 
@@ -143,24 +147,24 @@ def _difference(difference: Difference, history: _History, good: _History) -> Ca
     writes, others = history.of(title, path), good.of(title, path)
     place = f"{title} {path}".rstrip()
     if not path and difference.got is None:
-        removed = next((each for each in reversed(history.of(title)) if each.change.new is None), None)
-        made = next((each for each in history.of(title) if each.change.old is None), None)
+        removed = next((write for write in reversed(history.of(title)) if write.change.new is None), None)
+        made = next((write for write in history.of(title) if write.change.old is None), None)
         if removed is not None:
             first = f"{made} {made.did()}, then " if made is not None else ""
             return Cause(f"{first}{removed} removed {place}", (made.number if made else 0, removed.number))
         return Cause(f"no step has made {place}; {_unperturbed(others)}")
     if not path:
-        made_by = [each for each in history.of(title) if each.change.old is None]
-        undone = [each for each in good.of(title) if each.change.new is None]
+        made_by = [write for write in history.of(title) if write.change.old is None]
+        undone = [write for write in good.of(title) if write.change.new is None]
         texts = " and ".join(map(str, made_by[-_EXPLAINED:])) or "no step"
         then = f"; in unperturbed runs {undone[-1].text} removes it" if undone else ""
-        return Cause(f"{texts} made {place}{then}", tuple(each.number for each in made_by[-_EXPLAINED:]))
+        return Cause(f"{texts} made {place}{then}", tuple(write.number for write in made_by[-_EXPLAINED:]))
     if not writes:
         return Cause(f"no step has written {place}; {_unperturbed(others)}")
     last, before = writes[-1], writes[-2:-1]
     over = f" over {before[0]}, which {before[0].did(path)}" if before else ""
     instead = "" if before else f"; {_unperturbed(others)}"
-    return Cause(f"{last} {last.did(path)}{over}{instead}", (*(each.number for each in before), last.number))
+    return Cause(f"{last} {last.did(path)}{over}{instead}", (*(write.number for write in before), last.number))
 
 
 # Properties of the user
@@ -172,7 +176,7 @@ def _stretch(question: Property, run: Run, baseline: Baseline) -> Iterator[Cause
     if first is not None and broke is not None:
         yield Cause(f"{question.name} held from {_told(first)} until {_told(broke)}", (first.number, broke.number))
         return
-    good = next(filter(None, (_last_stretch(question, each)[0] for each in baseline.runs)), None)
+    good = next(filter(None, (_last_stretch(question, other)[0] for other in baseline.runs)), None)
     holds = f"; in unperturbed runs it holds from {good.text} on" if good is not None else ""
     yield Cause(f"{question.name} held in no state of the run{holds}")
 
@@ -195,7 +199,7 @@ def _told(step: Step) -> str:
     fields = []
     for change in step.after.changes_since(step.before.resource_version):
         old, new = _content(change.old), _content(change.new)
-        paths = [each for each in changed(old, new) if each[0] not in _DULL]
+        paths = [changed_path for changed_path in changed(old, new) if changed_path[0] not in _DULL]
         fields += [f"{path_text(path)} = {short(value_at(new, path))}" for path in paths]
     wrote = f" wrote {', '.join(fields[:_EXPLAINED])}" if fields else ""
     return f"step {step.number} ({step.text}{wrote})"
@@ -205,9 +209,11 @@ def _broken(finding: Finding, history: _History) -> Iterator[Cause]:
     """The write that breaks an invariant, and the one before it of the same object."""
     own = next((write for write in history.writes if write.number in finding.culprits), None)
     if own is not None:
-        before = [each for each in history.of(own.title) if each.change.resource_version < own.change.resource_version]
+        before = [
+            write for write in history.of(own.title) if write.change.resource_version < own.change.resource_version
+        ]
         over = f", after {before[-1]} {before[-1].did('.')}" if before else ""
-        yield Cause(f"{own} {own.did('.')}{over}", (*(each.number for each in before[-1:]), own.number))
+        yield Cause(f"{own} {own.did('.')}{over}", (*(write.number for write in before[-1:]), own.number))
 
 
 def _unperturbed(writes: Sequence[_Write]) -> str:

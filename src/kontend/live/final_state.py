@@ -143,7 +143,7 @@ def _masked(value: Any, names: _Names, generation: int | None) -> Any:
                 masked[names.masked.get(name, name)] = _masked(each, names, generation)
         return masked
     if isinstance(value, list):
-        return [_masked(each, names, generation) for each in value]
+        return [_masked(item, names, generation) for item in value]
     return _masked_text(value, names) if isinstance(value, str) else value
 
 
@@ -214,7 +214,7 @@ def value_at(obj: Any, path: Path) -> Any:
         if isinstance(obj, dict):
             obj = obj.get(str(step))
         elif isinstance(obj, list) and not isinstance(step, str):
-            obj = next((each for each in obj if step.value == (each.get(step.key) if step.key else each)), None)
+            obj = next((item for item in obj if step.value == (item.get(step.key) if step.key else item)), None)
         else:
             return None
     return obj
@@ -273,9 +273,9 @@ def _prefixes(states: list[Objects]) -> frozenset[tuple[str, str]]:
     """The beginnings of names that a process makes up: equally many in each run, none of them the same."""
     names = [{key for key in state if not key[1].endswith("*")} for state in states]
     common = set.intersection(*names) if names else set()
-    own = [sorted(each - common) for each in names]
+    own = [sorted(own_names - common) for own_names in names]
     found = set()
-    if own and own[0] and all(len(each) == len(own[0]) for each in own):
+    if own and own[0] and all(len(own_names) == len(own[0]) for own_names in own):
         for together in zip(*own, strict=True):
             resources = {resource for resource, _ in together}
             prefix = _common_prefix([name.rpartition("/")[2] for _, name in together])

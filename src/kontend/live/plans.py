@@ -60,7 +60,7 @@ class _Observed:
         #: The writes that every unperturbed run makes, in order, each with the user's actions before it.
         self.writes = [(point, action) for point, action in points[0] if all(point in dict(other) for other in points)]
         acted = [record for record in self.run.log.records if isinstance(record, Happening) and record.action == "act"]
-        self.acted = {each.number: each for each in acted}
+        self.acted = {request.number: request for request in acted}
 
     def changed_in(self, action: int) -> set[str]:
         """The resources that the process has changed after an action."""
@@ -223,10 +223,12 @@ def _compatible(one: Perturbation, other: Perturbation) -> bool:
         return False
     if isinstance(one, HandOver) or isinstance(other, HandOver):
         # The first instance is gone after a hand-over.
-        return all(isinstance(each, HandOver | Fail | LoseResponse | Act) for each in (one, other)) and type(
-            one
-        ) is not type(other)
-    resources = [each.resource for each in (one, other) if isinstance(each, Hold | Skip | Rewind)]
+        return all(
+            isinstance(perturbation, HandOver | Fail | LoseResponse | Act) for perturbation in (one, other)
+        ) and type(one) is not type(other)
+    resources = [
+        perturbation.resource for perturbation in (one, other) if isinstance(perturbation, Hold | Skip | Rewind)
+    ]
     if len(resources) == 2 and resources[0] == resources[1]:
         return False
     return not (_actions(one) & _actions(other))

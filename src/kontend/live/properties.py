@@ -71,16 +71,16 @@ def findings(run: Run, expected: Expected) -> list[Finding]:
         found += _fails_forever(run, expected)
         found += _diverged(run, expected)
     unique: dict[tuple[str, tuple[str, ...]], Finding] = {}
-    for each in found:
-        unique.setdefault((each.property, each.key), each)
+    for finding in found:
+        unique.setdefault((finding.property, finding.key), finding)
     return list(unique.values())
 
 
 def _exits(run: Run) -> Iterator[Finding]:
-    for each in run.exits:
-        how = f"was killed by signal {-each.code}" if each.code < 0 else f"exited with code {each.code}"
-        tail = "\n".join(f"    {line}" for line in each.tail.splitlines())
-        yield Finding(PROCESS_EXIT, f"{each.process} {how}; the end of its output:\n{tail}", key=(str(each.code),))
+    for ended in run.exits:
+        how = f"was killed by signal {-ended.code}" if ended.code < 0 else f"exited with code {ended.code}"
+        tail = "\n".join(f"    {line}" for line in ended.tail.splitlines())
+        yield Finding(PROCESS_EXIT, f"{ended.process} {how}; the end of its output:\n{tail}", key=(str(ended.code),))
 
 
 def _writes(run: Run) -> Iterator[Finding]:
@@ -182,13 +182,13 @@ def _diverged(run: Run, expected: Expected) -> Iterator[Finding]:
     final = comparable(run.initial, run.final, expected.mask)
     if not expected.finals or final in expected.finals:
         return
-    nearest = min((differences(final, each) for each in expected.finals), key=len)
+    nearest = min((differences(final, candidate) for candidate in expected.finals), key=len)
     if not nearest:
         return
     shown = "; ".join(map(str, nearest[:_SHOWN]))
     more = f" and {len(nearest) - _SHOWN} more" if len(nearest) > _SHOWN else ""
-    extra = [each for each in nearest if each.expected is None and not each.path]
+    extra = [difference for difference in nearest if difference.expected is None and not difference.path]
     name = LEAK if extra and len(extra) == len(nearest) else str(BuiltIn.DIVERGED)
     what = "objects are left that no unperturbed run leaves" if name == LEAK else "the final state differs"
-    key = tuple(sorted({f"{each.object.partition(' (')[0]} {each.path}" for each in nearest}))
+    key = tuple(sorted({f"{difference.object.partition(' (')[0]} {difference.path}" for difference in nearest}))
     yield Finding(name, f"{what}: {shown}{more}", difference=tuple(nearest), key=key)

@@ -48,7 +48,7 @@ def document_of(violation: Violation, baseline: Baseline, invocation: Mapping[st
         f"{finding.sentence}; {cause.sentence}" if cause.sentence else finding.sentence,
         culprits=tuple(number for number in cause.culprits if number in numbers),
         perturbations=tuple(map(str, violation.plan.perturbations)),
-        difference=tuple(Difference(*each) for each in finding.difference),
+        difference=tuple(Difference(*difference) for difference in finding.difference),
         count=violation.others + 1,
     )
     actors = (Actor(PRIMARY, "instance"), Actor(USER, "user"))
@@ -73,7 +73,7 @@ class _Steps:
         self._run = run
         self._objects = objects
         floor = run.initial.resource_version
-        self._changes = {each.resource_version: each for each in run.final.changes_since(floor)}
+        self._changes = {change.resource_version: change for change in run.final.changes_since(floor)}
 
     def steps(self) -> Iterator[Step]:
         """The steps, numbered as the records are."""

@@ -59,5 +59,5 @@ def _is_popped(frame: FrameType) -> bool:
     following = (
         instruction for instruction in dis.get_instructions(frame.f_code) if instruction.offset > frame.f_lasti
     )
-    first = next((each for each in following if each.opname not in ("CACHE", "NOP")), None)
+    first = next((instruction for instruction in following if instruction.opname not in ("CACHE", "NOP")), None)
     return first is not None and first.opname == "POP_TOP"

@@ -226,7 +226,7 @@ class _Analysis:
     def _moment(self, event: AuditEvent, trail: Trail, kind: str) -> Moment | None:
         """The moment of a write, with the versions before and after it."""
         known = self._history.known(event.actor, event.key, event.received)
-        base = max((each.number for each in known), default=None)
+        base = max((version.number for version in known), default=None)
         if not event.succeeded:
             return moment_of(event, kind, base=base)
         current, response = trail.current, event.response

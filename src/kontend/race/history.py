@@ -110,7 +110,7 @@ class History:
 
     def known(self, actor: Actor, key: ObjectKey, before: float) -> list[Known]:
         """The versions that a client had been sent of an object at a time, oldest first."""
-        return [each for each in self._known.get((actor, key), ()) if each.completed <= before]
+        return [version for version in self._known.get((actor, key), ()) if version.completed <= before]
 
 
 def _size(moment: Moment) -> int:

@@ -31,7 +31,7 @@ class Intent:
     def names(self, path: Path) -> bool:
         """Reports if the request says something of a field, or of a part of it, or of the whole that it is in."""
         if self.how == "json patch":
-            return any(_overlap(_pointer(each), path) for each in self.body if isinstance(each, Mapping))
+            return any(_overlap(_pointer(operation), path) for operation in self.body if isinstance(operation, Mapping))
         if path[:1] == ("data",) and isinstance(self.body, Mapping) and "stringData" in self.body:
             return True  # the server makes one of the other
         return _names(self.body, path)

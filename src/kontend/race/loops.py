@@ -89,7 +89,7 @@ class LoopJudge:
         elif not run.changed:
             what = f" wrote {target} {times}, and changed nothing"
         else:
-            paths = list(dict.fromkeys(text_of(path) for each in run.moments for path in each.paths))
+            paths = list(dict.fromkeys(text_of(path) for moment in run.moments for path in moment.paths))
             fields = ", ".join(paths[:3]) + (" …" if len(paths) > 3 else "")
             what = f" wrote {target} {times}, {fields or 'itself'} each time"
         return Finding(

@@ -139,8 +139,8 @@ class WriteJudge:
     def _base(self, trail: Trail, moment: Moment) -> tuple[_Base | None, Watch | None]:
         """The version that a write was made from, and the watch that would make that doubtful."""
         known = self._history.known(moment.actor, moment.key, moment.received)
-        newest = max((each.number for each in known), default=None)
-        got = max((each.completed for each in known if each.how == "get"), default=0.0)
+        newest = max((version.number for version in known), default=None)
+        got = max((version.completed for version in known if version.how == "get"), default=0.0)
         place = (moment.actor, moment.key.resource, moment.key.namespace, moment.received)
         concurrent = self._concurrent(trail, moment, newest or 0)
         if newest is None or concurrent is not None:
@@ -246,7 +246,9 @@ class WriteJudge:
         assert old is not None
         if new is None:
             return
-        known = max((each.number for each in self._history.known(moment.actor, moment.key, moment.received)), default=0)
+        known = max(
+            (version.number for version in self._history.known(moment.actor, moment.key, moment.received)), default=0
+        )
         for other in trail.writes():
             if other.version is None or other.version.number <= known or other.actor == moment.actor:
                 return
@@ -349,9 +351,9 @@ def _firsts(read: Version, old: Version, new: Version, intent: Intent) -> list[O
     if read.body is None or old.body is None or new.body is None:
         return []
     found: dict[bool, Overwrite] = {}
-    for each in overwritten(read.content(), old.content(), new.content()):
-        if intent.names(each.path):
-            found.setdefault(each.vanished, each)
+    for overwrite in overwritten(read.content(), old.content(), new.content()):
+        if intent.names(overwrite.path):
+            found.setdefault(overwrite.vanished, overwrite)
     return list(found.values())
 
 
@@ -362,7 +364,7 @@ def _author(trail: Trail, moment: Moment, path: Path, since: int) -> Moment | No
             return None
         if other.actor == moment.actor:
             continue
-        if any(path[: len(each)] == each or each[: len(path)] == path for each in other.paths):
+        if any(path[: len(other_path)] == other_path or other_path[: len(path)] == path for other_path in other.paths):
             return other
     return None
 
@@ -370,7 +372,8 @@ def _author(trail: Trail, moment: Moment, path: Path, since: int) -> Moment | No
 def _wrote(trail: Trail, actor: Actor, path: Path) -> bool:
     """A client has changed a field before: it puts back what is its own."""
     return any(
-        moment.actor == actor and any(path[: len(each)] == each or each[: len(path)] == path for each in moment.paths)
+        moment.actor == actor
+        and any(path[: len(written)] == written or written[: len(path)] == path for written in moment.paths)
         for moment in trail.writes()
     )
 
@@ -386,7 +389,7 @@ def _span(trail: Trail, moment: Moment, since: int) -> tuple[Moment, ...]:
     own = [at for at in starts if moments[at].actor == moment.actor]
     first = (own or starts or [0])[-1]
     # Reads of the other writers that came shortly before.
-    writers = {each.actor for each in moments[first:] if each.changes}
+    writers = {moment.actor for moment in moments[first:] if moment.changes}
     for at in range(first - 1, max(-1, first - 1 - _EARLIER), -1):
         version = moments[at].version
         if version is not None and version.number == since and moments[at].actor in writers:

@@ -36,6 +36,6 @@ def _place(step: Step) -> str:
 def _merged(group: list[Document]) -> Document:
     first = min(group, key=lambda each: (len(each.violation.perturbations), len(each.steps)))
     also = dict.fromkeys(
-        each.violation.property for each in group if each.violation.property != first.violation.property
+        member.violation.property for member in group if member.violation.property != first.violation.property
     )
     return replace(first, violation=replace(first.violation, also=tuple(also)))

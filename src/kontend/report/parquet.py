@@ -102,7 +102,9 @@ def _row(step: Step) -> dict[str, Any]:
             }
             for write in step.writes
         ],
-        "delivered": [{"cache": each.cache, "object": each.object, "version": each.version} for each in step.delivered],
+        "delivered": [
+            {"cache": event.cache, "object": event.object, "version": event.version} for event in step.delivered
+        ],
         "file": line.file if line is not None else None,
         "line": line.line if line is not None else None,
     }

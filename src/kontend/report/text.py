@@ -225,17 +225,17 @@ def difference_lines(found: Sequence[Difference], *, verbose: bool = False) -> I
     yield "  The final state (+) against that of the nearest good run (-):"
     shown = found if verbose else found[:_DIFFERENCES]
     last = ""
-    for each in shown:
-        if each.object != last:
-            yield f"    {each.object}"
-            last = each.object
-        if not each.path:
-            sign, content = ("+", each.got) if each.got is not None else ("-", each.expected)
+    for line in shown:
+        if line.object != last:
+            yield f"    {line.object}"
+            last = line.object
+        if not line.path:
+            sign, content = ("+", line.got) if line.got is not None else ("-", line.expected)
             yield f"    {sign}   the whole object: {value(content)}"
             continue
-        for sign, content in (("-", each.expected), ("+", each.got)):
+        for sign, content in (("-", line.expected), ("+", line.got)):
             if content is not None:
-                yield f"    {sign}   {_list_of(each.path, content) or each.path}: {value(content)}"
+                yield f"    {sign}   {_list_of(line.path, content) or line.path}: {value(content)}"
     if len(shown) < len(found):
         yield f"    … and {len(found) - len(shown)} more differences"
 

@@ -139,7 +139,7 @@ def project_directories(file: Path) -> list[Path]:
     """Return the root of the project of a file, and its directory ``src``; none for a file outside of projects."""
     for directory in file.parents:
         if any((directory / mark).exists() for mark in _ROOT_MARKS):
-            return [each for each in (directory, directory / "src") if each.is_dir()]
+            return [root for root in (directory, directory / "src") if root.is_dir()]
     return []
 
 

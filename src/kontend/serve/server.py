@@ -197,10 +197,10 @@ class Server:
     def stalled(self, connection: Connection) -> None:
         """Notes a client that does not read; when all of them hold too much, hangs up on the one that holds most."""
         self._stalled[connection] = None
-        for each in [each for each in self._stalled if not each.paused]:
-            del self._stalled[each]
-        if len(self._stalled) > 1 and sum(each.unread for each in self._stalled) > UNREAD_LIMIT:
-            max(self._stalled, key=lambda each: each.unread).abort()
+        for client in [client for client in self._stalled if not client.paused]:
+            del self._stalled[client]
+        if len(self._stalled) > 1 and sum(connection.unread for connection in self._stalled) > UNREAD_LIMIT:
+            max(self._stalled, key=lambda client: client.unread).abort()
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()

@@ -109,8 +109,8 @@ def _from_callers(workspace: Workspace, definition: Definition, name: str, hops:
         args = syntax.arguments(call)
         if position >= len(args):
             continue
-        for each in resolve(workspace, file, args[position], hops=hops + 1, depth=depth + 1):
-            sources.append(replace(each, origin=BaseOrigin.PARAMETER))
+        for source in resolve(workspace, file, args[position], hops=hops + 1, depth=depth + 1):
+            sources.append(replace(source, origin=BaseOrigin.PARAMETER))
     return sources
 
 
@@ -149,11 +149,11 @@ def _from_selector(workspace: Workspace, file: GoFile, node: Node, hops: int, de
         # `client.Merge` sends the object as it is, with the resourceVersion it was read at
         return [PatchSource(Lock.LOCKED, PatchType.MERGE, BaseOrigin.INLINE, file, node, hops=hops)]
     sources: list[PatchSource] = []
-    for each in workspace.package(file.directory).files:
-        if name.encode() not in each.source or b"MergeFrom" not in each.source:
+    for sibling in workspace.package(file.directory).files:
+        if name.encode() not in sibling.source or b"MergeFrom" not in sibling.source:
             continue
-        for value in _field_values(each, name):
-            sources += resolve(workspace, each, value, hops=hops, depth=depth + 1)
+        for value in _field_values(sibling, name):
+            sources += resolve(workspace, sibling, value, hops=hops, depth=depth + 1)
     return [replace(made, origin=BaseOrigin.FIELD) for made in sources]
 
 

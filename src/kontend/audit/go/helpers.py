@@ -44,19 +44,19 @@ def helper_calls(workspace: Workspace, found: list[Classified], roles: dict[str,
     """Yield a site for every call of a function that writes on behalf of its caller, helpers of helpers included."""
     seen: set[int] = set()
     rejected: set[tuple[int, str, Verb, BaseOrigin]] = set()
-    for each in found:
-        function = each.write.file.function_at(each.write.call)
+    for write in found:
+        function = write.write.file.function_at(write.write.call)
         if function is None or id(function) in seen:
             continue
-        asked = (id(function), text(each.write.object), each.site.verb, each.site.base.origin)
+        asked = (id(function), text(write.write.object), write.site.verb, write.site.base.origin)
         if asked in rejected:
             continue
-        helper = _as_helper(workspace, each, function)
+        helper = _as_helper(workspace, write, function)
         if helper is None:
             rejected.add(asked)
             continue
         seen.add(id(function))
-        yield from _calls_of(workspace, each, helper, roles, seen)
+        yield from _calls_of(workspace, write, helper, roles, seen)
 
 
 def _calls_of(

@@ -327,7 +327,7 @@ def _strips_version(module: Module, name: str, use: ast.AST) -> bool:
             if owner == "metadata" and constant(node.args[0]) in _VERSION:
                 return True
         emptied = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and not node.value.value
-        if emptied and any(_attribute_version(each, name) for each in getattr(node, "targets", ())):
+        if emptied and any(_attribute_version(target, name) for target in getattr(node, "targets", ())):
             return True
     return False
 

@@ -226,7 +226,7 @@ def _severity(value: object, path: Path, key: str) -> Severity:
 def _strings(value: object, path: Path, key: str) -> list[str]:
     if isinstance(value, str):
         return [value]
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return list(value)
     raise ConfigError(f"{path}: {key} must be a list of strings")
 

@@ -92,8 +92,8 @@ def apply_suppressions(
             suppressed += 1
         else:
             left.append(finding)
-    for each in comments:
-        left += _about(each, policy, used=(each.path, each.line) in used)
+    for other in comments:
+        left += _about(other, policy, used=(other.path, other.line) in used)
     return left, suppressed
 
 

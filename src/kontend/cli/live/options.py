@@ -126,10 +126,10 @@ def _properties(paths: Sequence[Path]) -> tuple[Property, ...]:
         if not own:
             example = "ready = eventually(lambda cluster: ...)" if in_python else "- {always: 'CEL', name: NAME}"
             raise UsageError(f"--properties {path}: it defines none, such as {example}")
-        for each in own:
-            if each.name in properties:
-                raise UsageError(f"--properties {path}: two properties are called {each.name}; give one a name=")
-            properties[each.name] = each
+        for prop in own:
+            if prop.name in properties:
+                raise UsageError(f"--properties {path}: two properties are called {prop.name}; give one a name=")
+            properties[prop.name] = prop
     return tuple(properties.values())
 
 
@@ -167,8 +167,8 @@ def to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
 
     async def main() -> Result:
         task = asyncio.ensure_future(work)
-        for each in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(each, task.cancel)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
         try:
             return await task
         except asyncio.CancelledError:

@@ -32,20 +32,24 @@ def invocation(options: Namespace, command: Sequence[str]) -> dict[str, Any]:
     """Return the command line as a replay needs it."""
     given = {name: getattr(options, name) for name in (*_PATHS, *_OTHERS)}
     texts = {name: _plain(value) for name, value in given.items() if value}
-    files = [each for each in command[1:] if not Path(each).is_absolute() and (options.directory / each).is_file()]
+    files = [
+        argument
+        for argument in command[1:]
+        if not Path(argument).is_absolute() and (options.directory / argument).is_file()
+    ]
     return {**texts, "command": list(command), **({_FILES: files} if files else {})}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     return str(value) if isinstance(value, Path) else value
 
 
 def replay(document: Document, trace: Path, *, yes: bool) -> int:
     """Carry out the plan of a trace again, with the command that it names: for ``kontend replay``."""
     invoked = rooted(document.bounds[LIVE], trace)
-    command = [str(each) for each in invoked.get("command", ())]
+    command = [str(argument) for argument in invoked.get("command", ())]
     sys.stderr.write(f"kontend replay: runs {shlex.join(command)}\n")
     if not yes:
         raise UsageError("a trace of kontend live runs a command; read it above, then run it with --yes")
@@ -67,9 +71,9 @@ def rooted(invoked: Mapping[str, Any], trace: Path) -> dict[str, Any]:
     needed = list(_relative(invoked))
     starts = (Path.cwd(), trace.resolve().parent)
     for root in (directory for start in starts for directory in (start, *start.parents)):
-        if all((root / each).exists() for each in needed):
+        if all((root / path).exists() for path in needed):
             return _below(root, invoked)
-    missing = ", ".join(str(each) for each in needed if not each.exists())
+    missing = ", ".join(str(path) for path in needed if not path.exists())
     raise UsageError(f"{trace}: {missing}: neither here nor beside the trace; replay it where kontend live was run")
 
 
@@ -77,12 +81,12 @@ def _relative(invoked: Mapping[str, Any]) -> Iterator[Path]:
     """The relative paths of an invocation."""
     for name in _PATHS:
         value = invoked.get(name, [])
-        yield from (Path(each) for each in (value if isinstance(value, list) else [value]) if not _is_absolute(each))
+        yield from (Path(path) for path in (value if isinstance(value, list) else [value]) if not _is_absolute(path))
     command, directory = invoked.get("command") or [""], str(invoked.get("directory", ""))
     if os.sep in command[0] and not _is_absolute(command[0]):
         yield Path(command[0])
     if not _is_absolute(directory):
-        yield from (Path(directory, each) for each in invoked.get(_FILES, ()))
+        yield from (Path(directory, file) for file in invoked.get(_FILES, ()))
 
 
 def _is_absolute(text: object) -> bool:
@@ -94,8 +98,8 @@ def _below(root: Path, invoked: Mapping[str, Any]) -> dict[str, Any]:
     for name in _PATHS:
         value = found.get(name, "" if name == "directory" else None)
         if value is not None:
-            found[name] = [str(root / each) for each in value] if isinstance(value, list) else str(root / value)
-    first, *rest = [str(each) for each in found.get("command") or [""]]
+            found[name] = [str(root / path) for path in value] if isinstance(value, list) else str(root / value)
+    first, *rest = [str(argument) for argument in found.get("command") or [""]]
     found["command"] = [str(root / first) if os.sep in first else first, *rest]
     return found
 
@@ -106,6 +110,6 @@ def _arguments(invoked: Mapping[str, Any]) -> list[str]:
     for name, value in invoked.items():
         if name in ("command", _FILES):
             continue
-        for each in value if isinstance(value, list) else [value]:
-            arguments += [f"--{name}"] if each is True else [f"--{name}={each}"]
+        for item in value if isinstance(value, list) else [value]:
+            arguments += [f"--{name}"] if item is True else [f"--{name}={item}"]
     return arguments

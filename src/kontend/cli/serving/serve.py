@@ -289,8 +289,8 @@ async def _until_stopped(
     server: Server, options: argparse.Namespace, tokens: Tokens, cleanup: contextlib.ExitStack
 ) -> None:
     stopped = asyncio.Event()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(each, stopped.set)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     certificates = server_certificates.of_server(options)
     try:
         tls = server_certificates.context(options, certificates) if certificates else None

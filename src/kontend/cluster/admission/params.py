@@ -41,7 +41,7 @@ def params_of(operation: Operation, kind: Mapping[str, Any] | None, reference: M
         selector = selector_from_json(reference.get("selector") or {})
         versions = [each for key, each in sorted(objects.items()) if key.namespace == namespace]
         listed = [read_back(resource, version) for version in versions]
-        params = [each for each in listed if selector.matches(each["metadata"].get("labels") or {})]
+        params = [param for param in listed if selector.matches(param["metadata"].get("labels") or {})]
     if params:
         return params
     if reference.get("parameterNotFoundAction") == "Deny":

@@ -49,7 +49,7 @@ def read_definitions(paths: Iterable[Path]) -> list[Manifest]:
     """The custom resource definitions in files and directories; whatever else is there is left out."""
     found = []
     for path in paths:
-        here = [each for each in read([path]) if each.obj.get("kind") == _DEFINITION]
+        here = [manifest for manifest in read([path]) if manifest.obj.get("kind") == _DEFINITION]
         if not here:
             raise BadManifest(f"{path}: there is no {_DEFINITION} in it")
         found += here
@@ -85,7 +85,7 @@ def _is_there(state: State, obj: Mapping[str, Any]) -> bool:
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        found = sorted(each for each in path.rglob("*") if each.suffix in _SUFFIXES and each.is_file())
+        found = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
         if not found:
             raise BadManifest(f"{path}: there are no {', '.join(_SUFFIXES)} files in it")
         return found

@@ -70,7 +70,7 @@ def _check_log_options(target: Target, request: ApiRequest) -> None:
 
 def _check_container(pod: Mapping[str, Any], name: str, container: str) -> None:
     spec = pod.get("spec") or {}
-    names = [each.get("name", "") for field in _CONTAINERS for each in spec.get(field) or ()]
+    names = [container.get("name", "") for field in _CONTAINERS for container in spec.get(field) or ()]
     if container:
         if container not in names:
             raise BadRequest(f"container {container} is not valid for pod {name}")

@@ -43,7 +43,7 @@ def _is_routed_by_method(registry: Registry, path: str) -> bool:
         return True
     _, _, group_version = path.partition("/apis/")
     builtin = (resource for resource in registry.resources() if resource.custom is None)
-    return "/" in group_version and any(each.api_version == group_version for each in builtin)
+    return "/" in group_version and any(resource.api_version == group_version for resource in builtin)
 
 
 def _respond(registry: Registry, request: ApiRequest, path: str) -> ApiResponse | None:

@@ -202,7 +202,7 @@ def _fill(slices: list[Object], endpoints: list[Endpoint]) -> list[tuple[Object,
 
 
 def _left_over(filled: list[tuple[Object, list[Endpoint]]], endpoints: list[Endpoint]) -> list[Endpoint]:
-    placed = {_who(each) for _, here in filled for each in here}
+    placed = {_who(endpoint) for _, here in filled for endpoint in here}
     return [endpoint for endpoint in endpoints if _who(endpoint) not in placed]
 
 

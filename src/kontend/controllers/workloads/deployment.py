@@ -234,17 +234,17 @@ class Deployments(BuiltIn):
         if room <= 0:
             return False
         shrunk = False
-        for each in by_age(old):
-            broken = min(room, replicas_of(each) - counted([each], "availableReplicas"))
+        for owned in by_age(old):
+            broken = min(room, replicas_of(owned) - counted([owned], "availableReplicas"))
             if broken > 0:
-                await self._resize(api, rollout, each, replicas_of(each) - broken)
+                await self._resize(api, rollout, owned, replicas_of(owned) - broken)
                 room -= broken
                 shrunk = True
         spare = counted([*old, new], "availableReplicas") - least
-        for each in by_age(old):
-            count = min(replicas_of(each), spare)
+        for owned in by_age(old):
+            count = min(replicas_of(owned), spare)
             if count > 0:
-                await self._resize(api, rollout, each, replicas_of(each) - count)
+                await self._resize(api, rollout, owned, replicas_of(owned) - count)
                 spare -= count
                 shrunk = True
         return shrunk

@@ -194,10 +194,10 @@ def proportions(deployment: Object, sets: list[Object]) -> dict[str, int]:
     active = sorted(newest_first, key=replicas_of, reverse=True)
     sizes = {replica_set["metadata"]["name"]: replicas_of(replica_set) for replica_set in active}
     added = 0
-    for each in active if change else ():
-        share = _share(deployment, each)
+    for owned in active if change else ():
+        share = _share(deployment, owned)
         share = min(share, change - added) if change > 0 else max(share, change - added)
-        sizes[each["metadata"]["name"]] += share
+        sizes[owned["metadata"]["name"]] += share
         added += share
     if active and change:
         first = active[0]["metadata"]["name"]

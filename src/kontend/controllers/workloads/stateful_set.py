@@ -265,7 +265,7 @@ async def _rollout(api: Api, stateful_set: Object, revisions: list[Object], pods
     )
     line = ordinals(stateful_set)
     existing = {ordinal_of(pod): pod for pod in pods}
-    replicas = [existing.get(each) or _new_pod(stateful_set, current, update, each) for each in line]
+    replicas = [existing.get(ordinal) or _new_pod(stateful_set, current, update, ordinal) for ordinal in line]
     outside = [pod for pod in pods if ordinal_of(pod) >= 0 and ordinal_of(pod) not in line]
     condemned = sorted(outside, key=ordinal_of, reverse=True)
     return Rollout(stateful_set, current, update, collisions, replicas, condemned, api.now())

@@ -19,10 +19,10 @@ def several_baselines(verdict: Verdict) -> list[str]:
         return []
     found = differences(states[1], states[0])
     texts = [
-        f"{each.object} {each.path} = {shown(each.expected)} or {shown(each.got)}"
-        if each.path
-        else f"{each.object} {'is there or not' if each.got is None or each.expected is None else 'differs'}"
-        for each in found[:_MOST]
+        f"{final.object} {final.path} = {shown(final.expected)} or {shown(final.got)}"
+        if final.path
+        else f"{final.object} {'is there or not' if final.got is None or final.expected is None else 'differs'}"
+        for final in found[:_MOST]
     ]
     more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
     return [

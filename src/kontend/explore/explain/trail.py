@@ -186,7 +186,7 @@ class Trail:
                 if seen is not None:
                     reconcile.reads.append(seen)
         running = after.instances[step.instance].running if step.instance < len(after.instances) else ()
-        mine = [each for each in running if each.request == reconcile.request]
+        mine = [in_flight for in_flight in running if in_flight.request == reconcile.request]
         in_flights: list[InFlight] = [part.transition.in_flight for part in taken.parts if part.transition.in_flight]
         for in_flight in (*in_flights, *mine):
             for met in in_flight.versions:

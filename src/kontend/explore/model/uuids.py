@@ -53,9 +53,9 @@ class Uuids:
         taken = {
             uuid
             for other in self._layout.siblings(index)
-            for each in world.instances[other].running
-            if each.request == in_flight.request
-            for uuid in each.uuids
+            for running in world.instances[other].running
+            if running.request == in_flight.request
+            for uuid in running.uuids
         }
         uuids = list(in_flight.uuids)
         at = world.issued.get(label) or 0

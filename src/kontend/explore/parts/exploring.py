@@ -111,7 +111,7 @@ def explored_in_parts(model: Model, search: Searching) -> Verdict | None:
             schedules = searched.exploration.schedules_of_final_states()
             finals = [FinalState(*final) for final in zip(schedules, verdict.reached, strict=True)]
             explored.append(Explored(part, prefix, verdict, finals))
-        if not _are_independent(model, [each.part for each in explored]):
+        if not _are_independent(model, [one.part for one in explored]):
             return None
         verdict = _Whole(model, explored).verdict()
     except (Coupled, NotIndependent, BadScenario):
@@ -161,7 +161,7 @@ def _are_independent(model: Model, parts: Sequence[Part]) -> bool:
     if any(program.asks_time for program in layout.programs) or model.timers.has_fired:
         return False
     footprints = [footprint(model, part) for part in parts]
-    return not any(each.is_shared for each in footprints) and not any(
+    return not any(footprint.is_shared for footprint in footprints) and not any(
         one.meets(other) for at, one in enumerate(footprints) for other in footprints[at + 1 :]
     )
 
@@ -182,16 +182,16 @@ class _Whole:
         parts = [part.verdict for part in self._parts]
         whole = replace(parts[0])
         whole.violations, whole.final_states, whole.reached, whole.notes = [], [], [], []
-        whole.states, whole.steps = sum(each.states for each in parts), sum(each.steps for each in parts)
-        whole.cut, whole.stuck = sum(each.cut for each in parts), sum(each.stuck for each in parts)
-        whole.repeated = sum(each.repeated for each in parts)
-        whole.exhausted = all(each.exhausted for each in parts)
-        whole.stopped = next((each.stopped for each in parts if each.stopped), "")
-        whole.runs = max(each.runs for each in parts)
-        longest = max(len(each.depths) for each in parts)
-        depths = [sum(each.depths[at] for each in parts if at < len(each.depths)) for at in range(longest)]
+        whole.states, whole.steps = sum(verdict.states for verdict in parts), sum(verdict.steps for verdict in parts)
+        whole.cut, whole.stuck = sum(verdict.cut for verdict in parts), sum(verdict.stuck for verdict in parts)
+        whole.repeated = sum(verdict.repeated for verdict in parts)
+        whole.exhausted = all(verdict.exhausted for verdict in parts)
+        whole.stopped = next((verdict.stopped for verdict in parts if verdict.stopped), "")
+        whole.runs = max(verdict.runs for verdict in parts)
+        longest = max(len(verdict.depths) for verdict in parts)
+        depths = [sum(verdict.depths[at] for verdict in parts if at < len(verdict.depths)) for at in range(longest)]
         whole.depths = tuple(depths)
-        whole.notes = list(dict.fromkeys(note for each in parts for note in each.notes))
+        whole.notes = list(dict.fromkeys(note for verdict in parts for note in verdict.notes))
         whole.notes.append(f"explored as {len(parts)} parts that have nothing to do with each other")
         found = [self._of_whole(part, violation) for part in self._parts for violation in part.verdict.violations]
         forms: dict[bytes, int] = {}
@@ -236,8 +236,8 @@ class _Whole:
             is_end = violation.property in (BuiltIn.DIVERGED, BuiltIn.LEAK)
             schedule = self._one_after_the_other(
                 [
-                    violation.schedule if each is part else min(each.finals, key=_mildest).schedule
-                    for each in (self._parts if is_end else order)
+                    violation.schedule if verdict is part else min(verdict.finals, key=_mildest).schedule
+                    for verdict in (self._parts if is_end else order)
                 ],
                 settle=is_end,
             )[0]

@@ -137,7 +137,7 @@ def neighbours(parts: Iterable[Candidate]) -> list[Candidate]:
     for at, part in enumerate(todo):
         for other in todo[at + 1 :]:
             if any(_cross(mine, others) for mine, others in zip(part.actions, other.actions, strict=True)):
-                rest = [each for each in todo if each is not part and each is not other]
+                rest = [remaining for remaining in todo if remaining is not part and remaining is not other]
                 return neighbours([part.joined(other), *rest])
     return todo
 

@@ -30,10 +30,10 @@ def translated(
 
     ``controllers`` are import paths by kamera's names, ``kinds`` are kinds (``Widget.example.com/v1``) by its names.
     """
-    if not isinstance(document, list) or not all(isinstance(each, Mapping) for each in document):
+    if not isinstance(document, list) or not all(isinstance(scenario, Mapping) for scenario in document):
         raise BadScenario("expected kamera's input: a list of scenarios")
     notes: list[str] = []
-    return {"scenarios": [_scenario(each, controllers, kinds, notes) for each in document]}, notes
+    return {"scenarios": [_scenario(scenario, controllers, kinds, notes) for scenario in document]}, notes
 
 
 def _scenario(
@@ -89,10 +89,10 @@ def _plan(name: str, tuning: Mapping[str, Any], kinds: Mapping[str, str], notes:
     if intervals:
         plan["stalenessIntervals"] = intervals
     faults = []
-    for each in tuning.get("faultInjection") or []:
+    for fault in tuning.get("faultInjection") or []:
         wanted = ("reconciler", "crashAfterEffect", "triggerOnce", "triggerAfterDepth")
-        faults.append({field: each[field] for field in wanted if field in each})
-        if each.get("recoverAtDepth"):
+        faults.append({field: fault[field] for field in wanted if field in fault})
+        if fault.get("recoverAtDepth"):
             notes.append(f"{name}: recoverAtDepth is left out: kamera does not use it either")
     if faults:
         plan["faultInjection"] = faults
@@ -107,8 +107,8 @@ def _named(plan: dict[str, Any], controllers: Mapping[str, str]) -> dict[str, An
     """The plan with the names that controllers have here: that of their class, in small letters."""
     names = {there: path.rpartition(":")[2].lower() for there, path in controllers.items()}
     for field in ("stalenessIntervals", "faultInjection"):
-        for each in plan.get(field, []):
-            each["reconciler"] = names.get(each["reconciler"], each["reconciler"])
+        for entry in plan.get(field, []):
+            entry["reconciler"] = names.get(entry["reconciler"], entry["reconciler"])
     if "permuteControllers" in plan:
         plan["permuteControllers"] = [names.get(controller, controller) for controller in plan["permuteControllers"]]
     return plan

@@ -121,7 +121,7 @@ def check_plan(plan: Plan, kinds: Mapping[str, Collection[str]], actions: int) -
     named = [
         *(("permuteControllers", name) for name in plan.permuteControllers),
         *(("stalenessIntervals", interval.reconciler) for interval in plan.stalenessIntervals),
-        *(("faultInjection", each.reconciler) for each in plan.faultInjection),
+        *(("faultInjection", fault.reconciler) for fault in plan.faultInjection),
     ]
     for where, name in named:
         if name not in kinds:

@@ -50,7 +50,7 @@ def _described(plan: Plan) -> str:
         f"{interval.kind} in {interval.reconciler} " + ("frozen" if interval.lag < 0 else f"{interval.lag} behind")
         for interval in plan.stalenessIntervals
     ]
-    parts += [f"{each.reconciler} crashes after {each.crashAfterEffect} writes" for each in plan.faultInjection]
+    parts += [f"{fault.reconciler} crashes after {fault.crashAfterEffect} writes" for fault in plan.faultInjection]
     if plan.permuteControllers:
         parts.append(f"orders of {', '.join(plan.permuteControllers)}")
     parts += [f"action {at} at depth {depth}" for at, depth in sorted(plan.userActionReadyDepths.items())]

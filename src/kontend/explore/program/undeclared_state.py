@@ -120,7 +120,7 @@ class UndeclaredState:
         )
 
     def _memory_with(self, name: str) -> str:
-        names = [f'"{each}"' for each in (*self._controller.memory, name)]
+        names = [f'"{attribute}"' for attribute in (*self._controller.memory, name)]
         return f"memory = ({', '.join(names)}{',' * (len(names) == 1)})"
 
 

@@ -49,7 +49,7 @@ def property_of(document: Any, where: str, kinds: tuple[str, ...] = ()) -> Prope
 
     def question(cluster: Cluster) -> bool:
         if kind is None:
-            return holds({"objects": {each: _listed(cluster, each) for each in every}})
+            return holds({"objects": {kind: _listed(cluster, kind) for kind in every}})
         answers = [holds({"object": obj}) for obj in _listed(cluster, str(kind))]
         return any(answers) if mode in ("never", "sometimes") else all(answers)
 

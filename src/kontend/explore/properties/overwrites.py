@@ -99,7 +99,7 @@ def changed(old: Any, new: Any) -> Iterator[Path]:
     >>> [path_text(path) for path in changed({"spec": {"size": 1}}, {"spec": {"size": 2}, "status": {"n": 1}})]
     ['.spec.size', '.status']
     """
-    return (each.path for each in _overwritten(_UNREAD, old, new, ()))
+    return (overwrite.path for overwrite in _overwritten(_UNREAD, old, new, ()))
 
 
 def _overwritten(read: Any, old: Any, new: Any, path: Path) -> Iterator[Overwrite]:
@@ -125,9 +125,9 @@ def _parts(versions: Sequence[Any]) -> list[Mapping[Any, Any]] | None:
     there = [version for version in versions if version is not _ABSENT and version is not _UNREAD]
     if len(there) == 1 and not there[0]:
         return None  # the loss of something empty could not be seen in its parts
-    if all(isinstance(each, Mapping) for each in there):
+    if all(isinstance(value, Mapping) for value in there):
         return [version if isinstance(version, Mapping) else {} for version in versions]
-    if all(isinstance(each, list) for each in there):
+    if all(isinstance(value, list) for value in there):
         key = _merge_key(there)
         if key is not None:
             return [_elements(version, key) if isinstance(version, list) else {} for version in versions]
@@ -136,14 +136,14 @@ def _parts(versions: Sequence[Any]) -> list[Mapping[Any, Any]] | None:
 
 def _merge_key(lists: Sequence[list[Any]]) -> str | None:
     """The key that tells the elements of all these lists apart; empty for their own value, None for none."""
-    elements = [element for each in lists for element in each]
+    elements = [element for items in lists for element in items]
     if all(_is_scalar(element) for element in elements):
-        return "" if all(len(set(each)) == len(each) for each in lists) else None
+        return "" if all(len(set(items)) == len(items) for items in lists) else None
     if not all(isinstance(element, Mapping) for element in elements):
         return None
     for key in _MERGE_KEYS:
         named = all(_is_scalar(element.get(key)) for element in elements)
-        if named and all(len({element[key] for element in each}) == len(each) for each in lists):
+        if named and all(len({element[key] for element in items}) == len(items) for items in lists):
             return key
     return None
 

@@ -106,7 +106,7 @@ def faults_of_writes(
             continue  # no client can have read an object that did not exist
         if (change.resource, change.key, old.resource_version) not in in_flight.versions:
             read = _read(before, in_flight, change)
-            same = [each for each in read if _uid(each) == _uid(old)]
+            same = [version for version in read if _uid(version) == _uid(old)]
             if read and not same:
                 sentence = _wrong_object(before, writer, call, change, old)
                 yield Fault(BuiltIn.WRONG_OBJECT, sentence, change, read[0])
@@ -303,7 +303,7 @@ def _observed(
     ]
     if met and not read:
         return  # history does not reach back to what it has read
-    generations = sorted({_generation(each) for each in read})
+    generations = sorted({_generation(version) for version in read})
     for path, claimed in claims:
         if claimed in generations or any((path, claimed) in _claims(each.body) for each in read):
             continue

@@ -33,7 +33,7 @@ def _violated_along(model: Model, trace: Sequence[str]) -> set[str]:
         for step in model.steps(walk.world):
             steps.setdefault(model.next(walk.world, step).line, step)
         if text not in steps:
-            enabled = "".join(f"\n  {each}" for each in steps) or " nothing"
+            enabled = "".join(f"\n  {text}" for text in steps) or " nothing"
             raise AssertionError(f"step {number}, {text!r}, is not enabled. Enabled here:{enabled}")
         walk.take(steps[text])
     walk.end()

@@ -35,7 +35,7 @@ def _definitions(directory: Path) -> list[Manifest]:
     for path in sorted(directory.iterdir()) if directory.is_dir() else ():
         if path.suffix in _SUFFIXES and path.is_file():
             try:
-                found += [each for each in read([path]) if each.obj.get("kind") == _DEFINITION]
+                found += [manifest for manifest in read([path]) if manifest.obj.get("kind") == _DEFINITION]
             except BadManifest:
                 continue
     return found

@@ -85,7 +85,7 @@ def run_result(run: Run) -> TimedRun:
         sum(bool(reconcile.error) for reconcile in run.reconciles),
         run.writes,
         tuple(TimedViolation(name, round(at, 3)) for name, at in run.violations),
-        tuple(_reconcile(each) for each in shown),
+        tuple(_reconcile(reconcile) for reconcile in shown),
         bool(run.cycle),
     )
 

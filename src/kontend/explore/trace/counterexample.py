@@ -49,7 +49,7 @@ def _renumbered(model: Model, schedule: Sequence[Step], sentence: str) -> tuple[
     used = list(dict.fromkeys(step.instance for step in schedule if step.instance >= 0))
     for index in range(len(model.names)):
         siblings = model.layout.siblings(index)
-        order = [each for each in used if each in siblings]
+        order = [sibling for sibling in used if sibling in siblings]
         order += [sibling for sibling in siblings if sibling not in order]
         new[index] = siblings[order.index(index)]
     if all(one == other for one, other in new.items()):

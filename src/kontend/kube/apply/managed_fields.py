@@ -102,7 +102,7 @@ def decode(raw: Any) -> ManagedFields:
     """The entries of a list that a client sent. Raises :class:`InvalidManagedFields` in the server's words."""
     if raw is None:
         return ()
-    if not isinstance(raw, list) or not all(isinstance(each, dict) for each in raw):
+    if not isinstance(raw, list) or not all(isinstance(entry, dict) for entry in raw):
         raise InvalidManagedFields("managedFields must be a list of objects")
     entries = {}
     for index, each in enumerate(raw):

@@ -120,7 +120,7 @@ def _accept_names(names: Mapping[str, Any], accepted: Json, taken: Sequence[Mapp
         if name == "categories":
             clashes = []
         elif name == "shortNames":
-            clashes = [each for each in wanted or () if each not in (accepted.get(name) or ()) and each in used]
+            clashes = [alias for alias in wanted or () if alias not in (accepted.get(name) or ()) and alias in used]
         else:
             clashes = [wanted] if wanted and wanted != accepted.get(name) and wanted in used else []
         if clashes:

@@ -42,7 +42,7 @@ def example_object(crd: Mapping[str, Any], version: str, *, name: str = _NAME) -
     {}
     """
     spec = crd["spec"]
-    served = next(each for each in spec["versions"] if each["name"] == version)
+    served = next(candidate for candidate in spec["versions"] if candidate["name"] == version)
     schema = (served.get("schema") or {}).get("openAPIV3Schema") or {}
     properties = schema.get("properties") or {}
     obj: dict[str, Any] = {

@@ -258,7 +258,7 @@ class _Parser:
             literal = pattern[start + 2 :] if end < 0 else pattern[start + 2 : end]
             for _ in literal:
                 self._push(_ATOM)
-            self._write("".join([_quoted(ord(each)) for each in literal]), len(pattern) if end < 0 else end + 2)
+            self._write("".join([_quoted(ord(char)) for char in literal]), len(pattern) if end < 0 else end + 2)
             return
         self._push(_ATOM)
         if char and char in "pP":

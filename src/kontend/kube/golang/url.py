@@ -125,7 +125,7 @@ def _unescape(text: str, no: _Refuse, *, in_host: bool) -> str:
         char = text[index]
         if char == "%":
             code = text[index + 1 : index + 3]
-            if len(code) < 2 or any(each not in _HEX for each in code):
+            if len(code) < 2 or any(digit not in _HEX for digit in code):
                 raise no(f"invalid URL escape {go_quote(text[index : index + 3])}")
             if in_host and int(code, 16) < 0x80 and code != "25":
                 raise no(f"invalid URL escape {go_quote(text[index : index + 3])}")

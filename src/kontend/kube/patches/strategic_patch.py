@@ -168,7 +168,7 @@ def _apply_item_directives(original: list[Any], patch: list[Any], key: str) -> t
             if key not in item:
                 raise no_merge_key(item, key)
             _check_maps(original)
-            original = [each for each in original if key not in each or not same(each[key], item[key])]
+            original = [element for element in original if key not in element or not same(element[key], item[key])]
         elif directive == "replace":
             replace = True
         elif directive == "merge":

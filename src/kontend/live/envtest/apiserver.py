@@ -114,6 +114,6 @@ class _LaterKey:
 def _stopped() -> asyncio.Event:
     """Return an event that a signal sets, from the first moment on."""
     stopped = asyncio.Event()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(each, stopped.set)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     return stopped

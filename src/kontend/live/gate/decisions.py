@@ -39,7 +39,7 @@ class Decisions:
     @property
     def waiting(self) -> list[Perturbation]:
         """The perturbations whose point has not been reached."""
-        return [*self._arrivals.values(), *(each for many in self._commits.values() for each in many)]
+        return [*self._arrivals.values(), *(commit for many in self._commits.values() for commit in many)]
 
     def at_arrival(self, call: Call) -> AtPoint | None:
         """Count a call that has arrived, and return the perturbation that applies to it."""

@@ -176,7 +176,7 @@ class LiveGate:
         self._received.pop(process, None)
         self._rounds.pop(process, None)
         self.doomed = self.doomed and process != self._primary
-        for exchange in [each for each in self._open if self._process(each) == process]:
+        for exchange in [other for other in self._open if self._process(other) == process]:
             del self._open[exchange]
 
     # The seam
@@ -300,7 +300,7 @@ class LiveGate:
         if tap.resource != LEASES:
             self._active(tap.process)
         sent = tuple(self._sent(tap.resource, version) for version in versions)
-        known = tuple(each for each in sent if each is not None)
+        known = tuple(event for event in sent if event is not None)
         if known:
             self._received.setdefault(tap.process, set()).update(known)
             self.log.add(Delivery(tap.process, tap.resource, known, self.now(), self.action))

@@ -37,7 +37,9 @@ def marked(mark: str) -> list[int]:
     """Return the processes whose environment has a mark that begins so, children and grandchildren included."""
     wanted = f"{MARK}={mark}".encode()
     return [
-        pid for pid in _all() if any(each.startswith(wanted) for each in _bytes(f"{_PROC}/{pid}/environ").split(b"\0"))
+        pid
+        for pid in _all()
+        if any(variable.startswith(wanted) for variable in _bytes(f"{_PROC}/{pid}/environ").split(b"\0"))
     ]
 
 

@@ -42,4 +42,4 @@ def _matches(kinds: frozenset[str], resource: Resource, kind: str) -> bool:
     """
     names = {kind.lower(), resource.name.lower()} - {""}
     names |= {f"{name}.{resource.group}".lower() for name in names}
-    return any(each.partition("/")[0].lower() in names for each in kinds)
+    return any(wanted.partition("/")[0].lower() in names for wanted in kinds)

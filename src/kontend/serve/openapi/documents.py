@@ -106,7 +106,7 @@ class Documents:
         made = self._made.get(name)
         if made is None:
             groups = self._groups()
-            resources = [each for group in groups.values() for each in group]
+            resources = [resource for group in groups.values() for resource in group]
             whole = _document(resources)
             old = swagger(_INFO["title"], _INFO["version"], whole["paths"], whole["components"]["schemas"])
             body = encode_document(old) if protobuf else orjson.dumps(old)
@@ -177,5 +177,5 @@ def _references(node: Any) -> Iterable[str]:
             else:
                 yield from _references(value)
     elif isinstance(node, list):
-        for each in node:
-            yield from _references(each)
+        for child in node:
+            yield from _references(child)

@@ -122,7 +122,7 @@ def _item(
             item[_VERBS[verb][0]] = _operation(resource, verb, component, subresource, everywhere=everywhere)
     if item:
         item["parameters"] = [
-            *({"name": each, "in": "path", "required": True, "schema": _text()} for each in at),
+            *({"name": name, "in": "path", "required": True, "schema": _text()} for name in at),
             {"name": "pretty", "in": "query", "schema": _text()},
         ]
     return item
@@ -136,7 +136,7 @@ def _operation(resource: Resource, verb: str, component: str, subresource: str, 
     if info is not None and not custom:
         kind = (info.group, info.version, info.kind)
     media = _JSON_AND_YAML if custom else (*_JSON_AND_YAML, "application/vnd.kubernetes.protobuf")
-    content = {each: {"schema": {"$ref": REF + component}} for each in sorted(media)}
+    content = {media_type: {"schema": {"$ref": REF + component}} for media_type in sorted(media)}
     operation: Json = {
         "tags": [f"{_group_words(resource.group, lower=True)}_{resource.version}"],
         "operationId": _operation_id(resource, word, verb, subresource, everywhere=everywhere),

@@ -39,7 +39,7 @@ def definition(schema: Mapping[str, Any]) -> Json:
         if name == "$ref":
             out[name] = value.replace(REF, "#/definitions/")
         elif name == "allOf":
-            references = [each["$ref"] for each in value if "$ref" in each]
+            references = [member["$ref"] for member in value if "$ref" in member]
             if references:
                 out["$ref"] = references[0].replace(REF, "#/definitions/")
         elif name == "properties":
@@ -48,7 +48,7 @@ def definition(schema: Mapping[str, Any]) -> Json:
             out[name] = definition(value)
         elif name not in _UNKNOWN:
             out[name] = value
-    kinds = [each.get("type") for each in schema.get("oneOf") or () if isinstance(each, Mapping)]
+    kinds = [alternative.get("type") for alternative in schema.get("oneOf") or () if isinstance(alternative, Mapping)]
     if "string" in kinds and "type" not in out and ("format" in schema or "number" in kinds):
         out["type"] = "string"  # quantities, and numbers that may be names
     if (
@@ -64,7 +64,7 @@ def definition(schema: Mapping[str, Any]) -> Json:
 
 def _path(item: Mapping[str, Any]) -> Json:
     return {
-        name: [_parameter(each) for each in value] if name == "parameters" else _operation(value)
+        name: [_parameter(parameter) for parameter in value] if name == "parameters" else _operation(value)
         for name, value in item.items()
     }
 
@@ -77,7 +77,7 @@ def _operation(operation: Mapping[str, Any]) -> Json:
     out: Json = {}
     for name, value in operation.items():
         if name == "parameters":
-            out[name] = [_parameter(each) for each in value]
+            out[name] = [_parameter(parameter) for parameter in value]
         elif name == "responses":
             out[name] = {code: _response(each) for code, each in value.items()}
         elif name != "requestBody":

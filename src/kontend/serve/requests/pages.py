@@ -33,7 +33,7 @@ def respond(state: State, request: ApiRequest) -> ApiResponse | None:
         if check:
             return ApiResponse(200, "ok") if check in _CHECKS else ApiResponse(404, "404 page not found\n")
         if "verbose" in request.query:
-            lines = [f"[+]{each} ok" for each in _CHECKS]
+            lines = [f"[+]{check_name} ok" for check_name in _CHECKS]
             return ApiResponse(200, "\n".join([*lines, f"{root} check passed", ""]))
         return ApiResponse(200, "ok")
     return None

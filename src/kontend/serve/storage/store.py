@@ -89,7 +89,7 @@ class Store:
     def _explained(self, error: Exception) -> StoreError:
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
             return StoreError(f"{self.directory}: in use by another server; stop it, or choose another --data")
-        if isinstance(error, sqlite3.DatabaseError) and not any(each in str(error) for each in _NOT_DAMAGE):
+        if isinstance(error, sqlite3.DatabaseError) and not any(text in str(error) for text in _NOT_DAMAGE):
             return self._damaged(str(error))
         return StoreError(f"{self.directory}: cannot be used for data: {error}")
 

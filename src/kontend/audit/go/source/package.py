@@ -262,10 +262,10 @@ def _struct(file: GoFile, name: str, kind: Node) -> GoStruct:
             type_node = syntax.field(declaration, "type")
             field_type = file.type_of_node(type_node)
             names = declaration.children_by_field_name("name")
-            for each in names:
+            for other in names:
                 if field_type is not None:
-                    made.fields[text(each)] = field_type
-                made.tags[text(each)] = text(type_node)
+                    made.fields[text(other)] = field_type
+                made.tags[text(other)] = text(type_node)
             if not names and field_type is not None:
                 made.embedded.append(field_type)
                 made.fields[field_type.name] = field_type

@@ -66,9 +66,9 @@ def first_error(root: Node) -> int:
         return 0
     lines = (root.text or b"").split(b"\n")
     for node in captures(root, "(ERROR) @error", "error"):
-        if not any(b"new(" in each for each in lines[max(0, line(node) - 4) : node.end_point[0] + 1]):
+        if not any(b"new(" in row for row in lines[max(0, line(node) - 4) : node.end_point[0] + 1]):
             return line(node)
-    return 0 if any(b"new(" in each for each in lines) else len(lines)
+    return 0 if any(b"new(" in row for row in lines) else len(lines)
 
 
 def text(node: Node | None) -> str:

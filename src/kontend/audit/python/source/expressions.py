@@ -216,7 +216,7 @@ def _boolean(node: Node) -> ast.expr:
 
 def _comparison(node: Node) -> ast.expr:
     operators = [
-        _COMPARISONS.get(" ".join(text(each).split()), ast.Eq)() for each in node.children_by_field_name("operators")
+        _COMPARISONS.get(" ".join(text(token).split()), ast.Eq)() for token in node.children_by_field_name("operators")
     ]
     operands = [expression(child) for child in children(node)]
     return ast.Compare(operands[0] if operands else unknown(node), operators, operands[1:])
@@ -251,7 +251,7 @@ def _comprehension(make: Callable[[Any, list[ast.comprehension]], ast.expr]) -> 
             if child.type == "for_in_clause":
                 left = field(child, "left")
                 target = store(left) if left is not None else unknown(child)
-                is_async = int(any(each.type == "async" for each in child.children))
+                is_async = int(any(token.type == "async" for token in child.children))
                 rights = [expression(right) for right in child.children_by_field_name("right")]
                 source = rights[0] if len(rights) == 1 else at(ast.Tuple(rights, LOAD), child)
                 generators.append(ast.comprehension(target, source, [], is_async))

@@ -87,7 +87,7 @@ def is_read(module: Module, node: ast.AST, use: ast.AST, depth: int = 0) -> bool
             return True
         return _handed(module, inner, use)
     if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id == "self":
-        return any(is_read(module, each, each, depth + 1) for each in _assigned_to_self(module, inner.attr))
+        return any(is_read(module, value, value, depth + 1) for value in _assigned_to_self(module, inner.attr))
     if isinstance(inner, ast.Subscript | ast.Attribute):
         return is_read(module, inner.value, use, depth + 1)
     if isinstance(inner, ast.BinOp):

@@ -51,7 +51,9 @@ def _lines(tree: ast.AST, name: str) -> Iterator[int]:
                 targets = [node.target]
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 targets = [node.func.value]  # self.names.append(…)
-            targets = [part for each in targets for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
+            targets = [
+                part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])
+            ]
             if any(_is_attribute(target, name) for target in targets):
                 yield node.lineno  # type: ignore[attr-defined]
 

@@ -71,7 +71,7 @@ def _before_it(trail: Trail, other: Taken | None, fault: Fault) -> str:
         verb = "removed it"
     if other is None:
         return f"another client had {verb}"
-    version = max(each.resource_version for each in other.transition.changes if is_same(each, change))
+    version = max(own.resource_version for own in other.transition.changes if is_same(own, change))
     return f"{trail.actor(other)} had {verb} at resourceVersion {number_of(version)} (step {other.number})"
 
 

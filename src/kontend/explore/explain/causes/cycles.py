@@ -163,7 +163,7 @@ def cause_of_cycle(trail: Trail, cycle: Round) -> Cause:
         )
     else:
         fix = f"write {where} only when the value that is there is not the wanted one: compare before writing"
-    return Cause(f"{steps}: {described}", tuple(each.taken.number for each in pair), fix, pair[-1].part.line)
+    return Cause(f"{steps}: {described}", tuple(write.taken.number for write in pair), fix, pair[-1].part.line)
 
 
 def _own_conflict(trail: Trail, cycle: Round) -> tuple[Taken, Taken] | None:
@@ -183,7 +183,10 @@ def _own_conflict(trail: Trail, cycle: Round) -> tuple[Taken, Taken] | None:
 
 
 def _refused_by_itself(trail: Trail, steps: str, refused: Taken, earlier: Taken) -> Cause:
-    part, first = refused.parts[-1], next(each for each in earlier.parts if each.transition.changes)
+    part, first = (
+        refused.parts[-1],
+        next(earlier_part for earlier_part in earlier.parts if earlier_part.transition.changes),
+    )
     change = first.transition.changes[0]
     name = short_name(object_name(content_of(change.new or change.old)))  # type: ignore[arg-type]
     version = number_of(change.resource_version)
@@ -206,8 +209,8 @@ def _is_time(value: object) -> bool:
 
 def _writers(trail: Trail, pair: list[WrittenField]) -> list[str]:
     """The instances that write; where one of them writes for several objects, with the object that is reconciled."""
-    names = [trail.actor(each.taken) for each in pair]
-    requests = [each.taken.reconcile.request if each.taken.reconcile is not None else None for each in pair]
+    names = [trail.actor(write.taken) for write in pair]
+    requests = [write.taken.reconcile.request if write.taken.reconcile is not None else None for write in pair]
     if len(set(requests)) == 1 or len(set(names)) > 1:
         return names
     return [f"{name} for {request}" for name, request in zip(names, requests, strict=True)]

@@ -243,7 +243,7 @@ def _unfinished(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause | 
             f"record what is going to be done{record} before it is done, in a request of its own, or decide by what is "
             f"there ({name_of(change)}) instead of by the record"
         )
-        line = next((each.line for each in wrote.parts if each.transition.changes), part.line)
+        line = next((other.line for other in wrote.parts if other.transition.changes), part.line)
         return Cause(sentence, tuple(sorted({wrote.number, taken.number})), fix, line)
     return None
 

@@ -25,7 +25,10 @@ def plus(left: Mapping[str, Quantity], right: Mapping[str, Quantity]) -> Amounts
 
 def most(left: Mapping[str, Quantity], right: Mapping[str, Quantity]) -> Amounts:
     """The larger amount of each resource."""
-    return {name: max(each[name] for each in (left, right) if name in each) for name in dict.fromkeys((*left, *right))}
+    return {
+        name: max(amounts[name] for amounts in (left, right) if name in amounts)
+        for name in dict.fromkeys((*left, *right))
+    }
 
 
 def pod_amounts(spec: Mapping[str, Any], field: str) -> Amounts:

@@ -128,7 +128,7 @@ def _crosses_namespaces(spec: Mapping[str, Any]) -> bool:
         rules = (spec.get("affinity") or {}).get(kind) or {}
         terms = list(rules.get("requiredDuringSchedulingIgnoredDuringExecution") or ())
         preferred = rules.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
-        terms += [each.get("podAffinityTerm") or {} for each in preferred]
+        terms += [term.get("podAffinityTerm") or {} for term in preferred]
         if any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms):
             return True
     return False

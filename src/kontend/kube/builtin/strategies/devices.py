@@ -40,7 +40,9 @@ def _wanted(spec: Mapping[str, Any]) -> Iterable[Json]:
 def _drop_disabled(spec: Json, old: Mapping[str, Any]) -> None:
     """Takes away tolerations, capacities and distinct attributes."""
     tolerated = any(request.get("tolerations") for request in _wanted(old))
-    constraints = [each.get("constraints") or [] for each in (spec.get("devices") or {}, old.get("devices") or {})]
+    constraints = [
+        devices.get("constraints") or [] for devices in (spec.get("devices") or {}, old.get("devices") or {})
+    ]
     consumed = any(request.get("capacity") for request in _wanted(old)) or any(
         constraint.get("distinctAttribute") is not None for constraint in constraints[1]
     )

@@ -133,7 +133,7 @@ def _conditions(conditions: list[Json], before: list[Json]) -> list[FieldError]:
 
 
 def _certificate(obj: Json, old: Json | None) -> list[FieldError]:
-    new, before = ((each or {}).get("status") or {} for each in (obj, old))
+    new, before = ((version or {}).get("status") or {} for version in (obj, old))
     given = new.get("certificate")
     if old is not None and (given == before.get("certificate") or _certificate_problem(before.get("certificate"))):
         return []
@@ -167,7 +167,7 @@ def validate_request_update(new: Json, old: Json, subresource: str) -> list[Fiel
     """The mistakes in a change: decisions are made through ``approval``, certificates issued through ``status``."""
     errors = validate_request(new, old)
     path = "status.conditions"
-    counts = {kind: [_count(each, kind) for each in (old, new)] for kind in _ALWAYS_TRUE}
+    counts = {kind: [_count(version, kind) for version in (old, new)] for kind in _ALWAYS_TRUE}
     for kind, (before, after) in counts.items():
         if after < before:
             errors.append(forbidden(path, f"updates may not remove a condition of type {go_quote(kind)}"))
@@ -176,7 +176,7 @@ def validate_request_update(new: Json, old: Json, subresource: str) -> list[Fiel
             before, after = counts[kind]
             if after > before:
                 errors.append(forbidden(path, f"updates may not add a condition of type {go_quote(kind)}"))
-    certificates = [((each.get("status") or {}).get("certificate")) or "" for each in (old, new)]
+    certificates = [((version.get("status") or {}).get("certificate")) or "" for version in (old, new)]
     if certificates[0] != certificates[1]:
         if subresource != "status":
             errors.append(forbidden("status.certificate", "updates may not set certificate content"))

@@ -136,7 +136,7 @@ def _claims(wanted: list[Mapping[str, Any]], known: frozenset[str], path: str) -
             key = f"{name}/{request}" if request else name
             if request:
                 errors += dns_label(request, f"{where}.request")
-            if key in seen or (not request and any(each.startswith(f"{name}/") for each in seen)):
+            if key in seen or (not request and any(other.startswith(f"{name}/") for other in seen)):
                 errors.append(duplicate(where, key))
             seen.add(key)
         if name not in known:

@@ -223,7 +223,7 @@ def contained(item: Any, container: Any) -> bool:
     if isinstance(container, dict):
         return _find_key(container, item) is not None
     if isinstance(container, list):
-        return any(equal(item, each) for each in container)
+        return any(equal(item, member) for member in container)
     raise NoOverload
 
 

@@ -39,7 +39,7 @@ def validate_ip_address(obj: Json) -> list[FieldError]:
 
 def validate_ip_address_update(new: Json, old: Json) -> list[FieldError]:
     """Validates a change of an IPAddress, whose parent must stay."""
-    now, before = ((each.get("spec") or {}).get("parentRef") for each in (new, old))
+    now, before = ((version.get("spec") or {}).get("parentRef") for version in (new, old))
     return validate_ip_address(new) + immutable(now, before, "spec.parentRef", _internal_reference(now))
 
 

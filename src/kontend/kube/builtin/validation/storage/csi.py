@@ -114,7 +114,7 @@ def validate_node_update(new: Json, old: Json) -> list[FieldError]:
     """Validates changed drivers of a node; one that is there changes nothing but how many volumes it takes."""
     errors = validate_node(new)
     errors += errors  # the server looks twice
-    drivers, before = ((each.get("spec") or {}).get("drivers") or [] for each in (new, old))
+    drivers, before = ((version.get("spec") or {}).get("drivers") or [] for version in (new, old))
     for was in before:
         for driver in drivers:
             if was.get("name") == driver.get("name"):
