@@ -20,7 +20,7 @@ from kontend.cluster.effects.conversion import Conversions, Known
 from kontend.cluster.options import delete_options, list_options, write_options
 from kontend.cluster.registration import definitions
 from kontend.cluster.request import APPLY_PATCH, ApiRequest, PageNotFound, Target, route
-from kontend.cluster.resources import body_of
+from kontend.cluster.resources import Resource, body_of
 from kontend.cluster.state import State
 from kontend.cluster.storage import with_managed_fields
 from kontend.cluster.subresources.connections import CONNECTIONS, connect
@@ -178,8 +178,11 @@ def _create(state: State, target: Target, request: ApiRequest) -> Outcome:
         state, status = act(state, target, body)
         return state, status, 201
     if target.subresource == "token":
-        state, token = request_token(state, target, _subresource_body(target, request))
-        return state, token, 201
+        body = _subresource_body(target, request)
+        body.setdefault("metadata", {})
+        managed = receive(state, replace(target, resource=_body_resource(target)), body)
+        state, token = request_token(state, target, body)
+        return state, with_managed_fields(token, managed), 201
     if target.subresource:
         return connect(state, target, request)
     if is_review(target):
@@ -251,8 +254,12 @@ def _scale_body(target: Target, request: ApiRequest) -> dict[str, Any]:
 
 def _subresource_body(target: Target, request: ApiRequest) -> dict[str, Any]:
     """The body of a subresource that is a kind of its own."""
+    return decode_object(replace(target, resource=_body_resource(target)), request)
+
+
+def _body_resource(target: Target) -> Resource:
     info = target.resource.subresources[target.subresource]
-    return decode_object(replace(target, resource=body_of(info.group, info.version, info.kind)), request)
+    return body_of(info.group, info.version, info.kind)
 
 
 _VERBS = {

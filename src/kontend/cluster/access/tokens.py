@@ -41,6 +41,11 @@ def request_token(state: State, target: Target, body: Mapping[str, Any]) -> tupl
     version = state.find("serviceaccounts", target.key)
     if version is None:
         raise not_found("", "serviceaccounts", target.name)
+    metadata = body["metadata"]
+    if metadata.get("name") not in (None, "", target.name):
+        why = "must match the service account name if specified"
+        error = invalid_field("metadata.name", metadata["name"], why)
+        raise invalid("authentication.k8s.io", "TokenRequest", target.name, [error])
     spec = body.get("spec")
     asked: Mapping[str, Any] = spec if isinstance(spec, Mapping) else {}
     seconds = asked.get("expirationSeconds")
@@ -68,6 +73,7 @@ def request_token(state: State, target: Target, body: Mapping[str, Any]) -> tupl
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
         "metadata": {
+            **metadata,
             "name": target.name,
             "namespace": target.namespace,
             "uid": uid,
@@ -107,7 +113,7 @@ def _bound(state: State, namespace: str, reference: Any) -> dict[str, Any]:
     wanted = reference.get("uid")
     if wanted and wanted != uid:
         why = f"the UID in the bound object reference ({wanted}) does not match the UID in record. The object might "
-        raise conflict("", plural, name, why + "have been deleted and then recreated")
+        raise conflict("", str(kind), name, why + "have been deleted and then recreated")
     claims: dict[str, Any] = {str(kind).lower(): {"name": name, "uid": uid}}
     node_name = (stored.content().get("spec") or {}).get("nodeName") if kind == "Pod" else None
     node = state.find("nodes", Key("", node_name)) if node_name else None

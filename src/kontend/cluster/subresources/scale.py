@@ -126,6 +126,7 @@ def _applying(state: State, target: Target, body: bytes) -> Transform:
             merged, managed = apply.apply(live=live, patch=patch, kind="Scale", force=target.options.force, **arguments)
             return managed
 
+        apply.check_kind(patch, SCALE_VERSION, "Scale")
         if target.resource.custom is not None and not to_scale(
             old.managed, state.registry.replicas_at(target.resource)
         ):

@@ -26,6 +26,8 @@ _FOREGROUND: Final = "foregroundDeletion"
 #: Where CustomResourceDefinitions are stored, and the finalizer that holds one until its objects are gone.
 DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
+#: Resources whose registry deletes in its own way, and checks preconditions in its own words.
+_OWN_DELETION: Final = ("namespaces", DEFINITIONS)
 _UNDYING: Final = ("default", "kube-system", "kube-public")
 
 
@@ -203,12 +205,16 @@ def check_preconditions(target: Target, version: Version, options: DeleteOptions
 
 
 def _mismatch(target: Target, what: str, wanted: str, actual: str, perhaps: str) -> Conflict:
+    resource = target.resource
+    if resource.key in _OWN_DELETION:
+        why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {actual}"
+        return conflict(resource.group, resource.plural, target.name, why)
     why = (
         f"the {what} in the precondition ({wanted}) does not match the {what} in record ({actual}). "
         f"The object might have been {perhaps}"
     )
     # kube-apiserver names the kind here, not the resource.
-    return conflict(target.resource.internal_group, target.resource.kind, target.name, why)
+    return conflict(resource.internal_group, resource.kind, target.name, why)
 
 
 def _undying(target: Target) -> Forbidden:

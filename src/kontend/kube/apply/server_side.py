@@ -44,7 +44,7 @@ from kontend.kube.field_errors import go_quote
 from kontend.kube.meta.names import split_api_version
 from kontend.kube.schema.tree import Schema
 
-__all__ = ["SchemaAt", "apply", "track_update"]
+__all__ = ["SchemaAt", "apply", "check_kind", "track_update"]
 
 _BEFORE_FIRST_APPLY: Final = "before-first-apply"
 
@@ -78,11 +78,8 @@ def apply(
     The object is the one of the request: the caller prunes, defaults and validates it. It is ``live`` itself when
     nothing changed. Raises :class:`Conflict`, and :class:`ApiError` in the server's words for what cannot be applied.
     """
-    expected = _kind_text(api_version, kind)
     patch = patch if isinstance(patch, dict) else {}
-    actual = _kind_text(patch.get("apiVersion"), patch.get("kind"))
-    if actual != expected:
-        raise BadRequest(f"invalid object type: {actual}")
+    expected = check_kind(patch, api_version, kind)
     versions = Versions(schema, api_version, schema_at, resetting(api_version, subresource, reset_fields), conversion)
     root = versions.root
     before = live if live is not None else root.empty or {"apiVersion": api_version, "kind": kind}
@@ -106,6 +103,15 @@ def apply(
     except (MalformedFields, RecursionError) as error:
         raise BadRequest(f"the object cannot be applied: {error}") from None
     return (with_annotation(obj, patch) if manager == KUBECTL else obj), managed
+
+
+def check_kind(patch: dict[str, Any], api_version: str, kind: str) -> str:
+    """Refuses a patch of another kind; returns the kind as messages name it."""
+    expected = _kind_text(api_version, kind)
+    actual = _kind_text(patch.get("apiVersion"), patch.get("kind"))
+    if actual != expected:
+        raise BadRequest(f"invalid object type: {actual}")
+    return expected
 
 
 def _owned_so_far(

@@ -26,9 +26,11 @@ class APIServices(WithSpecAndStatus):
         group, version = spec.get("group") or "", spec.get("version") or ""
         name = metadata_of(obj).get("name") or ""
         errors: list[FieldError] = []
-        if not path_segment(name) and name != f"{version}.{group}":
-            why = f'must be `spec.version+"."+spec.group`: {go_quote(f"{version}.{group}")}'
-            errors.append(invalid("metadata.name", name, why))
+        expected = f"{version}.{group}"
+        for field, text in (("generateName", metadata_of(obj).get("generateName") or ""), ("name", name)):
+            if text and not path_segment(text) and text != expected:
+                why = f'must be `spec.version+"."+spec.group`: {go_quote(expected)}'
+                errors.append(invalid(f"metadata.{field}", text, why))
         if not group and version != "v1":
             why = "only v1 may have an empty group and it better be legacy kube"
             errors.append(required("spec.group", why))
