@@ -212,6 +212,24 @@ def test_custom_resources_bring_their_columns_along() -> None:
     assert result["columnDefinitions"][3]["description"] == "told"
 
 
+def test_numbers_without_a_fraction_are_written_like_integers() -> None:
+    """Go's encoder does that, and clients see the text."""
+    column = {"name": "Part", "type": "number", "jsonPath": ".spec.part"}
+    parts = [2, 2.0, 2.5, 1e20, 1e21]
+    widgets = [made("Widget", spec={"part": part}) for part in parts]
+    rows = table("example.com", "Widget", widgets, columns=[column], now=NOW)["rows"]
+    assert [repr(row["cells"][1]) for row in rows] == ["2", "2", "2.5", "100000000000000000000", "1e+21"]
+
+
+def test_columns_end_before_the_first_path_that_cannot_be_read() -> None:
+    columns = [{"name": name, "type": "string", "jsonPath": path} for name, path in (
+        ("Good", ".spec.a[]"), ("Bad", '.spec["a"]'), ("After", ".spec.b"),
+    )]  # fmt: skip
+    result = table("example.com", "Widget", [made("Widget", spec={"a": ["x"]})], columns=columns, now=NOW)
+    assert [definition["name"] for definition in result["columnDefinitions"]] == ["Name", "Good"]
+    assert result["rows"][0]["cells"] == ["x", "x"]
+
+
 def test_custom_resources_without_columns_have_a_name_and_an_age() -> None:
     result = table("example.com", "Widget", [made("Widget")], columns=[], now=NOW)
     assert [column_definition["name"] for column_definition in result["columnDefinitions"]] == ["Name", "Age"]

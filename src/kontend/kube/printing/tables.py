@@ -120,6 +120,8 @@ def _default_cells(obj: Mapping[str, Any]) -> list[Any]:
 # Custom resources
 
 
+#: Go writes a float without a fraction like an integer, up to this one.
+_SMALLEST_WITH_EXPONENT: Final = 1e21
 _AGE_COLUMN: Final = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
 
 
@@ -173,7 +175,11 @@ def _cell(column_type: str, value: Any, now: str) -> Any:
         return value if isinstance(value, bool) else None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return {"integer": int, "number": float}[column_type](value) if column_type in ("integer", "number") else None
+    if column_type == "integer":
+        return int(value)
+    if column_type != "number":
+        return None
+    return int(value) if abs(value) < _SMALLEST_WITH_EXPONENT and value == int(value) else float(value)
 
 
 def _text(value: Any) -> str:

@@ -107,10 +107,13 @@ class EndpointSlices(Strategy):
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
         """Counts changes."""
+        written: Json = {}
         for field in ("endpoints", "ports"):
-            if not new.get(field) and not old.get(field):
+            if field in new and not new[field] and not old.get(field):
+                written[field] = new[field]
                 take_over(new, old, field)  # an empty list is as good as none
         super().prepare_for_update(new, old)
+        new.update(written)
         if (metadata_of(new).get("labels") or {}) != ((old.get("metadata") or {}).get("labels") or {}):
             self.next_generation(new, old)
         if new.get("endpoints") != old.get("endpoints"):
