@@ -117,7 +117,7 @@ def _given(scenario: Scenario, name: str) -> Iterator[tuple[str, Mapping[str, An
 
 def resolved_controllers(scenario: Scenario, cluster: Cluster) -> list[Controller]:
     """The controllers of a scenario; those that it only names are looked up among the built-in ones."""
-    found: list[Controller] = []
+    controllers: list[Controller] = []
     built_in: Mapping[str, Controller] = {}
     for index, each in enumerate(scenario.controllers):
         if isinstance(each, str):
@@ -125,19 +125,19 @@ def resolved_controllers(scenario: Scenario, cluster: Cluster) -> list[Controlle
             if each not in built_in:
                 message = f"controllers[{index}]: {not_among('built-in controller', each, sorted(built_in))}"
                 raise BadScenario(message, scenario.line)
-            found.append(built_in[each])
+            controllers.append(built_in[each])
         elif isinstance(each, Controller):
-            found.append(each)
+            controllers.append(each)
         else:
             hint = f"; write {each.__name__}(), not {each.__name__}" if isinstance(each, type) else ""
             message = f"controllers[{index}]: expected a Controller or the name of a built-in one, found {each!r}{hint}"
             raise BadScenario(message, scenario.line)
-    names = [controller.name for controller in found]
+    names = [controller.name for controller in controllers]
     for name in scenario.bounds.instances:
         if name not in names:
             message = f"Bounds(instances=...): {not_among('controller', name, sorted(names))}"
             raise BadScenario(message, scenario.bounds.line)
-    return found
+    return controllers
 
 
 def _library(cluster: Cluster) -> Mapping[str, Controller]:

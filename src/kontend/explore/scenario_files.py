@@ -42,13 +42,13 @@ def scenarios_in(path: str | Path, inputs: Inputs | None = None, *, names: Itera
     if Path(path).suffix in ENDINGS:
         return {name: given.applied(scenario) for name, (scenario, _) in scenario_documents(path).items()}
     module = load(path)
-    found = written_scenarios(module, given)
-    single = [name for name in dict.fromkeys(names) if name not in found and _is_controller(vars(module).get(name))]
-    if not found or single:
-        found |= generated_scenarios(module, Path(path), given, names=single)
-    if not found:
+    scenarios = written_scenarios(module, given)
+    single = [name for name in dict.fromkeys(names) if name not in scenarios and _is_controller(vars(module).get(name))]
+    if not scenarios or single:
+        scenarios |= generated_scenarios(module, Path(path), given, names=single)
+    if not scenarios:
         raise BadScenario(f"{path}: the file defines neither a Scenario nor a Controller")
-    return found
+    return scenarios
 
 
 def written_scenarios(module: ModuleType, inputs: Inputs) -> dict[str, Scenario]:

@@ -52,9 +52,9 @@ def walked_on(scenario: Scenario, verdict: Verdict, walks: Verdict) -> Verdict:
         before = f"the limit of {shorter} seconds was reached"
         verdict.stopped = verdict.stopped.replace(before, f"{before}, of {scenario.bounds.seconds}")
     known = {violation.property for violation in verdict.violations}
-    found = [violation for violation in walks.violations if violation.property not in known]
-    verdict.violations += found
-    names = ", ".join(violation.property for violation in found)
-    more = f"found {names}" if found else "found nothing more"
+    violations = [violation for violation in walks.violations if violation.property not in known]
+    verdict.violations += violations
+    names = ", ".join(violation.property for violation in violations)
+    more = f"found {names}" if violations else "found nothing more"
     verdict.notes.append(f"where the search stopped, walks went on and {more}: {walks.walks}")
     return verdict

@@ -119,11 +119,9 @@ class Runner:
         later = [record for record in records[end:] if isinstance(record, Request) and self._is_timer(record.call)]
         del records[end:]  # plans are derived from the run itself
         timers: dict[Call, Timer] = {}
-        for later_request in later:
-            known = timers.setdefault(
-                later_request.call, Timer(later_request.call, later_request.arrived - idle_since, 0)
-            )
-            timers[later_request.call] = replace(known, count=known.count + 1)
+        for request in later:
+            known = timers.setdefault(request.call, Timer(request.call, request.arrived - idle_since, 0))
+            timers[request.call] = replace(known, count=known.count + 1)
         self._run.timers = tuple(timers.values())
 
     def _is_timer(self, call: Call) -> bool:

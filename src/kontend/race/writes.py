@@ -350,11 +350,11 @@ def _firsts(read: Version, old: Version, new: Version, intent: Intent) -> list[O
     """The first field that was changed again and the first element that vanished, of those that the request names."""
     if read.body is None or old.body is None or new.body is None:
         return []
-    found: dict[bool, Overwrite] = {}
+    overwrites: dict[bool, Overwrite] = {}
     for overwrite in overwritten(read.content(), old.content(), new.content()):
         if intent.names(overwrite.path):
-            found.setdefault(overwrite.vanished, overwrite)
-    return list(found.values())
+            overwrites.setdefault(overwrite.vanished, overwrite)
+    return list(overwrites.values())
 
 
 def _author(trail: Trail, moment: Moment, path: Path, since: int) -> Moment | None:

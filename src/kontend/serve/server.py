@@ -199,7 +199,7 @@ class Server:
         self._stalled[connection] = None
         for client in [client for client in self._stalled if not client.paused]:
             del self._stalled[client]
-        if len(self._stalled) > 1 and sum(connection.unread for connection in self._stalled) > UNREAD_LIMIT:
+        if len(self._stalled) > 1 and sum(client.unread for client in self._stalled) > UNREAD_LIMIT:
             max(self._stalled, key=lambda client: client.unread).abort()
 
     def _sweep(self) -> None:

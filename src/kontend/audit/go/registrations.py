@@ -86,18 +86,18 @@ class Programs:
 
 def registrations(files: Iterable[GoFile]) -> dict[str, Registration]:
     """Read the registrations of all packages, by directory."""
-    found: dict[str, Registration] = {}
+    registrations: dict[str, Registration] = {}
     for file in files:
         source = file.source
         if not any(word in source for word in (b"For(", b"Owns(", b"Watches(", b"source.Kind(", b"WatchesRawSource(")):
             continue
-        entry = found.setdefault(file.directory, Registration())
+        entry = registrations.setdefault(file.directory, Registration())
         entry.reconciles.update(name.decode() for name in _FOR.findall(source))
         entry.owns.update(name.decode() for name in _OWNS.findall(source))
         entry.watches.update(name.decode() for name in _WATCHES.findall(source))
         entry.filtered |= _filtered(source)
         entry.generation_only = entry.generation_only or bool(_GENERATION.search(source))
-    return found
+    return registrations
 
 
 def _filtered(source: bytes) -> set[str]:

@@ -76,10 +76,10 @@ def _decorator(module: Module, decorator: ast.AST) -> tuple[str, str] | None:
 
 def handlers(module: Module, registrations: Registrations | None = None) -> dict[Function, Handler]:
     """Return the kopf handlers of a module: decorated functions, and those registered by a call."""
-    found: dict[Function, Handler] = {}
+    handlers: dict[Function, Handler] = {}
     called = registrations or {}
     if not module.uses("kopf") and not called:
-        return found
+        return handlers
     for function in module.functions:
         events, resource = set(), ""
         known = [_decorator(module, decorator) for decorator in function.decorator_list]
@@ -89,8 +89,8 @@ def handlers(module: Module, registrations: Registrations | None = None) -> dict
                 events.add(registered[0])
                 resource = registered[1] or resource
         if events:
-            found[function] = Handler(function, frozenset(events), resource)
-    return found
+            handlers[function] = Handler(function, frozenset(events), resource)
+    return handlers
 
 
 def patch_writes(module: Module, known: dict[Function, Handler]) -> Iterator[PatchWrite]:

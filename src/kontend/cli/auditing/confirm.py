@@ -51,19 +51,19 @@ def confirm(report: Report, *, failures: Path = Path("failures")) -> list[Findin
 
 def _explored(path: Path, failures: Path) -> dict[SourceLocation, Path]:
     """The lines of a file that can lose an update, and the counterexample for each."""
-    found: dict[SourceLocation, Path] = {}
+    paths: dict[SourceLocation, Path] = {}
     if b"kontend" not in path.read_bytes():
-        return found
+        return paths
     source = path.resolve()
     try:
         for name, scenario in scenarios_in(source).items():
             for location, violation in restarted(scenario, _losses).items():
                 if Path(location.file).resolve() == source:
                     document = explained(scenario, violation, Origin(source, name))
-                    found[location] = save(failures, document)
+                    paths[location] = save(failures, document)
     except (BadScenario, BadController, Nondeterminism, ApiError) as error:
         sys.stderr.write(f"kontend audit: {path} was not explored: {error}\n")
-    return found
+    return paths
 
 
 def _losses(model: Model) -> dict[SourceLocation, Violation]:

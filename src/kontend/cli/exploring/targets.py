@@ -64,9 +64,9 @@ def find_targets(options: Namespace) -> dict[str, Target]:
     """The scenarios to explore, by title: their names, with the file before it where there are several files."""
     with usage_errors(BadScenario, BadFile):
         inputs = read_inputs(options.crds, options.objects, options.actions)
-        found = [target for text in options.targets for target in _find(text, inputs)]
-    single = len({target.file for target in found}) == 1
-    titled = {target.name if single else f"{target.file}:{target.name}": target for target in found}
+        targets = [target for text in options.targets for target in _find(text, inputs)]
+    single = len({target.file for target in targets}) == 1
+    titled = {target.name if single else f"{target.file}:{target.name}": target for target in targets}
     if options.scenario is None:
         return titled
     chosen = {title: each for title, each in titled.items() if options.scenario in (title, each.name)}

@@ -136,10 +136,10 @@ def _within(constraints: Mapping[str, Any], operation: Operation) -> bool:
     """Reports whether a binding is about a write; without rules, it is about all that its policy is about."""
     rules = constraints.get("resourceRules")
     everything = [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*", "*/*"]}]
-    found: Resource | None = matched_resource(
+    resource: Resource | None = matched_resource(
         {**constraints, "resourceRules": rules or everything}, operation, "resourceRules"
     )
-    return found is not None
+    return resource is not None
 
 
 def _evaluated(policy: Policy, known: Mapping[str, Any]) -> Iterator[Failure]:

@@ -47,13 +47,13 @@ def read(paths: Iterable[Path]) -> list[Manifest]:
 
 def read_definitions(paths: Iterable[Path]) -> list[Manifest]:
     """The custom resource definitions in files and directories; whatever else is there is left out."""
-    found = []
+    manifests = []
     for path in paths:
         here = [manifest for manifest in read([path]) if manifest.obj.get("kind") == _DEFINITION]
         if not here:
             raise BadManifest(f"{path}: there is no {_DEFINITION} in it")
-        found += here
-    return found
+        manifests += here
+    return manifests
 
 
 def store_all(state: State, manifests: Iterable[Manifest], *, manager: str) -> tuple[State, int]:
@@ -85,10 +85,10 @@ def _is_there(state: State, obj: Mapping[str, Any]) -> bool:
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        found = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
-        if not found:
+        paths = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
+        if not paths:
             raise BadManifest(f"{path}: there are no {', '.join(_SUFFIXES)} files in it")
-        return found
+        return paths
     if not path.exists():
         raise BadManifest(f"{path}: no such file or directory")
     return [path]

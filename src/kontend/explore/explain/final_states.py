@@ -28,21 +28,21 @@ def differences(got: State, expected: State) -> tuple[Difference, ...]:
     names = [(name, one, other) for name, one, other in pairs]
     left = _Names({_uid(one): name for name, one, _ in names if one is not None})
     right = _Names({_uid(other): name for name, _, other in names if other is not None})
-    found: list[Difference] = []
+    differences: list[Difference] = []
     for name, one, other in pairs:
         if one is None or other is None:
             present = one or other
             assert present is not None
             content = _outline(content_of(present))
-            found.append(Difference(name, "", content if one else None, content if other else None))
+            differences.append(Difference(name, "", content if one else None, content if other else None))
             continue
         if one.body == other.body:
             continue
         old, new = right.shown(other), left.shown(one)
         for path in changed_paths(old, new):
             got_value, wanted = value_at(new, path), value_at(old, path)
-            found.append(Difference(name, text_of(path), _json(got_value), _json(wanted)))
-    return tuple(found)
+            differences.append(Difference(name, text_of(path), _json(got_value), _json(wanted)))
+    return tuple(differences)
 
 
 def _pairs(got: State, expected: State) -> Iterator[_Pair]:

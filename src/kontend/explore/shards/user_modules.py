@@ -16,15 +16,15 @@ from kontend.runtime.user_sources import is_users
 def user_modules(scenario: Scenario) -> list[ModuleType]:
     """The modules that define the controllers and properties of a scenario, and those of the user that they use."""
     todo = [name for value in _values(scenario) if (name := _module_of(value))]
-    found: dict[str, ModuleType] = {}
+    modules: dict[str, ModuleType] = {}
     while todo:
         name = todo.pop()
         module = sys.modules.get(name)
-        if name in found or module is None or not is_users(module):
+        if name in modules or module is None or not is_users(module):
             continue
-        found[name] = module
+        modules[name] = module
         todo += [used for value in list(vars(module).values()) if (used := _module_of(value))]
-    return [found[name] for name in sorted(found)]
+    return [modules[name] for name in sorted(modules)]
 
 
 def _values(scenario: Scenario) -> Iterator[object]:

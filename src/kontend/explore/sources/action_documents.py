@@ -37,12 +37,12 @@ def read_actions(paths: Iterable[Path]) -> list[dict[str, Any]]:
 def actions_of(documents: Iterable[Any], where: str, objects: Iterable[Any] = ()) -> list[Action]:
     """Actions from documents, of a scenario that has these objects at first."""
     present = {name for obj in objects if (name := _name(obj)) is not None}
-    found: list[Action] = []
+    actions: list[Action] = []
     for at, document in enumerate(documents):
-        found.append(action_of(document, f"{where}[{at}]", present))
+        actions.append(action_of(document, f"{where}[{at}]", present))
         if (name := _name(document)) is not None:
             present.add(name)
-    return found
+    return actions
 
 
 def action_of(document: Any, where: str, present: Collection[tuple[str, str, str]] = ()) -> Action:

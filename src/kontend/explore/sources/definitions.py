@@ -19,23 +19,23 @@ def definitions_near(file: Path) -> dict[tuple[str, str], Manifest]:
 
     Files that cannot be read are left out: they need not belong to the controllers.
     """
-    found: dict[tuple[str, str], Manifest] = {}
+    manifests: dict[tuple[str, str], Manifest] = {}
     for base in dict.fromkeys([file.resolve().parent, *project_directories(file.resolve())]):
         for name in _DIRECTORIES:
             for crd in _definitions(base / name):
                 try:
-                    found.setdefault((crd.obj["spec"]["group"], crd.obj["spec"]["names"]["kind"]), crd)
+                    manifests.setdefault((crd.obj["spec"]["group"], crd.obj["spec"]["names"]["kind"]), crd)
                 except (KeyError, TypeError):
                     continue
-    return found
+    return manifests
 
 
 def _definitions(directory: Path) -> list[Manifest]:
-    found: list[Manifest] = []
+    manifests: list[Manifest] = []
     for path in sorted(directory.iterdir()) if directory.is_dir() else ():
         if path.suffix in _SUFFIXES and path.is_file():
             try:
-                found += [manifest for manifest in read([path]) if manifest.obj.get("kind") == _DEFINITION]
+                manifests += [manifest for manifest in read([path]) if manifest.obj.get("kind") == _DEFINITION]
             except BadManifest:
                 continue
-    return found
+    return manifests

@@ -327,8 +327,8 @@ def _parse_signature(line: str) -> tuple[str, Overload]:
 
 def _parse_types(text: str) -> list[Type]:
     tokens = re.findall(r"[A-Za-z_]+|[(),]", text)
-    found, _ = _parse_list(tokens, 0)
-    return found
+    types, _ = _parse_list(tokens, 0)
+    return types
 
 
 def _parse_list(tokens: list[str], at: int) -> tuple[list[Type], int]:

@@ -115,13 +115,13 @@ def kill_marked(mark: str) -> list[int]:
     """Kill all processes with a mark, and return them."""
     killed: list[int] = []
     for _ in range(10):  # a process that forks while it is killed leaves children for the next round
-        found = [pid for pid in marked(mark) if not _is_zombie(pid)]
-        if not found:
+        pids = [pid for pid in marked(mark) if not _is_zombie(pid)]
+        if not pids:
             break
-        for pid in found:
+        for pid in pids:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        killed += found
+        killed += pids
     return killed
 
 

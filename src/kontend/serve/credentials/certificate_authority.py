@@ -97,10 +97,10 @@ class CertificateAuthority:
 def _usage_extensions(usages: Sequence[str]) -> list[x509.ExtensionType]:
     asked = {_KEY_USAGES[usage] for usage in usages if usage in _KEY_USAGES}
     extended = [_EXTENDED[usage] for usage in usages if usage in _EXTENDED]
-    found: list[x509.ExtensionType] = []
+    extensions: list[x509.ExtensionType] = []
     if asked:
-        found.append(x509.KeyUsage(**{name: name in asked for name in dict.fromkeys(_KEY_USAGES.values())}))
-    return [*found, x509.ExtendedKeyUsage(list(dict.fromkeys(extended)))] if extended else found
+        extensions.append(x509.KeyUsage(**{name: name in asked for name in dict.fromkeys(_KEY_USAGES.values())}))
+    return [*extensions, x509.ExtendedKeyUsage(list(dict.fromkeys(extended)))] if extended else extensions
 
 
 def _alternative_names(csr: x509.CertificateSigningRequest) -> list[x509.SubjectAlternativeName]:

@@ -39,10 +39,10 @@ def message_of(schema: Schema) -> Message:
     """The message of a struct's schema."""
     # Copies of a schema (one for each field of the type) share their properties, and the message keeps those alive.
     properties = schema.properties
-    found = _MESSAGES.get(id(properties))
-    if found is None:
-        found = _MESSAGES[id(properties)] = Message(schema.go_type, partial(_fill, properties=properties, depth=0))
-    return found
+    message = _MESSAGES.get(id(properties))
+    if message is None:
+        message = _MESSAGES[id(properties)] = Message(schema.go_type, partial(_fill, properties=properties, depth=0))
+    return message
 
 
 def _fill(message: Message, *, properties: dict[str, Schema], depth: int) -> None:
@@ -92,9 +92,9 @@ def _narrow(schema: Schema) -> Callable[[int], int | bool] | None:
 
 def _value(schema: Schema) -> Value:
     """Returns the reader of a value that stands alone: an element of a list, the value of a map."""
-    found = VALUES.get(schema.go_type) or _SCHEMA_OR.get(schema.go_type)
-    if found is not None:
-        return found
+    value = VALUES.get(schema.go_type) or _SCHEMA_OR.get(schema.go_type)
+    if value is not None:
+        return value
     if schema.type == "string":
         return VALUES["[]byte"] if schema.format == "byte" else text
     return message_of(schema).value

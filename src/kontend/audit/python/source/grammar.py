@@ -77,15 +77,15 @@ def _statement(node: Node) -> list[ast.stmt]:
 
 def _loose(node: Node) -> list[ast.stmt]:
     """Keep the parts of a statement that has no node: blocks as statements, the rest as expressions."""
-    found: list[ast.stmt] = []
+    statements: list[ast.stmt] = []
     for child in children(node):
         if child.type == "block" or child.type in _STATEMENTS:
-            found += _block(child) if child.type == "block" else _statement(child)
+            statements += _block(child) if child.type == "block" else _statement(child)
         elif child.type in EXPRESSIONS:
-            found.append(at(ast.Expr(expression(child)), child))
+            statements.append(at(ast.Expr(expression(child)), child))
         else:
-            found += _loose(child)
-    return found
+            statements += _loose(child)
+    return statements
 
 
 def _expression_statement(node: Node) -> list[ast.stmt]:

@@ -265,10 +265,10 @@ def bindings(module: Module, name: str, use: ast.AST) -> list[ast.expr]:
     scope: ast.AST = module.function_of(use) or module.tree
     line = getattr(use, "lineno", 0)
     values = module.values_of(scope).get(name, [])
-    found = values[: bisect_right(values, line, key=lambda value: value.lineno)][-_NEAREST:]
-    if not found and not isinstance(scope, ast.Module) and name not in parameters(scope):
+    assigned = values[: bisect_right(values, line, key=lambda value: value.lineno)][-_NEAREST:]
+    if not assigned and not isinstance(scope, ast.Module) and name not in parameters(scope):
         return module.values_at_top.get(name, [])[-_NEAREST:]
-    return found
+    return assigned
 
 
 def loops(module: Module, name: str, use: ast.AST) -> list[ast.expr]:

@@ -125,10 +125,10 @@ def _handed(module: Module, node: ast.Name, use: ast.AST) -> bool:
 
 
 def _assigned_to_self(module: Module, name: str) -> list[ast.expr]:
-    found: list[ast.expr] = []
+    assigned: list[ast.expr] = []
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 if isinstance(target, ast.Attribute) and target.attr == name and dotted(target.value) == "self":
-                    found.append(node.value)
-    return found
+                    assigned.append(node.value)
+    return assigned

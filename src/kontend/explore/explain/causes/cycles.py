@@ -97,20 +97,22 @@ def _rank(step: Step) -> int:
 
 
 def _written(trail: Trail, first: int) -> list[WrittenField]:
-    found = []
+    written_fields = []
     for taken, part, change in trail.changes():
         if taken.number < first:
             continue
         old, new = change.old, change.new
         name = object_name(content_of(new or old))  # type: ignore[arg-type]
         if old is None or new is None:
-            found.append(WrittenField(taken, part, name, FieldChange("", old and "present", new and "present")))
+            written_fields.append(
+                WrittenField(taken, part, name, FieldChange("", old and "present", new and "present"))
+            )
             continue
-        found += [
+        written_fields += [
             WrittenField(taken, part, name, field_change)
             for field_change in field_changes(content_of(old), content_of(new))
         ]
-    return found
+    return written_fields
 
 
 def shortest_round(trail: Trail, *, writes: bool) -> tuple[Trail, Round] | None:

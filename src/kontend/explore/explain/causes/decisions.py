@@ -82,9 +82,9 @@ def _decision_of(
     for ours, other in zip_longest(reconcile.reads, theirs):
         if ours is None or other is None or _question(ours) != _question(other):
             break  # another path, although every read before showed the same
-        found = _other_content(trail, reconcile, ours, other, ran, difference)
-        if found is not None:
-            return found
+        decision = _other_content(trail, reconcile, ours, other, ran, difference)
+        if decision is not None:
+            return decision
         if _differs(ours, other):
             return None  # what the user wants differs, which explains nothing
     memory = remembered(trail, good, reconcile, maker)
@@ -96,14 +96,14 @@ def _decision_of(
 def _reconciles(trail: Trail, maker: Reconcile) -> list[Reconcile]:
     """The reconciles of the same controller for the same object, oldest first."""
     program = trail.model.programs[maker.instance]
-    found = []
+    reconciles = []
     for taken in trail.steps:
         reconcile = taken.reconcile
         if reconcile is None or reconcile.request != maker.request or taken.step.action != "start":
             continue
         if trail.model.programs[reconcile.instance] is program:
-            found.append(reconcile)
-    return found
+            reconciles.append(reconcile)
+    return reconciles
 
 
 def _end(trail: Trail, reconcile: Reconcile) -> Taken:

@@ -111,7 +111,7 @@ def _outcome(difference: Difference) -> str:
 def _last_write(trail: Trail, difference: Difference, *, good: bool = False) -> _Write | None:
     """The last write of a field; of a whole object, the one that made or removed it."""
     there = (difference.expected if good else difference.got) is not None
-    found = None
+    last_write = None
     for taken, part, change in trail.changes():
         version = change.new or change.old
         assert version is not None
@@ -119,7 +119,7 @@ def _last_write(trail: Trail, difference: Difference, *, good: bool = False) -> 
             continue
         if not difference.path:
             if (change.old if there else change.new) is None:
-                found = (taken, part)
+                last_write = (taken, part)
         elif (
             change.old is None
             or change.new is None
@@ -128,8 +128,8 @@ def _last_write(trail: Trail, difference: Difference, *, good: bool = False) -> 
                 for path in changed_paths(content_of(change.old), content_of(change.new))
             )
         ):
-            found = (taken, part)
-    return found
+            last_write = (taken, part)
+    return last_write
 
 
 def _last_one_wins(trail: Trail, good: Trail, difference: Difference) -> Cause | None:
