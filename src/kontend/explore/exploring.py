@@ -55,6 +55,8 @@ class SearchOptions:
     executor: str = ""
     #: A directory from which a breadth-first search goes on after it has ended early.
     checkpoint: Path | None = None
+    #: A directory for what does not fit into ``Bounds.memory``; None for one of the system's.
+    spill: Path | None = None
     #: The file and the name of the scenario, for processes that load it themselves.
     source: Source | None = None
     #: Called with a snapshot from time to time.
@@ -195,7 +197,7 @@ def _search(model: Model, options: SearchOptions) -> BreadthFirst | DepthFirst |
 def _exhaustive(model: Model, options: SearchOptions) -> BreadthFirst | DepthFirst:
     until_first, progress = options.until_first, options.progress
     if options.search == "depth":
-        return DepthFirst(model, until_first=until_first, progress=progress)
+        return DepthFirst(model, until_first=until_first, progress=progress, spill=options.spill)
     expander = Expander(model)
     shared: StateExpander = expander
     if options.jobs > 1 or options.executor:
@@ -203,4 +205,5 @@ def _exhaustive(model: Model, options: SearchOptions) -> BreadthFirst | DepthFir
         shared = Sharded(expander, engine, options.jobs, ShardSpec.of(expander, options.source))
     if options.checkpoint is not None:
         shared = Checkpointed(shared, Journal(options.checkpoint, fingerprint(model)))
-    return BreadthFirst(model, expander=shared, until_first=until_first, progress=progress)
+    spill = options.spill or options.checkpoint
+    return BreadthFirst(model, expander=shared, until_first=until_first, progress=progress, spill=spill)

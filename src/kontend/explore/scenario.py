@@ -76,7 +76,8 @@ class Bounds:
     handovers: int = 0
     #: How many changes the lists may be old that an instance starts with after a crash.
     rewind: int = 1
-    #: Where the search stops, and says so: numbers of states and steps, seconds, MiB of memory.
+    #: Where the search stops, and says so: numbers of states and steps, seconds. What does not fit into so many MiB of
+    #: memory goes to disk.
     states: int = 1_000_000
     steps: int = 50_000_000
     seconds: int | None = None

@@ -25,7 +25,7 @@ def _scenario(**bounds: Any) -> Scenario:
         ({"states": 40}, "the limit of 40 states was reached"),
         ({"steps": 100}, "the limit of 100 steps was reached"),
         ({"seconds": 1}, "the limit of 1 seconds was reached"),
-        ({"memory": 1}, "the limit of 1 MiB of memory was reached"),
+        ({"memory": 1}, "the limit of 1 MiB of memory was reached, with all states on disk"),
     ],
 )
 def test_a_limit_stops_the_search_and_is_named(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import resource
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
@@ -139,3 +140,21 @@ def test_the_verdict_is_that_of_a_limit_that_is_reached_again(tmp_path: Path) ->
     few = replace(RACE, bounds=replace(RACE.bounds, states=300))
     verdicts: list[Verdict] = [check(few, checkpoint=tmp_path), check(few, checkpoint=tmp_path), check(few)]
     assert comparable(verdicts[0]) == comparable(verdicts[1]) == comparable(verdicts[2])
+
+
+@needs_fork
+def test_a_full_disk_is_named_and_the_search_goes_on_when_there_is_room(tmp_path: Path, alone: object) -> None:
+    def without_room() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))  # stands for a full disk
+        try:
+            check(RACE, checkpoint=tmp_path)
+        except BadScenario as error:
+            os._exit(3 if "File too large; what was written before is kept" in str(error) else 4)
+        os._exit(5)
+
+    process = multiprocessing.get_context("fork").Process(target=without_room)
+    process.start()
+    process.join()
+    assert process.exitcode == 3
+    assert comparable(check(RACE, checkpoint=tmp_path)) == alone

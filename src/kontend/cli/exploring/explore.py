@@ -62,7 +62,7 @@ _BOUNDS: Final = {
     "states": "stop after this many states",
     "steps": "stop after this many steps",
     "seconds": "stop after this many seconds",
-    "memory": "stop when this many MiB are in use",
+    "memory": "the MiB that may be in use; what does not fit goes to disk",
 }
 _ERRORS: Final = (BadScenario, BadController, BadExecutor, Nondeterminism, ApiError)
 
@@ -117,6 +117,7 @@ def _explored(targets: Mapping[str, Target], options: Namespace) -> dict[str, Ve
         jobs=options.jobs,
         executor=options.executor,
         checkpoint=options.checkpoint,
+        spill=options.spill,
         deepen=options.deepen,
         walk_on=True,
     )
@@ -187,6 +188,12 @@ def _parser() -> Parser:
     add_scale_options(parser)
     add(
         "--checkpoint", type=Path, metavar="DIR", help="go on from here after the search has ended early, or was killed"
+    )
+    add(
+        "--spill",
+        type=Path,
+        metavar="DIR",
+        help="directory for what does not fit into --memory (default: that of --checkpoint, or a temporary one)",
     )
     add("--seed", type=at_least(0), default=0, metavar="N", help="random seed (default: 0)")
     add("--walks", type=at_least(1), default=1_000, metavar="N", help="number of walks (default: 1,000)")

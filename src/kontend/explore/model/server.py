@@ -81,6 +81,11 @@ class Server:
                 self.fresh.append((question, outcome))
         return outcome, label
 
+    def forget(self) -> None:
+        """Forget all outcomes: they are computed again."""
+        self._outcomes.clear()
+        self._labels.clear()
+
     def share(self) -> None:
         """Collect fresh outcomes from now on, for other processes."""
         self._is_shared = self._remember

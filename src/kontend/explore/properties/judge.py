@@ -40,6 +40,11 @@ class Judge:
         #: The index of each property in the answers of :meth:`holds`.
         self.positions = {each.name: at for at, each in enumerate(self._of_clusters)}
 
+    def forget(self) -> None:
+        """Forget all answers."""
+        self._answers.clear()
+        self._holds.clear()
+
     def holds(self, world: World) -> tuple[bool, ...]:
         """For each property of clusters, whether its question is answered with yes in a state."""
         answers = self._holds.get(world.objects)

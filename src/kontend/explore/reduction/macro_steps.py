@@ -58,6 +58,10 @@ class MacroSteps:
         self._shows_issued = layout.assumptions & _SHOWN != _SHOWN
         self._known: dict[tuple[object, ...], list[LocalSteps] | None] = {}
 
+    def forget(self) -> None:
+        """Forget the local steps that were computed."""
+        self._known.clear()
+
     def of(self, world: World) -> list[MacroStep]:
         """All macro-steps of a state, in a fixed order."""
         origin = MacroStep(world)

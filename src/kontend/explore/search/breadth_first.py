@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import heapq
 import time
+from array import array
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import lt
+from pathlib import Path
 from typing import Final, Protocol
 
 from kontend.explore.model.model import Model
@@ -22,7 +26,9 @@ from kontend.explore.search.exploration import Exploration
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.hurried import HurriedSteps
 from kontend.explore.search.limits import Limits
+from kontend.explore.search.memory_limit import MemoryLimit
 from kontend.explore.search.snapshot import Progress
+from kontend.explore.search.store.files import NoRoom
 from kontend.explore.trace.counterexample import counterexample
 from kontend.explore.verdict import Verdict, Violation
 from kontend.runtime.source_location import SourceLocation
@@ -35,6 +41,8 @@ ENOUGH: Final = 20_000
 ENOUGH_RESTLESS: Final = 2_000
 INTERRUPTED: Final = "it was interrupted"
 FIRST_FOUND: Final = "it stops at the first violation"
+#: How many states of a layer are expanded at a time where memory is limited.
+_TOGETHER: Final = 1 << 14
 
 
 class StateExpander(Protocol):
@@ -64,6 +72,20 @@ class StateExpander(Protocol):
     def adopt(self, numbers: list[int]) -> None:
         """Own just these states, which were found before."""
 
+    @property
+    def held(self) -> int:
+        """The number of states that are kept because they wait to be expanded."""
+
+    @property
+    def memory(self) -> int:
+        """The bytes that other processes have in memory."""
+
+    def limit(self, most: int) -> None:
+        """Keep at most so many states, and make the others again when they are expanded."""
+
+    def forget(self) -> None:
+        """Forget what can be computed again."""
+
     def run_ids(self) -> set[bytes]:
         """The ids of the different reconcile runs."""
 
@@ -88,12 +110,14 @@ class BreadthFirst:
         unperturbed: bool = False,
         reference: frozenset[bytes] | None = None,
         hurries: bool = True,
+        spill: Path | None = None,
     ) -> None:
         """Search a model; ``until_first`` stops at the first violation.
 
         ``unperturbed`` says that the expander lists only unperturbed steps. ``reference`` are the final states that all
         others are compared with, where the unperturbed runs were searched apart. ``hurries`` says that runs with users
-        who do not wait are searched apart, to be compared with.
+        who do not wait are searched apart, to be compared with. ``spill`` is a directory for what does not fit into
+        memory.
         """
         self._hurries = hurries
         self._reference = reference
@@ -104,6 +128,8 @@ class BreadthFirst:
         self._progress = progress
         self._unperturbed = unperturbed
         self._limits = Limits(model.scenario.bounds)
+        self._spill = spill
+        self._memory = MemoryLimit(model.scenario.bounds.memory, self.exploration, self._expander, spill)
         self._knows_baseline = False
 
     def run(self) -> Verdict:
@@ -113,6 +139,8 @@ class BreadthFirst:
             stopped = self._explored()
         except KeyboardInterrupt:
             stopped = INTERRUPTED
+        except NoRoom as error:
+            stopped = f"the search does not fit into memory, and there is no room on disk: {error}"
         finally:
             self.exploration.verdict.runs = self._expander.runs
             self._expander.close()
@@ -135,7 +163,7 @@ class BreadthFirst:
         exploration, graph = self.exploration, self.exploration.graph
         self._expander.follow(graph)
         exploration.start(*self._expander.initial())
-        layers: dict[tuple[int, int], list[int]] = {(0, 0): [0]}
+        layers: dict[tuple[int, int], array[int]] = {(0, 0): array("I", [0])}
         order = [(0, 0)]
         expanded = 0
         while order:
@@ -148,19 +176,22 @@ class BreadthFirst:
                     if exploration.has_violations:
                         return FIRST_FOUND
             # A state to which a cheaper way was found meanwhile is in that way's layer, too, and was expanded there.
-            numbers = sorted(
-                {number for number in layers.pop(layer) if (graph.costs[number], graph.depths[number]) == layer}
+            reached = layers.pop(layer)
+            numbers = _ordered(
+                array("I", [number for number in reached if (graph.costs[number], graph.depths[number]) == layer])
             )
-            for number, successors in self._expander.expand(numbers):
+            for number, successors in self._expand(numbers):
                 for new in exploration.record(number, successors, self._expander):
                     at = (graph.costs[new], graph.depths[new])
                     if at not in layers:
-                        layers[at] = []
+                        layers[at] = array("I")
                         heapq.heappush(order, at)
                     layers[at].append(new)
                 expanded += 1
                 measure = expanded % OFTEN == 0
                 stopped = self._limits.reached(len(graph), exploration.verdict.steps, measure=measure)
+                if measure and not stopped:
+                    stopped = self._memory.relieve()
                 if stopped:
                     return stopped
                 if exploration.has_violations:
@@ -177,13 +208,30 @@ class BreadthFirst:
         exploration.judge_actions(baseline_only=self._unperturbed)
         return ""
 
+    def _expand(self, numbers: array[int]) -> Iterator[tuple[int, list[Successor]]]:
+        """The successors of the states of a layer; of some states at a time, once memory is limited."""
+        begin = 0
+        while begin < len(numbers):
+            if begin:
+                self._expander.end_layer()
+            end = begin + _TOGETHER if self._memory.is_spilled else len(numbers)
+            yield from self._expander.expand(numbers[begin:end].tolist())
+            begin = end
+
     def _know_baseline(self) -> None:
         """All unperturbed runs are in the graph."""
         self._knows_baseline = True
         model = self.model
         if self._reference is None and self._hurries and model.users.can_hurry:
             expander = Expander(model, HurriedSteps(model))
-            search = BreadthFirst(model, expander=expander, unperturbed=True, hurries=False)
+            search = BreadthFirst(model, expander=expander, unperturbed=True, hurries=False, spill=self._spill)
             search.run()
             self.exploration.know_hurried(search.exploration)
         self.exploration.know_baseline()
+
+
+def _ordered(numbers: array[int]) -> array[int]:
+    """Numbers in ascending order, each once: they are almost always so already."""
+    if all(map(lt, numbers, islice(numbers, 1, None))):
+        return numbers
+    return array("I", sorted(set(numbers)))

@@ -7,7 +7,9 @@ first, and the way to a state is not the cheapest: so the baseline is searched b
 from __future__ import annotations
 
 import time
+from array import array
 from collections.abc import Sequence
+from pathlib import Path
 
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step
@@ -17,7 +19,9 @@ from kontend.explore.search.breadth_first import FIRST_FOUND, INTERRUPTED, OFTEN
 from kontend.explore.search.expander import Expander
 from kontend.explore.search.exploration import Exploration
 from kontend.explore.search.limits import Limits
+from kontend.explore.search.memory_limit import MemoryLimit
 from kontend.explore.search.snapshot import Progress
+from kontend.explore.search.store.files import NoRoom
 from kontend.explore.search.walks.shrink import shrunk
 from kontend.explore.verdict import Verdict, Violation
 
@@ -25,8 +29,18 @@ from kontend.explore.verdict import Verdict, Violation
 class DepthFirst:
     """One depth-first search of one scenario."""
 
-    def __init__(self, model: Model, *, until_first: bool = False, progress: Progress | None = None) -> None:
-        """Search a model; ``until_first`` stops at the first violation."""
+    def __init__(
+        self,
+        model: Model,
+        *,
+        until_first: bool = False,
+        progress: Progress | None = None,
+        spill: Path | None = None,
+    ) -> None:
+        """Search a model; ``until_first`` stops at the first violation.
+
+        ``spill`` is a directory for what does not fit into memory.
+        """
         self.model = model
         self.exploration = Exploration(model)
         self._expander = Expander(model)
@@ -34,6 +48,7 @@ class DepthFirst:
         self._until_first = until_first
         self._progress = progress
         self._limits = Limits(model.scenario.bounds)
+        self._memory = MemoryLimit(model.scenario.bounds.memory, self.exploration, self._expander, spill)
         self._baseline: frozenset[bytes] | None = None
 
     def run(self) -> Verdict:
@@ -48,6 +63,8 @@ class DepthFirst:
             stopped = self._explored()
         except KeyboardInterrupt:
             stopped = INTERRUPTED
+        except NoRoom as error:
+            stopped = f"the search does not fit into memory, and there is no room on disk: {error}"
         verdict.runs = self._expander.runs
         self.exploration.finish(
             stopped, baseline=self._baseline or frozenset(), knows_baseline=False, explain=self._explain
@@ -60,15 +77,18 @@ class DepthFirst:
 
     def _explored(self) -> str:
         exploration, graph = self.exploration, self.exploration.graph
+        self._expander.follow(graph)
         exploration.start(*self._expander.initial())
-        stack = [0]
+        stack = array("I", [0])
         expanded = 0
         while stack:
             for number, successors in self._expander.expand([stack.pop()]):
-                stack += exploration.record(number, successors, self._expander, improve=False)
+                stack.extend(exploration.record(number, successors, self._expander, improve=False))
                 expanded += 1
             measure = expanded % OFTEN == 0
             stopped = self._limits.reached(len(graph), exploration.verdict.steps, measure=measure)
+            if measure and not stopped:
+                stopped = self._memory.relieve()
             if stopped:
                 return stopped
             if self._until_first and exploration.has_violations:

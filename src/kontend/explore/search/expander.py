@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.budget import NO_RESERVE, Reserve
@@ -16,6 +16,11 @@ from kontend.explore.reduction.macro_steps import MacroSteps
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.ways import Walker, ways_to
 from kontend.kube.meta.names import Key
+
+#: How many states are looked at together: those that are not kept are made again.
+_TOGETHER: Final = 256
+#: How many keys are remembered where memory is limited.
+_MOST_SEEN: Final = 200_000
 
 
 class Successor(NamedTuple):
@@ -95,7 +100,9 @@ class Expander:
         #: The successors of the state that was expanded last, and of all states of the last layer.
         self._last: list[MacroStep] = []
         self._held: dict[int, list[MacroStep]] = {}
-        #: The keys of all states that this expander has seen.
+        #: How many of them are kept at most; the others are made again.
+        self._most: int | None = None
+        #: The keys of states that this expander has seen: of all of them, unless memory is limited.
         self._seen: set[bytes] = set()
         #: The ids of reconcile runs that were taken; and the number of nodes of all program trees then.
         self._taken: set[bytes] = set()
@@ -110,7 +117,8 @@ class Expander:
     def adopt(self, numbers: list[int]) -> None:
         """Own just these states, which were found before: they are made again."""
         assert self._graph is not None
-        self._frontier = dict(self._walker.followed(ways_to(self._graph, numbers)))
+        most = len(numbers) if self._most is None else self._most
+        self._frontier = dict(self._walker.followed(ways_to(self._graph, sorted(numbers)[:most])))
 
     def initial(self) -> tuple[bytes, Reserve, int, tuple[bool, ...], tuple[Finding, ...]]:
         """The initial state: its key, the faults left, its objects, the answers of the properties, and violations."""
@@ -126,14 +134,50 @@ class Expander:
 
     def expand(self, numbers: list[int]) -> Iterator[tuple[int, list[Successor]]]:
         """The successors of some states."""
-        for number in numbers:
-            successors, self._last = self._expanded(self._frontier.pop(number))
-            yield number, successors
+        for begin in range(0, len(numbers), _TOGETHER):
+            some = numbers[begin : begin + _TOGETHER]
+            # They are taken out at once: a limit on the number of states that are kept may come in between.
+            worlds = {number: self._frontier.pop(number) for number in some if number in self._frontier}
+            if len(worlds) < len(some):
+                assert self._graph is not None
+                missing = [number for number in some if number not in worlds]
+                worlds.update(self._walker.followed(ways_to(self._graph, missing)))
+            for number in some:
+                successors, self._last = self._expanded(worlds.pop(number))
+                yield number, successors
 
     def keep(self, number: int, parent: int, at: int) -> None:
         """Give the successor ``at`` of ``parent``, which was expanded last, a number."""
         del parent
-        self._frontier[number] = self._last[at].world
+        if self._most is None or len(self._frontier) < self._most:
+            self._frontier[number] = self._last[at].world
+        else:
+            self._frontier.pop(number, None)  # it was reached in another way before
+
+    @property
+    def held(self) -> int:
+        """The number of states that are kept because they wait to be expanded."""
+        return len(self._frontier)
+
+    @property
+    def memory(self) -> int:
+        """The bytes that other processes have in memory: there are none."""
+        return 0
+
+    def limit(self, most: int) -> None:
+        """Keep at most so many states, and make the others again when they are expanded."""
+        self._most = most
+        while len(self._frontier) > most:
+            self._frontier.popitem()
+
+    def forget(self) -> None:
+        """Forget what can be computed again: outcomes of requests, macro-steps, answers of properties."""
+        self._seen = set()
+        self._walker.forget()
+        self._judge.forget()
+        self.model.layout.server.forget()
+        if isinstance(self._source, MacroSteps):
+            self._source.forget()
 
     def successor(self, at: int) -> World | None:
         """A successor of the state that was expanded last."""
@@ -191,6 +235,8 @@ class Expander:
         return set().union(*(program.ids for program in self.model.programs))
 
     def _expanded(self, world: World) -> tuple[list[Successor], list[MacroStep]]:
+        if self._most is not None and len(self._seen) > _MOST_SEEN:
+            self._seen = set()
         keys, seen = self.model.layout.keys, self._seen
         holds, reserve = self._judge.holds(world), self._reserve(world)
         shared, instances = keys.shared_part(world), keys.of_instances(world)

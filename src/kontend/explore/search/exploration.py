@@ -6,8 +6,10 @@ the graph is known: final states, cycles, actions that were never possible.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from kontend.cluster.state import State
@@ -28,6 +30,7 @@ from kontend.explore.search.graph import Graph
 from kontend.explore.search.hurried import harmless
 from kontend.explore.search.repetition import Repetition
 from kontend.explore.search.snapshot import Snapshot
+from kontend.explore.search.store.columns import Column, spilled
 from kontend.explore.search.violations import Explain, Violations
 from kontend.explore.verdict import Reached, Verdict, Violation
 from kontend.kube.meta.names import Key
@@ -57,7 +60,7 @@ class Exploration:
         self._final: dict[bytes, tuple[int, State]] = {}
         self._leaks = _leaks(model)
         #: All quiescent states.
-        self._quiescent: list[int] = []
+        self._quiescent: Column = array("I")
         self._canonical: dict[int, bytes] = {}
         self._repetition = Repetition(model, self.graph)
         self._wrote = False
@@ -229,7 +232,7 @@ class Exploration:
                 "names, and were not followed further"
             )
         verdict.final_states = [state for _, state in self._final.values()]
-        counts = Counter(self._canonical[graph.objects[number]] for number in set(self._quiescent))
+        counts = Counter(self._canonical[graph.objects[number]] for number in self._each_quiescent())
         verdict.reached = [Reached(counts[form], form in good) for form in self._final]
         depths = Counter(graph.depths)
         verdict.depths = tuple(depths[depth] for depth in range(max(depths, default=-1) + 1))
@@ -238,6 +241,20 @@ class Exploration:
         verdict.cut = graph.unexpanded
         verdict.violations += self._violations.explained(explain)
         return verdict
+
+    def spill(self, directory: Path) -> None:
+        """Move everything that grows with the number of states to files in a directory. Raises ``NoRoom``."""
+        self.graph.spill(directory)
+        self._repetition.spill(directory)
+        self._quiescent = spilled(self._quiescent, directory)
+
+    def _each_quiescent(self) -> Iterator[int]:
+        """The quiescent states, each once."""
+        seen = bytearray(len(self.graph))
+        for number in self._quiescent:
+            if not seen[number]:
+                seen[number] = 1
+                yield number
 
     def judge_baseline(self) -> None:
         """Judge the unperturbed runs, all of which are known."""
@@ -330,7 +347,7 @@ class Exploration:
             if not internal:
                 continue
             number = min(component, key=lambda each: (graph.costs[each], graph.depths[each]))
-            failure = next((graph.failures[each] for each in sorted(component) if each in graph.failures), "")
+            failure = next((text for each in sorted(component) if (text := graph.failures[each])), "")
             if not any(internal) and not failure:
                 for each in component:
                     self._settled(each)
@@ -364,7 +381,7 @@ class Exploration:
                 continue  # it was judged with all others
             if graph.writes_without_timers(members):
                 number = min(component, key=lambda each: (graph.costs[each], graph.depths[each]))
-                failure = next((graph.failures[each] for each in sorted(component) if each in graph.failures), "")
+                failure = next((text for each in sorted(component) if (text := graph.failures[each])), "")
                 self._violations.add(
                     built_in.never_settles(len(component), failure, perturbed=perturbed, waits=True), number
                 )
@@ -372,7 +389,7 @@ class Exploration:
     def _judge_untested(self) -> None:
         """Note the properties that never had a chance to fail."""
         verdict = self.verdict
-        answers = set(self.graph.holds)
+        answers = self.graph.holds.values
         for each in self._properties:
             if each.mode == "sometimes":
                 position = self._positions[each.name]

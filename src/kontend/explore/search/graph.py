@@ -4,52 +4,79 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
 
 from kontend.explore.model.state.budget import NO_RESERVE, Reserve
 from kontend.explore.model.step import Step
+from kontend.explore.search.components import Edges, closed_components
+from kontend.explore.search.store.columns import Column, Interned, Words, spilled
+from kontend.explore.search.store.visited import Visited
 
 Steps = tuple[Step, ...]
+#: The columns that are plain numbers.
+_COLUMNS: Final = (
+    "_next",
+    "parents",
+    "costs",
+    "depths",
+    "_targets",
+    "_writes",
+    "_optional",
+    "_timers",
+    "_acts",
+    "_begin",
+    "_count",
+)
 
 
 class Graph:
     """States by number, in the order in which they were found."""
 
     def __init__(self) -> None:
-        #: For each key the first state that had it, and further ones, which differ in the faults that are left.
-        self._ids: dict[bytes, int] = {}
-        self._further: dict[bytes, list[int]] = {}
+        #: For each key the first state that had it; for each state the next one with its key, which differs in the
+        #: faults that are left (0 for none: the initial state is the first of its key).
+        self._visited = Visited()
+        self._next: Column = array("I")
         #: The faults that are left in a state.
-        self.reserves: list[Reserve] = []
+        self.reserves: Interned[Reserve] = Interned()
         #: The end of the cheapest way to a state: the state before, and the steps from there.
-        self.parents = array("q")
-        self.steps: list[Steps] = []
+        self.parents: Column = array("q")
+        self.steps: Interned[Steps] = Interned()
         #: The number of perturbations and of steps on that way.
-        self.costs = array("q")
-        self.depths = array("q")
+        self.costs: Column = array("I")
+        self.depths: Column = array("I")
         #: Stands for the objects in a state.
-        self.objects: list[int] = []
+        self.objects = Words()
         #: The answers of the properties of clusters in a state.
-        self.holds: list[tuple[bool, ...]] = []
-        #: A failure of a reconcile on an edge from a state, other than a fault.
-        self.failures: dict[int, str] = {}
+        self.holds: Interned[tuple[bool, ...]] = Interned()
+        #: A failure of a reconcile on an edge from a state, other than a fault; empty for none.
+        self.failures: Interned[str] = Interned()
         # The edges stand one behind the other; for each state, where its own begin and how many there are.
-        self._targets = array("q")
-        self._writes = bytearray()
-        self._optional = bytearray()
-        self._timers = bytearray()
-        self._acts = bytearray()
-        self._begin = array("q")
-        self._count = array("q")
-        self._same_steps: dict[Steps, Steps] = {}
-        self._same_objects: dict[int, int] = {}
-        self._same_reserves: dict[Reserve, Reserve] = {}
+        self._targets: Column = array("I")
+        self._writes: Column = array("B")
+        self._optional: Column = array("B")
+        self._timers: Column = array("B")
+        self._acts: Column = array("B")
+        self._begin: Column = array("q")
+        self._count: Column = array("i")
+        self._directory: Path | None = None
 
     def __len__(self) -> int:
-        return len(self.steps)
+        return len(self.parents)
+
+    def spill(self, directory: Path) -> None:
+        """Move everything that grows with the number of states to files in a directory. Raises ``NoRoom``."""
+        self._directory = directory
+        self._visited.spill(directory)
+        for name in _COLUMNS:
+            setattr(self, name, spilled(getattr(self, name), directory))
+        for column in (self.reserves, self.steps, self.objects, self.holds, self.failures):
+            column.spill(directory)
 
     def knows(self, key: bytes) -> bool:
         """A state with a key is known, whatever faults are left."""
-        return key in self._ids
+        return self._visited.get(key) is not None
 
     def find(self, key: bytes, reserve: Reserve, cost: int, depth: int) -> int | None:
         """The state with a key, if it is known; it may have more faults left.
@@ -57,12 +84,14 @@ class Graph:
         With more faults left, everything can happen that can happen with fewer. So such a state stands for another one
         that is reached at the same cost or a higher one.
         """
-        first = self._ids.get(key)
+        first = self._visited.get(key)
         if first is None:
             return None
         if self.reserves[first] == reserve:
             return first
-        candidates: list[int] = [first, *self._further.get(key, ())]
+        candidates = [first]
+        while following := self._next[candidates[-1]]:
+            candidates.append(following)
         for number in candidates:
             if self.reserves[number] == reserve:
                 return number
@@ -82,16 +111,23 @@ class Graph:
         reserve: Reserve = NO_RESERVE,
     ) -> int:
         """Add a state; returns its number."""
-        number = len(self.steps)
-        if self._ids.setdefault(key, number) != number:
-            self._further.setdefault(key, []).append(number)
-        self.reserves.append(self._same_reserves.setdefault(reserve, reserve))
+        number = len(self)
+        same = self._visited.get(key)
+        if same is None:
+            self._visited.add(key, number)
+        else:
+            while following := self._next[same]:
+                same = following
+            self._next[same] = number
+        self._next.append(0)
+        self.reserves.append(reserve)
         self.parents.append(parent)
-        self.steps.append(self._same_steps.setdefault(steps, steps))
+        self.steps.append(steps)
         self.costs.append(cost)
         self.depths.append(self.depths[parent] + len(steps) if parent >= 0 else 0)
-        self.objects.append(self._same_objects.setdefault(objects, objects))
+        self.objects.append(objects)
         self.holds.append(holds)
+        self.failures.append("")
         self._begin.append(0)
         self._count.append(-1)
         return number
@@ -102,7 +138,7 @@ class Graph:
         if (cost, depth) >= (self.costs[number], self.depths[number]):
             return False
         self.parents[number] = parent
-        self.steps[number] = self._same_steps.setdefault(steps, steps)
+        self.steps[number] = steps
         self.costs[number] = cost
         self.depths[number] = depth
         return True
@@ -138,7 +174,7 @@ class Graph:
     def waits_for_users(self, number: int) -> bool:
         """A user can act in a state."""
         begin = self._begin[number]
-        return any(self._acts[begin : begin + max(0, self._count[number])])
+        return any(self._acts[at] for at in range(begin, begin + max(0, self._count[number])))
 
     def waits_for_timers(self, number: int) -> bool:
         """Nothing happens in a state before a timer fires."""
@@ -182,72 +218,16 @@ class Graph:
         return [step for steps in reversed(macros) for step in steps]
 
     def closed_components(self, *, unperturbed: bool = False, without_users: bool = False) -> list[list[int]]:
-        """The strongly connected components without an edge out (Tarjan's algorithm, without recursion).
+        """The strongly connected components without an edge out.
 
         Optional edges do not count: a run need never take them. ``without_users``, edges in which a user acts do not
         count either.
         Of all states, or of the ``unperturbed`` ones alone: then edges to others do not count.
         """
-        size = len(self)
-        left_out = self._optional
-        if without_users:
-            left_out = bytearray(map(max, self._optional, self._acts))
+        left_out = (self._optional, self._acts) if without_users else (self._optional,)
         most = 0 if unperturbed else max(self.costs, default=0)
-        index, low = array("q", bytes(8 * size)), array("q", bytes(8 * size))
-        component_of = array("q", bytes(8 * size))
-        on_stack = bytearray(size)
-        components: list[list[int]] = []
-        stack: list[int] = []
-        count = 0
-        for root in range(size):
-            if index[root] or self.costs[root] > most:
-                continue
-            work = [(root, self._begin[root])]
-            while work:
-                node, at = work.pop()
-                begin = self._begin[node]
-                end = begin + max(0, self._count[node])
-                if at == begin and not index[node]:
-                    count += 1
-                    index[node] = low[node] = count
-                    stack.append(node)
-                    on_stack[node] = 1
-                pushed = False
-                for position in range(at, end):
-                    other = self._targets[position]
-                    if left_out[position] or self.costs[other] > most:
-                        continue
-                    if not index[other]:
-                        work += [(node, position + 1), (other, self._begin[other])]
-                        pushed = True
-                        break
-                    if on_stack[other]:
-                        low[node] = min(low[node], index[other])
-                if pushed:
-                    continue
-                if low[node] == index[node]:
-                    members = []
-                    while True:
-                        other = stack.pop()
-                        on_stack[other] = 0
-                        component_of[other] = len(components)
-                        members.append(other)
-                        if other == node:
-                            break
-                    components.append(members)
-                if work:
-                    above = work[-1][0]
-                    low[above] = min(low[above], low[node])
-        return [
-            members
-            for number, members in enumerate(components)
-            if all(
-                component_of[self._targets[at]] == number
-                for node in members
-                for at in range(self._begin[node], self._begin[node] + max(0, self._count[node]))
-                if not left_out[at] and self.costs[self._targets[at]] <= most
-            )
-        ]
+        edges = Edges(self._begin, self._count, self._targets, left_out, self.costs, most)
+        return closed_components(edges, self._directory)
 
 
 def _leads_back(edges: dict[int, list[tuple[int, int]]], start: int, end: int) -> bool:

@@ -1,4 +1,4 @@
-"""Decides when a search stops: numbers of states and steps, time, memory."""
+"""Decides when a search stops: numbers of states and steps, and time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kontend.explore.scenario import Bounds
 
 
 class Limits:
-    """The limits of one search. Numbers are exact; time and memory are measured when asked to."""
+    """The limits of one search. Numbers are exact; time is measured when asked to."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -27,15 +27,17 @@ class Limits:
             return f"the limit of {bounds.steps:,} steps was reached"
         if measure and bounds.seconds is not None and time.monotonic() - self._started > bounds.seconds:
             return f"the limit of {bounds.seconds} seconds was reached"
-        if measure and bounds.memory is not None and memory_in_use() > bounds.memory * 1024 * 1024:
-            return f"the limit of {bounds.memory} MiB of memory was reached"
         return ""
 
 
 def memory_in_use() -> int:
-    """The bytes that this process has in memory; where the system does not say, the most it ever had, or 0."""
+    """The bytes that this process has in memory; where the system does not say, the most it ever had, or 0.
+
+    Pages of files do not count: the system takes them when it needs room.
+    """
     with contextlib.suppress(OSError, ValueError, IndexError):
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        resident, shared = Path("/proc/self/statm").read_text().split()[1:3]
+        return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
     try:
         import resource  # not on every system
     except ImportError:

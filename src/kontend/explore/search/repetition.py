@@ -8,6 +8,9 @@ repeats, and not followed further. Everything up to then is explored exactly.
 
 from __future__ import annotations
 
+from array import array
+from itertools import islice
+from pathlib import Path
 from typing import Final
 
 import xxhash
@@ -18,11 +21,16 @@ from kontend.explore.model.state.canonical import canonical_form, generated_name
 from kontend.explore.model.state.world import World
 from kontend.explore.program.masking import relative_body
 from kontend.explore.search.graph import Graph
+from kontend.explore.search.store.columns import Column, spilled
 from kontend.kube.apply import managed_fields
 from kontend.kube.meta.names import Key
 
 #: A state that repeats this many earlier ones is not followed further.
 _REPEATS: Final = 3
+#: The first bytes for bits of values that have occurred.
+_FEWEST: Final = 1 << 13
+#: How many forms are kept; others are made again.
+_MOST_FORMS: Final = 100_000
 
 
 class Repetition:
@@ -31,9 +39,10 @@ class Repetition:
     def __init__(self, model: Model, graph: Graph) -> None:
         self._model = model
         self._graph = graph
-        #: For each state, what it is without counters and made-up names; and how many states are the same then.
-        self._similar: dict[int, int] = {}
-        self._count: dict[int, int] = {}
+        #: For each state but the first, what it is without counters and made-up names.
+        self._similar: Column = array("Q", [0])
+        #: Bits of those values that have occurred; there may be others with the same bit.
+        self._occurred = bytearray(_FEWEST)
         self._forms: dict[int, bytes] = {}
 
     def of(self, number: int, similar: int, world: World | None) -> int | None:
@@ -41,11 +50,12 @@ class Repetition:
 
         ``world`` is the state itself, where it is in this process.
         """
-        self._similar[number] = similar
-        count = self._count[similar] = self._count.get(similar, 0) + 1
-        if count == 1:
+        known = self._similar
+        assert len(known) == number
+        known.append(similar)
+        if not self._has_occurred(similar):
             return None
-        candidates = [ancestor for ancestor in self._graph.ancestors(number) if self._similar.get(ancestor) == similar]
+        candidates = [ancestor for ancestor in self._graph.ancestors(number) if ancestor and known[ancestor] == similar]
         if candidates and world is not None:
             self._forms[number] = form_of_state(self._model, world)
         if len(candidates) < _REPEATS:
@@ -54,7 +64,32 @@ class Repetition:
         same = [candidate for candidate in candidates if self._form(candidate) == form]
         return same[0] if len(same) >= _REPEATS else None
 
+    def spill(self, directory: Path) -> None:
+        """Move what grows with the number of states to a file in a directory. Raises ``NoRoom``."""
+        self._similar = spilled(self._similar, directory)
+        self._forms = {}
+
+    def _has_occurred(self, similar: int) -> bool:
+        """A value may have occurred before; note that it has now.
+
+        One in four values or fewer that have not share their bit with another one. That costs a look at the ancestors.
+        """
+        bits = self._occurred
+        if len(self._similar) > 2 * len(bits):
+            self._occurred = bits = bytearray(2 * len(bits))
+            mask = 8 * len(bits) - 1
+            for value in islice(self._similar, 1, len(self._similar) - 1):
+                bits[(value & mask) >> 3] |= 1 << (value & 7)
+        place = (similar & (8 * len(bits) - 1)) >> 3
+        bit = 1 << (similar & 7)
+        if bits[place] & bit:
+            return True
+        bits[place] |= bit
+        return False
+
     def _form(self, number: int) -> bytes:
+        if len(self._forms) > _MOST_FORMS:
+            self._forms = {}
         form = self._forms.get(number)
         if form is None:
             transitions = replay(self._model, self._graph.schedule(number))

@@ -51,6 +51,10 @@ class Walker:
         self._model = model
         self._visited: OrderedDict[int, World] = OrderedDict()
 
+    def forget(self) -> None:
+        """Forget the states that are kept for the next ways."""
+        self._visited.clear()
+
     def followed(self, ways: Iterable[Way]) -> Iterator[tuple[int, World]]:
         """The states at the ends of some ways, by number."""
         visited = self._visited

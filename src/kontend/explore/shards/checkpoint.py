@@ -127,6 +127,24 @@ class Checkpointed:
         """Make states again that were found before."""
         self._expander.adopt(numbers)
 
+    @property
+    def held(self) -> int:
+        """The number of states that are kept because they wait to be expanded."""
+        return self._expander.held
+
+    @property
+    def memory(self) -> int:
+        """The bytes that other processes have in memory."""
+        return self._expander.memory
+
+    def limit(self, most: int) -> None:
+        """Keep at most so many states, and make the others again when they are expanded."""
+        self._expander.limit(most)
+
+    def forget(self) -> None:
+        """Forget what can be computed again."""
+        self._expander.forget()
+
     def end_layer(self) -> None:
         """All states of a layer were expanded and their successors numbered."""
         if self._is_live:
@@ -147,9 +165,11 @@ class Checkpointed:
 
     def close(self) -> None:
         """Write what is left, and release processes."""
-        self._write()
-        self._journal.close()
-        self._expander.close()
+        try:
+            self._write()
+        finally:
+            self._journal.close()
+            self._expander.close()
 
     def _read(self) -> Iterator[tuple[int, list[Successor], set[bytes]]]:
         unpacker = Unpacker()
@@ -171,6 +191,8 @@ class Checkpointed:
 
     def _write(self) -> None:
         if self._batch:
-            self._journal.append(self._packer.pack(self._batch), self._batch_runs, is_first=self._is_first)
-            self._batch, self._batch_runs, self._is_first = [], {}, False
+            packed, runs = self._packer.pack(self._batch), self._batch_runs
+            self._batch, self._batch_runs = [], {}  # not again at the end, where there is no room for them
+            self._journal.append(packed, runs, is_first=self._is_first)
+            self._is_first = False
         self._written = time.monotonic()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -95,14 +96,21 @@ class Journal:
             return None
 
     def append(self, packed: Packed, runs: dict[int, set[bytes]], *, is_first: bool) -> None:
-        """Add a frame. It survives the end of this process."""
+        """Add a frame. It survives the end of this process. Raises :class:`BadScenario` where there is no room."""
         payload = _encoded(packed, runs, is_first=is_first)
-        self._file.write(_HEAD.pack(len(payload), xxhash.xxh3_64_intdigest(payload)) + payload)
-        self._file.flush()
+        try:
+            self._file.write(_HEAD.pack(len(payload), xxhash.xxh3_64_intdigest(payload)) + payload)
+            self._file.flush()
+        except OSError as error:
+            raise BadScenario(
+                f"checkpoint: {self.path}: {error.strerror or error}; what was written before is kept: make room, and "
+                "run the same command again"
+            ) from error
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        with suppress(OSError):  # the rest of a frame that could not be written
+            self._file.close()
 
 
 def _encoded(packed: Packed, runs: dict[int, set[bytes]], *, is_first: bool) -> bytes:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import NamedTuple
 
 from kontend.executors.results import portable
 from kontend.explore.search.expander import Expander, Successor
+from kontend.explore.search.limits import memory_in_use
 from kontend.explore.search.ways import Walker, Way
 from kontend.explore.shards.learnt import Learnt, Lessons
 from kontend.explore.shards.packing import Packed, Packer
@@ -36,6 +38,16 @@ class Shard:
         """Own some states from now on: they are made again by taking the steps that lead to them."""
         for number, world in self._walker.followed(ways):
             self._expander.own(number, world)
+
+    def forget(self) -> None:
+        """Forget what can be computed again, and remember less from now on: memory is limited."""
+        self._expander.limit(sys.maxsize)  # the search says which states are dropped
+        self._expander.forget()
+        self._walker.forget()
+
+    def memory(self) -> int:
+        """The bytes that this process has in memory."""
+        return memory_in_use()
 
     def drop(self, numbers: list[int]) -> None:
         """Own some states no longer."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from kontend.explore.model.state.budget import Reserve
@@ -24,6 +25,7 @@ from kontend.explore.search.ways import ways_to
 from kontend.explore.shards.engine import Engine, Handle, LostShard, PendingReply
 from kontend.explore.shards.learnt import Learnt
 from kontend.explore.shards.packing import Unpacker
+from kontend.explore.shards.processes import Processes
 from kontend.explore.shards.shard import Expansion
 from kontend.explore.shards.spec import ShardSpec
 
@@ -102,6 +104,10 @@ class Sharded:
         #: Everything that was learnt, for shards that start later.
         self._learnt: list[Learnt] = []
         self._losses = 0
+        #: How many states shards keep at most, where memory is limited; others are made again when they are expanded.
+        self._most: int | None = None
+        self._forgets = False
+        self._memory: int | None = None
         self.traffic = Traffic()
 
     def follow(self, graph: Graph) -> None:
@@ -120,6 +126,7 @@ class Sharded:
                 yield from self._expander.expand(numbers)
                 return
             self._start()
+        self._take_in([number for number in numbers if number not in self._owners])
         self._even_out(numbers)
         for number in numbers:
             self._shares[self._owners[number]].waiting.append(number)
@@ -146,6 +153,8 @@ class Sharded:
         owner, before = self._owners[parent], self._owners.get(number)
         if before is not None and before != owner:
             self._shares[before].drop.append(number)
+        if before is None and self._most is not None and len(self._owners) - len(self._expanded) >= self._most:
+            return
         self._owners[number] = owner
         self._shares[owner].keep.append((number, parent, at))
 
@@ -162,6 +171,9 @@ class Sharded:
         for number in self._expanded:
             del self._owners[number]
         self._expanded = []
+        if self._most is not None:
+            for number in list(islice(self._owners, self._most, None)):
+                self._shares[self._owners.pop(number)].drop.append(number)
         ends = [self._asked(index, "end_layer", share.keep, share.drop) for index, share in enumerate(self._shares)]
         for index, share in enumerate(self._shares):
             share.keep, share.drop = [], []
@@ -178,6 +190,44 @@ class Sharded:
                 for other, each in enumerate(self._shares):
                     if other != index:
                         each.news.append(learnt)
+        self._relieve()
+
+    def _relieve(self) -> None:
+        """Have the shards forget what can be computed again, and measure their memory."""
+        if self._forgets:
+            self._forgets = False
+            for index in range(len(self._shares)):
+                self._tell(index, "forget")
+        if self._memory is not None and isinstance(self._engine, Processes):
+            self._memory = 0
+            for index in range(len(self._shares)):
+                pending = self._asked(index, "memory") if self._settled(index) else None
+                try:
+                    self._memory += pending.result() if pending is not None else 0
+                except LostShard:
+                    self._rebuild(index)
+
+    @property
+    def held(self) -> int:
+        """The number of states that are kept because they wait to be expanded."""
+        return len(self._owners) if self._shares else self._expander.held
+
+    @property
+    def memory(self) -> int:
+        """The bytes that shards had in memory after the last layer, as far as they are on this machine."""
+        if self._memory is None:
+            self._memory = 0  # measured from now on
+        return self._memory
+
+    def limit(self, most: int) -> None:
+        """Keep at most so many states, from the end of this layer on."""
+        self._expander.limit(most)
+        self._most = most
+
+    def forget(self) -> None:
+        """Forget what can be computed again."""
+        self._expander.forget()
+        self._forgets = True
 
     @property
     def runs(self) -> int:
@@ -216,6 +266,16 @@ class Sharded:
             owned[self._owners[number]].append(number)
         for index, each in enumerate(owned):
             self._tell(index, "adopt", ways_to(self._followed, each))
+
+    def _take_in(self, numbers: list[int]) -> None:
+        """Have states made again that no shard has kept."""
+        if not numbers:
+            return
+        parts = [numbers[index :: self._count] for index in range(self._count)]
+        for index, part in enumerate(parts):
+            self._owners.update(dict.fromkeys(part, index))
+        for index, part in enumerate(parts):
+            self._tell(index, "adopt", ways_to(self._followed, part))
 
     def _even_out(self, numbers: list[int]) -> None:
         """Move states of a layer from shards that own too many of them to those that own too few."""
