@@ -20,13 +20,16 @@ from kontend.campaign.unit import Exploration, Listed, ListedScenario, Listing, 
 from kontend.explore.problems import BadScenario, not_among
 
 
-def list_units(entries: Sequence[Entry], executor: Executor, watch: Watch, *, recheck: bool = True) -> list[Unit]:
+def list_units(
+    entries: Sequence[Entry], executor: Executor, watch: Watch, *, recheck: bool = True, with_sources: bool = False
+) -> list[Unit]:
     """The units of a campaign, each once, with titles that differ. Raises :class:`BadScenario` where there is none.
 
-    ``recheck`` has one unit of each scenario compare its runs of code with those in other processes.
+    ``recheck`` has one unit of each scenario compare its runs of code with those in other processes. ``with_sources``
+    adds the user's code to units, which then run on any machine.
     """
     listings = [
-        Listing(target, entry.crds, entry.objects, entry.actions)
+        Listing(target, entry.crds, entry.objects, entry.actions, with_sources=with_sources)
         for entry in entries
         if isinstance(entry, ExploreEntry)
         for target in entry.targets
@@ -82,7 +85,8 @@ def _of_entry(entry: ExploreEntry, listed: Iterator[tuple[list[Unusable], Listed
             if entry.scenarios and not {scenario.name, title} & set(entry.scenarios):
                 continue
             chosen += 1
-            yield from _combined(scenario, title, result.inputs, entry.matrix)
+            for unit in _combined(scenario, title, result.inputs, entry.matrix):
+                yield replace(unit, sources=result.sources)
     if entry.scenarios and not chosen and known:
         missing = next(name for name in entry.scenarios)
         raise BadScenario(f"scenario: {not_among('scenario', missing, dict.fromkeys(known))}")

@@ -7,12 +7,15 @@ among it, so that an outcome that is known by its key need not be computed again
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
 import orjson
 import xxhash
 
+from kontend.runtime.user_sources import UserCode
+
+NO_SOURCES: Final = UserCode()
 Status = Literal["holds", "violated", "undecided", "refused", "crashed"]
 #: Outcomes that say something about the controllers. The others are errors, and their units run again.
 DECIDED: Final = ("holds", "violated", "undecided")
@@ -42,11 +45,14 @@ class Exploration:
     recheck: bool = False
     #: A directory from which an exhaustive search goes on after the end of its process; empty for none.
     checkpoint: str = ""
+    #: The user's code, for a machine that may not have the files.
+    sources: UserCode = NO_SOURCES
 
     @property
     def key(self) -> str:
         """Names the outcome."""
-        return _digest({**asdict(self), "title": "", "recheck": False, "checkpoint": ""})
+        described = replace(self, title="", recheck=False, checkpoint="", sources=NO_SOURCES)
+        return _digest(asdict(described))
 
     @property
     def suite(self) -> str:
@@ -171,6 +177,8 @@ class Listing:
     actions: tuple[str, ...] = ()
     #: Files that end the process which imports them.
     leave_out: tuple[str, ...] = ()
+    #: The sources of the user's code are wanted, too.
+    with_sources: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +200,7 @@ class Listed:
     inputs: Mapping[str, Any]
     #: Files that cannot be read, with the reason.
     broken: tuple[tuple[str, str], ...] = ()
+    sources: UserCode = NO_SOURCES
 
 
 Task = Listing | Exploration | LiveCommand

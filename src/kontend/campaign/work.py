@@ -18,6 +18,7 @@ import xxhash
 
 from kontend.campaign.executor import Report
 from kontend.campaign.unit import (
+    NO_SOURCES,
     Exploration,
     FoundViolation,
     Listed,
@@ -47,6 +48,7 @@ from kontend.explore.verdict import Verdict
 from kontend.kube.errors import ApiError
 from kontend.runtime.controller import BadController
 from kontend.runtime.user_file import BadFile, file_of_module
+from kontend.runtime.user_sources import UserCode
 
 #: Errors whose messages are meant for users.
 REFUSALS: Final = (BadScenario, BadController, BadFile, Nondeterminism, ApiError)
@@ -88,7 +90,7 @@ def _explored(unit: Exploration, report: Callable[[Report], None]) -> Outcome:
             unit.search,  # type: ignore[arg-type]
             unit.seed,
             unit.walks,
-            checkpoint=Path(unit.checkpoint) if unit.checkpoint and unit.search == "breadth" else None,
+            checkpoint=Path(unit.checkpoint) if unit.checkpoint else None,
             progress=report,
             deepen=unit.deepen,
             walk_on=True,
@@ -173,7 +175,8 @@ def _listed(task: Listing, report: Callable[[Report], None]) -> Listed:
         if name and name not in scenarios:
             raise BadScenario(f"{task.target}: {not_among('scenario', name, scenarios)}")
         listed = _of_file(path, {name: scenarios[name]} if name else scenarios, inputs)
-    return Listed(tuple(listed), inputs.to_json(), tuple((str(file), why) for file, why in broken.items()))
+    sources = UserCode.loaded() if task.with_sources else NO_SOURCES
+    return Listed(tuple(listed), inputs.to_json(), tuple((str(file), why) for file, why in broken.items()), sources)
 
 
 def _of_file(file: Path, scenarios: dict[str, Scenario], inputs: Inputs) -> list[ListedScenario]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from kontend.campaign.entry import (
     Entry,
@@ -29,11 +29,13 @@ from kontend.campaign.executor import Executor
 from kontend.campaign.journal import BadJournal, Journal
 from kontend.campaign.listing import list_units
 from kontend.campaign.processes import Processes
+from kontend.campaign.remote_tasks import RemoteTasks
 from kontend.campaign.report import as_json, as_junit, line_of, summary
 from kontend.campaign.running import Result, Unobserved, run_units
 from kontend.campaign.table import Table
 from kontend.campaign.unit import Outcome
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
+from kontend.executors.names import BadExecutor, executor_problem
 from kontend.explore.exploring import STRATEGIES
 from kontend.explore.problems import BadScenario
 from kontend.explore.scenario_documents import ENDINGS
@@ -41,14 +43,12 @@ from kontend.explore.shards.processes import default_method
 from kontend.safe_files import write_whole
 
 _DIRECTORY: Final = Path("kontend-campaign")
-#: The executors by their names.
-EXECUTORS: Final = ("fork", "spawn")
 
 
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend campaign``."""
     options = _parser().parse_args(list(argv))
-    with usage_errors(BadScenario, BadJournal):
+    with usage_errors(BadScenario, BadJournal, BadExecutor):
         entries = _entries(options)
         executor = _executor(options)
         with _terminated_as_interrupted(), closing(Journal(options.directory)) as journal:
@@ -60,7 +60,9 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _run(entries: list[Entry], executor: Executor, journal: Journal, options: Namespace) -> int:
-    units = list_units(entries, executor, Unobserved(), recheck=not options.one_process)
+    here = Processes(options.jobs or os.cpu_count() or 1, default_method(), timeout=options.timeout)
+    is_remote = not isinstance(executor, Processes)
+    units = list_units(entries, here, Unobserved(), recheck=not options.one_process, with_sources=is_remote)
     table = Table(sys.stderr)
     results: list[Result] = []
     shows = "-" not in (options.json, options.junit)
@@ -163,8 +165,17 @@ def _bounds(text: str) -> dict[str, Any]:
 
 
 def _executor(options: Namespace) -> Executor:
-    method = options.executor or default_method()
-    return Processes(options.jobs or os.cpu_count() or 1, method, timeout=options.timeout)
+    if problem := executor_problem(options.executor):
+        raise UsageError(f"--executor {options.executor}: {problem}")
+    jobs = options.jobs or os.cpu_count() or 1
+    method: Literal["fork", "spawn"] = default_method()
+    if options.executor == "fork" or options.executor == "spawn":
+        method = options.executor
+    elif options.executor:
+        if options.timeout is not None:
+            raise UsageError("--timeout: only processes of this machine are ended; leave it out")
+        return RemoteTasks(options.executor, jobs)
+    return Processes(jobs, method, timeout=options.timeout)
 
 
 @contextmanager
@@ -241,7 +252,13 @@ def _parser() -> Parser:
     )
     add("--plan", action="append", type=Path, default=[], metavar="FILE", help="try only this plan (repeatable)")
     add("--jobs", type=at_least(1), metavar="N", help="runs at the same time (default: one for each processor)")
-    add("--executor", choices=EXECUTORS, help="the way to start them (default: fork, where the system can)")
+    add(
+        "--executor",
+        default="",
+        metavar="NAME",
+        help="the way to start them: fork, spawn, ray[://ADDRESS] or dask[://ADDRESS] (default: fork, where the system "
+        "can)",
+    )
     add("--one-process", action="store_true", help="do not compare runs of code with those in other processes")
     add("--timeout", type=at_least(1), metavar="S", help="end a run after so many seconds, as an error")
     add(
