@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kontend.cli import main
+from kontend.report.archive import write_archive
+from kontend.report.document import Fix
+from report.documents import lost_update
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "double_plan.py"
 NODE = "Node.example.com/v1 default/n"
@@ -119,3 +124,19 @@ def test_explore_unfolds_with_verbose(capsys: pytest.CaptureFixture[str], tmp_pa
         main(["explore", str(operator), *options, *more])
         lengths.append(len(capsys.readouterr().out.splitlines()))
     assert lengths[0] < lengths[1]
+
+
+def test_a_trace_cannot_control_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names and sentences in a file that somebody sent may hold escape sequences."""
+    document = lost_update()
+    evil = "\x1b]0;title\x07\x1b[31mred \u202e \x9b2J"
+    violation = replace(document.violation, sentence=evil, property=evil, fix=Fix(evil))
+    steps = tuple(replace(step, text=evil, actor=evil) for step in document.steps)
+    archive = str(write_archive(tmp_path, replace(document, violation=violation, steps=steps)))
+    for question in ([], ["steps"], ["step", "1"], ["diff"], ["--output-format", "json"], ["nothing\x1b[2J"]):
+        main(["inspect", archive, *question])
+        shown = capsys.readouterr()
+        for text in (shown.out, shown.err):
+            assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
+    main(["inspect", archive, "--output-format", "json"])
+    assert json.loads(capsys.readouterr().out)["violation"]["sentence"] == evil

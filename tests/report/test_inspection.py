@@ -19,8 +19,9 @@ from kontend.report.inspection import (
     step_at,
     writes_of,
 )
-from kontend.report.markdown import markdown
+from kontend.report.markdown import markdown, plain
 from kontend.report.text import render, trace_lines
+from report.documents import lost_update
 from report.test_document import NEW, OLD, C, document
 
 
@@ -114,7 +115,7 @@ def test_a_bug_report_has_all_that_a_maintainer_needs() -> None:
     report = markdown(replace(document(), violation=different, token="abc", versions={"kontend": "1"}), archive="x.zip")
     for part in (
         "## lost update: 2 steps\n",
-        "\nports#2 wrote\n",
+        "\nports#<!-- -->2 wrote\n",
         "\nPerturbed by a stale read.\n",
         '\n-   data.next: "8002"\n+   data.next: "8001"\n',
         "\n### Suggested fix\n\nLock=True at `ports.py:31`.\n",
@@ -129,3 +130,64 @@ def test_a_bug_report_has_all_that_a_maintainer_needs() -> None:
 def test_backticks_do_not_break_a_bug_report() -> None:
     strange = replace(document(), violation=replace(document().violation, traceback="``` raise"))
     assert "````python\n``` raise\n````\n" in markdown(strange)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("nodes#2 wrote it", "nodes#<!-- -->2 wrote it"),
+        ("asks @team", "asks @<!-- -->team"),
+        ("the <uid of w> & more", r"the \<uid of w\> &amp; more"),
+        ("*bold* `code` ~~gone~~ a|b", r"\*bold\* \`code\` \~\~gone\~\~ a\|b"),
+        ("_id_ of one_plan", r"\_id\_ of one_plan"),
+        ("status.conditions[type=Ready].status", "status.conditions[type=Ready].status"),
+        ("a [link](https://example.com)", r"a [link\](https://example.com)"),
+        ("# no\nheading", r"\# no heading"),
+        ("1. no list", r"1\. no list"),
+    ],
+)
+def test_a_bug_report_shows_text_as_it_is(text: str, expected: str) -> None:
+    """Nobody is mentioned, no other issue is linked, and nothing disappears as markup."""
+    assert plain(text) == expected
+    report = markdown(_with_sentence(text))
+    assert expected in report.splitlines()
+
+
+def _with_sentence(text: str) -> Document:
+    sample = lost_update()
+    return replace(sample, violation=replace(sample.violation, sentence=text))
+
+
+def test_long_values_are_cut_around_their_first_difference() -> None:
+    sample = lost_update()
+    (number, *_) = sample.violation.culprits
+    step = sample.steps[number - 1]
+    long = "漢字🙂" * 200
+    (write,) = step.writes
+    changed = replace(step, writes=(replace(write, fields=(FieldChange("data.text", f"{long}1", f"{long}2"),)),))
+    steps = tuple(changed if each.number == number else each for each in sample.steps)
+    text = render(replace(sample, steps=steps))
+    assert '漢字🙂1" → …' in text
+    assert '漢字🙂2"' in text
+    assert max(map(len, text.splitlines())) < 250
+
+
+def test_the_field_at_fault_is_shown_among_a_thousand_others() -> None:
+    sample = lost_update()
+    many = tuple(FieldChange(f"data.a{number}", None, "x") for number in range(1000))
+    steps = tuple(
+        replace(
+            step,
+            writes=tuple(
+                replace(write, fields=(*(many if step.number == sample.violation.culprits[0] else ()), *write.fields))
+                for write in step.writes
+            ),
+        )
+        if step.number in sample.violation.culprits
+        else step
+        for step in sample.steps
+    )
+    lines = render(replace(sample, steps=steps)).splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("  ►"))
+    assert "data.next: " in lines[at + 1]
+    assert "more fields" in "\n".join(lines)

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from importlib import import_module, metadata
 from typing import Final, NamedTuple
 
-from kontend.cli.command import ExitCode, UsageError, write
+from kontend.cli.command import ExitCode, UsageError, visible, write
 
 
 class Command(NamedTuple):
@@ -69,7 +69,7 @@ def _run(name: str, command: Command, arguments: Sequence[str]) -> int:
         run: Callable[[Sequence[str]], int] = getattr(import_module(command.module), command.function)
         return run(arguments)
     except UsageError as error:
-        sys.stderr.write(f"kontend {name}: {error}\n")
+        sys.stderr.write(visible(f"kontend {name}: {error}\n"))
         return ExitCode.ERROR
     except SystemExit as stop:  # argparse, after --help
         return stop.code if isinstance(stop.code, int) else ExitCode.OK if stop.code is None else ExitCode.ERROR
@@ -78,7 +78,7 @@ def _run(name: str, command: Command, arguments: Sequence[str]) -> int:
     except Exception as error:
         # Python itself would exit with 1, which means that the command found something.
         traceback.print_exc()
-        sys.stderr.write(f"kontend {name}: internal error: {type(error).__name__}: {error}\n")
+        sys.stderr.write(visible(f"kontend {name}: internal error: {type(error).__name__}: {error}\n"))
         return ExitCode.ERROR
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from typing import Final, NoReturn, TextIO
 from kontend.report.text import WIDTH
 from kontend.safe_files import write_whole
 
+#: Control characters except tab and line feed, and those that change the direction of writing.
+_CONTROLS: Final = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069]")
 #: Text is made no narrower than this.
 _NARROWEST: Final = 30
 
@@ -110,10 +113,21 @@ def terminal_columns(stream: TextIO, otherwise: int) -> int:
         return otherwise
 
 
+def visible(text: str) -> str:
+    """Text in which no character can control the terminal or change the direction of writing.
+
+    Traces, logs and objects come from elsewhere. The characters are written as in JSON, which stays valid.
+
+    >>> print(visible("red: \\x1b[31m"))
+    red: \\u001b[31m
+    """
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def write(text: str) -> None:
     """Write to standard output at once. A reader that has gone away (``| head``) is not an error."""
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(visible(text))
         sys.stdout.flush()
     except BrokenPipeError:
         # Python would complain again when it flushes standard output at exit.

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from shlex import quote
+from typing import Final
 
 from kontend.report.archive import slug
 from kontend.report.document import Document
 from kontend.report.inspection import first_difference
 from kontend.report.text import difference_lines, trace_lines
+
+#: Characters that begin markup in a line, and those that do so at its start.
+_MARKUP: Final = re.compile(r"[\\`*<>|~]|\](?=[(\[:])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^[#+=-]|(?<=^\d)[.)]")
+#: Characters after which issue trackers look for a name or a number.
+_LINKS: Final = re.compile(r"@(?=\w)|#(?=\d)|(?<=\bGH)-(?=\d)")
 
 
 def markdown(document: Document, *, archive: str = "") -> str:
@@ -18,10 +26,10 @@ def markdown(document: Document, *, archive: str = "") -> str:
 def _lines(document: Document, archive: str) -> Iterator[str]:
     violation, source = document.violation, document.source
     names = ", ".join((violation.property, *violation.also))
-    yield f"## {names}: {_title(document)}\n"
-    yield f"{violation.sentence}\n"
+    yield f"## {plain(names)}: {_title(document)}\n"
+    yield f"{plain(violation.sentence)}\n"
     if violation.perturbations:
-        yield f"Perturbed by {'; '.join(violation.perturbations)}.\n"
+        yield f"Perturbed by {plain('; '.join(violation.perturbations))}.\n"
     if violation.traceback:
         yield from _block(violation.traceback.splitlines(), "python")
     yield "### Steps\n"
@@ -38,24 +46,49 @@ def _lines(document: Document, archive: str) -> Iterator[str]:
     yield from _good_run(document)
     if violation.fix is not None:
         yield "### Suggested fix\n"
-        where = f" at `{violation.fix.line}`" if violation.fix.line is not None else ""
-        yield f"{violation.fix.text[0].upper()}{violation.fix.text[1:]}{where}.\n"
+        where = f" at {code(str(violation.fix.line))}" if violation.fix.line is not None else ""
+        text = violation.fix.text
+        yield f"{plain(text[:1].upper() + text[1:])}{where}.\n"
         if violation.fix.line is not None and violation.fix.line.text:
             yield from _block([violation.fix.line.text], "python")
     yield "### Scenario\n"
     yield from _scenario(document)
     yield "### How to reproduce\n"
     if violation.how == "recorded":
-        yield f"Recorded in {source.scenario}, which `{archive}` quotes.\n"
-        yield from _block([f"kontend inspect {archive}"], "sh")
+        yield f"Recorded in {plain(source.scenario)}, which {code(archive)} quotes.\n"
+        yield from _block([f"kontend inspect {quote(archive)}"], "sh")
     if source.file:
-        again = f"kontend explore {source.file}" + (f" --scenario {source.scenario}" if source.scenario else "")
-        yield from _block([f"kontend replay {archive}", f"{again}   # or search again"], "sh")
+        scenario = f" --scenario {quote(source.scenario)}" if source.scenario else ""
+        again = f"kontend explore {quote(source.file)}{scenario}"
+        yield from _block([f"kontend replay {quote(archive)}", f"{again}   # or search again"], "sh")
     if document.token:
         test = ["from kontend.explore import check, reproduce", "", f'@reproduce("{document.token}")']
         yield from _block([*test, "def test_regression() -> None:", "    assert check(scenario)"], "python")
     yield "### Versions\n"
     yield ", ".join(f"{name} {version}" for name, version in sorted(document.versions.items())) + "\n"
+
+
+def plain(text: str) -> str:
+    """Text that Markdown shows as it is: no markup, no mention of anybody, no link to another issue.
+
+    A backslash does not keep GitHub from linking ``@name`` and ``name#2``, so an empty comment comes in between.
+
+    >>> print(plain("nodes#2 wrote *<uid>* for @team"))
+    nodes#<!-- -->2 wrote \\*\\<uid\\>\\* for @<!-- -->team
+    """
+    escaped = _MARKUP.sub(r"\\\g<0>", " ".join(text.split())).replace("&", "&amp;")
+    return _LINKS.sub(r"\g<0><!-- -->", escaped)
+
+
+def code(text: str) -> str:
+    """Text as code in a line; its fence is longer than any that is in it.
+
+    >>> code("a"), code("`a` and ``b``")
+    ('`a`', '``` `a` and ``b`` ```')
+    """
+    line = " ".join(text.split())
+    fence = "`" * (max((len(run) for run in _runs(line)), default=0) + 1)
+    return f"{fence} {line} {fence}" if len(fence) > 1 else f"`{line}`"
 
 
 def _title(document: Document) -> str:
@@ -73,24 +106,24 @@ def _good_run(document: Document) -> Iterator[str]:
         if not difference.common
         else (f"It has the same first {difference.common} steps")
     )
-    yield f"{same}; where this run has `{difference.failing.text}`, it has `{difference.good.text}`.\n"
+    yield f"{same}; where this run has {code(difference.failing.text)}, it has {code(difference.good.text)}.\n"
 
 
 def _scenario(document: Document) -> Iterator[str]:
     source = document.source
     if source.file:
-        name = f"`{source.scenario}` in " if source.scenario else ""
-        yield f"- {name}`{source.file}`" + (f" (sha256 {source.digest[:16]})" if source.digest else "")
+        name = f"{code(source.scenario)} in " if source.scenario else ""
+        yield f"- {name}{code(source.file)}" + (f" (sha256 {source.digest[:16]})" if source.digest else "")
     instances = [actor.name for actor in document.actors if actor.type == "instance"]
     if instances:
-        yield f"- instances: {', '.join(instances)}"
+        yield f"- instances: {plain(', '.join(instances))}"
     if document.initial:
-        yield f"- objects: {', '.join(sorted(document.initial))}"
+        yield f"- objects: {plain(', '.join(sorted(document.initial)))}"
     acts = [step.text for step in document.steps if step.action == "act"]
     if acts:
-        yield f"- the user: {'; '.join(text.removeprefix('the user ') for text in acts)}"
+        yield f"- the user: {plain('; '.join(text.removeprefix('the user ') for text in acts))}"
     if document.violation.how == "recorded":
-        yield f"- the audit log {source.scenario}\n"
+        yield f"- the audit log {plain(source.scenario)}\n"
         return
     if document.bounds:
         yield f"- bounds: {', '.join(f'{name}={value}' for name, value in sorted(document.bounds.items()))}"

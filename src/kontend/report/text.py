@@ -10,6 +10,8 @@ import orjson
 
 from kontend.report.document import Call, Difference, Document, Explanation, FieldChange, Read, Step, Write
 
+#: An object and a path in it.
+_Field = tuple[str, str]
 #: How many fields of one write and how many differences are shown, unless everything is asked for.
 _FIELDS: Final = 6
 _DIFFERENCES: Final = 12
@@ -86,6 +88,7 @@ def trace_lines(steps: Sequence[Step], violation: Explanation | None = None, *, 
     names = max((len(step.actor) for step in steps), default=0)
     digits = len(str(len(steps)))
     folded: list[Step] = []
+    clashing = _clashing(steps, culprits)
     for step in steps:
         if step.changes_nothing and not verbose and step.number not in culprits:
             folded.append(step)
@@ -93,7 +96,7 @@ def trace_lines(steps: Sequence[Step], violation: Explanation | None = None, *, 
         yield from _folded(folded, digits)
         folded = []
         mark = "►" if step.number in culprits else " "
-        first, *rest = step_lines(step, verbose=verbose)
+        first, *rest = step_lines(step, verbose=verbose, important=clashing if step.number in culprits else frozenset())
         where = f"  [{step.line}]" if step.line is not None else ""
         yield f"  {mark} {step.number:>{digits}}  {step.actor:<{names}}  {first}{where}"
         for line in rest:
@@ -111,11 +114,21 @@ def _folded(steps: Sequence[Step], digits: int) -> Iterator[str]:
     yield f"    {'·' * digits}  {what} ({span})"
 
 
-def step_lines(step: Step, *, verbose: bool = False) -> list[str]:
-    """One step: what happens, then the fields that it changes and the events that it delivers."""
+def _clashing(steps: Sequence[Step], culprits: Sequence[int]) -> frozenset[_Field]:
+    """The fields that several steps at fault write: they are what the violation is about."""
+    written = [
+        {(write.object, change.path) for write in step.writes for change in write.fields}
+        for step in steps
+        if step.number in culprits
+    ]
+    return frozenset(field for at, fields in enumerate(written) for other in written[:at] for field in fields & other)
+
+
+def step_lines(step: Step, *, verbose: bool = False, important: frozenset[_Field] = frozenset()) -> list[str]:
+    """One step: its call, then the fields that it changes, ``important`` ones first, and the events it delivers."""
     lines = [_action(step)]
     for write in step.writes:
-        lines += _write_lines(write, several=len(step.writes) > 1, verbose=verbose)
+        lines += _write_lines(write, several=len(step.writes) > 1, verbose=verbose, important=important)
     if step.call is not None or step.action in ("act", "start"):
         lines += _seen_by_others(step)
     if step.failure:
@@ -180,15 +193,16 @@ def _missed(reads: Sequence[Read]) -> str:
     return f", stale: the server has {_short(one.object)} at version {one.latest}"
 
 
-def _write_lines(write: Write, *, several: bool, verbose: bool) -> Iterator[str]:
+def _write_lines(write: Write, *, several: bool, verbose: bool, important: frozenset[_Field]) -> Iterator[str]:
     name = _short(write.object) if several else ""
+    fields = sorted(write.fields, key=lambda change: (write.object, change.path) not in important)
     if write.before is None:
-        shown = write.fields
+        shown = fields
         if not verbose:
-            shown = tuple(change for change in write.fields if not change.path.startswith("metadata."))
+            shown = [change for change in fields if not change.path.startswith("metadata.")]
         yield from _field_lines(shown, f"{name}: created" if several else "", verbose=verbose)
     elif write.after is not None:
-        yield from _field_lines(write.fields, name, verbose=verbose)
+        yield from _field_lines(fields, name, verbose=verbose)
     elif several:
         yield f"{name}: deleted"
 
@@ -208,7 +222,8 @@ def _field(change: FieldChange) -> str:
     for one, other, word in ((change.after, change.before, "adds"), (change.before, change.after, "removes")):
         if other is None and _list_of(change.path, one):
             return f"{_list_of(change.path, one)} {word} {value(one)}"
-    return f"{change.path}: {value(change.before)} → {value(change.after)}"
+    before, after = values(change.before, change.after)
+    return f"{change.path}: {before} → {after}"
 
 
 def _list_of(path: str, element: Any) -> str:
@@ -233,9 +248,10 @@ def difference_lines(found: Sequence[Difference], *, verbose: bool = False) -> I
             sign, content = ("+", line.got) if line.got is not None else ("-", line.expected)
             yield f"    {sign}   the whole object: {value(content)}"
             continue
-        for sign, content in (("-", line.expected), ("+", line.got)):
+        pair = values(line.expected, line.got)
+        for sign, content, text in (("-", line.expected, pair[0]), ("+", line.got, pair[1])):
             if content is not None:
-                yield f"    {sign}   {_list_of(line.path, content) or line.path}: {value(content)}"
+                yield f"    {sign}   {_list_of(line.path, content) or line.path}: {text}"
     if len(shown) < len(found):
         yield f"    … and {len(found) - len(shown)} more differences"
 
@@ -271,6 +287,24 @@ def value(content: Any) -> str:
         return "absent"
     text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def values(one: Any, other: Any) -> tuple[str, str]:
+    """Two values in one line each; long ones are cut so that the first difference between them can be seen.
+
+    >>> values("a" * 100 + "1", "a" * 100 + "2")
+    ('…aaaaaaaaaaaaaaaaaaaa1"', '…aaaaaaaaaaaaaaaaaaaa2"')
+    >>> values(None, "b")
+    ('absent', '"b"')
+    """
+    texts = [orjson.dumps(each, option=orjson.OPT_SORT_KEYS).decode() for each in (one, other)]
+    common = next((at for at, (left, right) in enumerate(zip(*texts, strict=False)) if left != right), 0)
+    if one is None or other is None or common < _LONGEST - 10:
+        return value(one), value(other)
+    start = common - 20
+    shown = [f"…{text[start:]}" for text in texts]
+    first, second = (text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…" for text in shown)
+    return first, second
 
 
 def _short(name: str) -> str:
