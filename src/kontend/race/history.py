@@ -17,6 +17,10 @@ _MOMENTS: Final = 64
 #: Reads of each client and object that are kept, and of how many.
 _READS: Final = 6
 _READERS: Final = 200_000
+#: How far a trace reaches back for the reads of other clients.
+_EARLIER: Final = 8
+#: Moments in a trace, at most.
+_LONGEST: Final = 30
 
 
 @dataclass(slots=True)
@@ -38,6 +42,40 @@ class Trail:
     def writes(self) -> Iterator[Moment]:
         """The moments that changed the object, newest first."""
         return (moment for moment in reversed(self.moments) if moment.changes)
+
+    def author(self, moment: Moment, path: Path, since: int) -> Moment | None:
+        """The newest write of another client since a version that changed a field."""
+        for other in self.writes():
+            if other.version is None or other.version.number <= since:
+                return None
+            if other.actor != moment.actor and other.touches(path):
+                return other
+        return None
+
+    def has_changed(self, actor: Actor, path: Path) -> bool:
+        """A client has changed a field before: it puts back what is its own."""
+        return any(moment.actor == actor and moment.touches(path) for moment in self.writes())
+
+    def span(self, moment: Moment, since: int) -> tuple[Moment, ...]:
+        """The moments from the one that met or made a version to a write."""
+        moments = list(self.moments)
+        starts = [
+            at
+            for at, met in enumerate(moments)
+            if met.version is not None and met.version.number <= since and (met.actor == moment.actor or met.changes)
+        ]
+        own = [at for at in starts if moments[at].actor == moment.actor]
+        first = (own or starts or [0])[-1]
+        # Reads of the other writers that came shortly before.
+        writers = {other.actor for other in moments[first:] if other.changes}
+        for at in range(first - 1, max(-1, first - 1 - _EARLIER), -1):
+            version = moments[at].version
+            if version is not None and version.number == since and moments[at].actor in writers:
+                first = at
+        span = moments[first:]
+        if len(span) > _LONGEST:
+            span = [span[0], *span[-_LONGEST:]]
+        return (*span, moment)
 
     def version(self, number: int) -> Version | None:
         """A version by its number, with its content."""

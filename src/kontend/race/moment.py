@@ -68,6 +68,10 @@ class Moment:
         """Reports if the request changed the object."""
         return bool(self.paths) or self.deleted or (self.version is not None and self.verb == "create")
 
+    def touches(self, path: Path) -> bool:
+        """Reports if the request changed a field, something in it or something around it."""
+        return any(path[: len(changed)] == changed or changed[: len(path)] == path for changed in self.paths)
+
 
 def moment_of(event: AuditEvent, kind: str, **rest: Any) -> Moment:
     """The moment of an event, with what is known besides."""

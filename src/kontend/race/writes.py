@@ -52,10 +52,6 @@ _RECENT: Final = 60.0
 _SOON: Final = 5.0
 #: A write that follows a conflict within so many seconds is a retry.
 _RETRY: Final = 30.0
-#: How far a trace reaches back for the reads of other clients.
-_EARLIER: Final = 8
-#: Moments in a trace, at most.
-_LONGEST: Final = 30
 _LOCK: Final = (
     "send metadata.resourceVersion with the write (client-go: Update, or a patch made by MergeFromWithOptimisticLock; "
     "kontend: merge_from(base, lock=True)); the server then refuses an outdated one with 409 Conflict, and the "
@@ -183,7 +179,7 @@ class WriteJudge:
         if intent.how == "delete" or moment.version is None:
             return
         for overwrite in _firsts(read, old, moment.version, intent):
-            other = _author(trail, moment, overwrite.path, base.number)
+            other = trail.author(moment, overwrite.path, base.number)
             if other is None:
                 continue
             name = VANISHED_ELEMENT if overwrite.vanished else LOST_UPDATE if base.how != "lag" else BLIND_OVERWRITE
@@ -203,7 +199,7 @@ class WriteJudge:
                 ),
                 (moment.actor, other.actor),
                 _LIST if overwrite.vanished and intent.how == "merge patch" else _LOCK,
-                _span(trail, moment, base.number),
+                trail.span(moment, base.number),
                 (other, moment),
                 overwrite.path,
                 unless=unless,
@@ -233,7 +229,7 @@ class WriteJudge:
             ),
             (moment.actor, born.actor if born is not None else UNKNOWN),
             _UID,
-            _span(trail, moment, read.number),
+            trail.span(moment, read.number),
             (born, moment) if born is not None else (moment,),
             unless=unless,
         )
@@ -261,7 +257,7 @@ class WriteJudge:
                 )
                 if before != after or not (intent.how == "update" or overwrite.vanished):
                     continue
-                if _wrote(trail, moment.actor, overwrite.path):
+                if trail.has_changed(moment.actor, overwrite.path):
                     continue
                 yield Finding(
                     VANISHED_ELEMENT if overwrite.vanished else STALE_WRITE,
@@ -277,7 +273,7 @@ class WriteJudge:
                     ),
                     (moment.actor, other.actor),
                     _LIST if overwrite.vanished and intent.how == "merge patch" else _LOCK,
-                    _span(trail, moment, other.before.number),
+                    trail.span(moment, other.before.number),
                     (other, moment),
                     overwrite.path,
                 )
@@ -302,7 +298,7 @@ class WriteJudge:
              f"{max(0.0, moment.received - other.completed):.3f} s before"),
             (moment.actor, other.actor),
             _LOCK,
-            _span(trail, moment, other.before.number if other.before is not None else 0),
+            trail.span(moment, other.before.number if other.before is not None else 0),
             (other, moment),
             path,
             unless=Watch(moment.actor, moment.key.resource, moment.key.namespace, moment.received),
@@ -319,7 +315,7 @@ class WriteJudge:
         if not isinstance(sent, dict):
             return
         for overwrite in _firsts(read, old, new, intent):
-            other = _author(trail, moment, overwrite.path, refused.locked)
+            other = trail.author(moment, overwrite.path, refused.locked)
             if other is None or value_at(sent, overwrite.path) != value_at(new.content(), overwrite.path):
                 continue
             yield Finding(
@@ -339,7 +335,7 @@ class WriteJudge:
                 ),
                 (moment.actor, other.actor),
                 _RETRIED,
-                _span(trail, moment, refused.locked),
+                trail.span(moment, refused.locked),
                 (other, moment),
                 overwrite.path,
             )
@@ -355,49 +351,6 @@ def _firsts(read: Version, old: Version, new: Version, intent: Intent) -> list[O
         if intent.names(overwrite.path):
             overwrites.setdefault(overwrite.vanished, overwrite)
     return list(overwrites.values())
-
-
-def _author(trail: Trail, moment: Moment, path: Path, since: int) -> Moment | None:
-    """The newest write of another client since a version that changed a field."""
-    for other in trail.writes():
-        if other.version is None or other.version.number <= since:
-            return None
-        if other.actor == moment.actor:
-            continue
-        if any(path[: len(other_path)] == other_path or other_path[: len(path)] == path for other_path in other.paths):
-            return other
-    return None
-
-
-def _wrote(trail: Trail, actor: Actor, path: Path) -> bool:
-    """A client has changed a field before: it puts back what is its own."""
-    return any(
-        moment.actor == actor
-        and any(path[: len(written)] == written or written[: len(path)] == path for written in moment.paths)
-        for moment in trail.writes()
-    )
-
-
-def _span(trail: Trail, moment: Moment, since: int) -> tuple[Moment, ...]:
-    """The moments from the one that met or made a version to a write."""
-    moments = list(trail.moments)
-    starts = [
-        at
-        for at, each in enumerate(moments)
-        if each.version is not None and each.version.number <= since and (each.actor == moment.actor or each.changes)
-    ]
-    own = [at for at in starts if moments[at].actor == moment.actor]
-    first = (own or starts or [0])[-1]
-    # Reads of the other writers that came shortly before.
-    writers = {moment.actor for moment in moments[first:] if moment.changes}
-    for at in range(first - 1, max(-1, first - 1 - _EARLIER), -1):
-        version = moments[at].version
-        if version is not None and version.number == since and moments[at].actor in writers:
-            first = at
-    span = moments[first:]
-    if len(span) > _LONGEST:
-        span = [span[0], *span[-_LONGEST:]]
-    return (*span, moment)
 
 
 def _accepted(base: _Base) -> Sentence:
