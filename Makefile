@@ -46,7 +46,7 @@ engines: $(VENV)/.ready
 # printed at the end, and kept in build/live.txt.
 live: $(VENV)/.ready
 	@mkdir -p build && rm -f build/live.txt
-	@KONTEND_LIVE_ROUNDS=3 KONTEND_LIVE_RECORD=build/live.txt $(BIN)/pytest tests/live; code=$$?; cat build/live.txt; exit $$code
+	@KONTEND_LIVE_ROUNDS=3 KONTEND_LIVE_RECORD=build/live.txt $(BIN)/pytest -n 2 tests/live; code=$$?; cat build/live.txt; exit $$code
 
 # controller-runtime's own envtest suites on kontend, with a summary.
 envtest: $(VENV)/.ready

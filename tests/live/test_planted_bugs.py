@@ -122,3 +122,13 @@ def test_the_twin_without_the_bug_is_clean(operator: str, feature: str) -> None:
     for verdict in verdicts(operator, feature, ""):
         assert verdict.ok, "\n".join(verdict.lines())
         assert verdict.executed >= 5
+
+
+def test_leader_election_may_stay_on() -> None:
+    """The lease of the paused leader expires at once, the other instance takes over, and the late write arrives."""
+    given = setting([str(fitter()), "--leader-elect", "--bug=settings"], "settings.yaml")
+    verdict = explore(given, only="taken over", jobs=JOBS["controller-runtime"], confirmations=1, shrinks=0)
+    properties, _, cause = BUGS["settings"]
+    lines = "\n".join(verdict.lines())
+    assert {each.finding.property for each in verdict.violations} == properties, lines
+    assert cause in lines

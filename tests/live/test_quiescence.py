@@ -87,6 +87,13 @@ def test_late_polls_count_in_full_when_the_process_has_slept_all_the_while() -> 
     assert time.monotonic() - began >= PATIENCE.silence
 
 
+def test_a_process_that_wakes_now_and_then_is_silent_for_longer_before_it_counts_as_idle() -> None:
+    began = time.monotonic()
+    found, _ = wait(lambda polls: Usage(1.0 + polls * 1e-4, slices=polls))
+    assert found.rest is Rest.IDLE
+    assert time.monotonic() - began >= 3 * PATIENCE.silence
+
+
 def test_timers_of_a_runtime_do_not_count_as_work() -> None:
     found, _ = wait(lambda polls: Usage(1.0 + polls * 1e-4, polls * 1e-5))
     assert found.rest is Rest.IDLE

@@ -174,6 +174,7 @@ class Runner:
     async def _settle(self) -> None:
         """Wait until the process is idle; restart it when it was killed, and hand over when a write is delayed."""
         while True:
+            self._gate.count_rounds(self._current)
             subjects = {self._current: self._processes[self._current]}
             wait = await wait_until_idle(
                 self._gate,

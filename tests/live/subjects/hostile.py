@@ -64,6 +64,7 @@ def poll() -> None:
             path = f"{GROUP}/namespaces/default/widgets/{listed['metadata']['name']}"
             widget = client("GET", path)
             if "status" not in widget:
+                time.sleep(float(sys.argv[2]))
                 client("PUT", f"{path}/status", {**widget, "status": {"seen": True}})
         time.sleep(0.03)
 

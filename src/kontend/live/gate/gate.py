@@ -143,6 +143,10 @@ class LiveGate:
         """Return how often a process has made the same call that does not count as work since its last that does."""
         return max(self._rounds.get(process, {}).values(), default=0)
 
+    def count_rounds(self, process: str) -> None:
+        """Count rounds from now on: something has changed that the process may find."""
+        self._rounds.pop(process, None)
+
     def undelivered(self) -> int:
         """Return the number of events that are held back."""
         return sum(len(tap.queue) for tap in self._taps)
@@ -178,6 +182,8 @@ class LiveGate:
         self.doomed = self.doomed and process != self._primary
         for exchange in [other for other in self._open if self._process(other) == process]:
             del self._open[exchange]
+        for tap in [tap for tap in self._taps if tap.process == process]:
+            del self._taps[tap]
 
     # The seam
 

@@ -25,12 +25,13 @@ _TICK: Final = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
 class Usage:
     """The processor time of some processes so far and the time they waited for a processor, in seconds.
 
-    ``running`` says that one of them runs or waits for a processor now.
+    ``running`` says that one of them runs or waits for a processor now; ``slices`` counts how often a thread has run.
     """
 
     seconds: float = 0.0
     waited: float = 0.0
     running: bool = False
+    slices: int = 0
 
 
 def marked(mark: str) -> list[int]:
@@ -97,18 +98,19 @@ def _bytes(path: str) -> bytes:
 
 def usage(pids: list[int]) -> Usage:
     """Return the processor time of processes; a thread that waits for a processor counts as running."""
-    total, waited, running = 0.0, 0.0, False
+    total, waited, running, slices = 0.0, 0.0, False, 0
     for pid in pids:
         for thread in _threads(pid):
             # The name of the program is in parentheses and may contain anything.
             fields = _read(f"{thread}/stat").rpartition(")")[2].split()
             if not fields:
                 continue  # it has ended
-            ran, delayed, *_ = [*map(int, _read(f"{thread}/schedstat").split()), 0, 0]
+            ran, delayed, times, *_ = [*map(int, _read(f"{thread}/schedstat").split()), 0, 0, 0]
             running = running or fields[0] in "RD"
             total += ran / 1e9 or (int(fields[11]) + int(fields[12])) * _TICK
             waited += delayed / 1e9
-    return Usage(total, waited, running)
+            slices += times
+    return Usage(total, waited, running, slices)
 
 
 def kill_marked(mark: str) -> list[int]:

@@ -4,6 +4,9 @@ A process is idle when it has no request in progress, has been sent every event,
 *patience*) other than watches, lease renewals and what the baseline has learned to ignore, and has used no processor
 time meanwhile. Time in which one of its threads waits for a processor does not count, so a loaded machine does not look
 idle.
+
+A process none of whose threads has run at all in that time is idle. One that wakes now and then may look for something,
+as client-go does every 0.1 s while its caches sync, or may only have timers: it is silent for longer before it counts.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ _POLLS: Final = 6
 _SHORTEST: Final = 0.01
 #: The polls that a silence takes at least, however late they come.
 _AT_LEAST: Final = 2
+#: The silence of a process that wakes now and then, as a multiple of the patience.
+_WAKING: Final = 3
 _LONGEST: Final = 0.1
 #: Processor time within a poll that still counts as idle: timers of a language's runtime. A constant, and a share.
 _NOISE: Final = 0.001
@@ -101,6 +106,8 @@ async def wait_until_idle(
     #: Since the last request: the silence without processor time, without a break and altogether; all silence. And the
     #: longest silence without processor time that a request has ended.
     quiet = silent = mute = longest = 0.0
+    #: The time for which no thread has run.
+    still = 0.0
     waited = 0.0
     while True:
         if interrupted():
@@ -108,7 +115,7 @@ async def wait_until_idle(
         if any(subject.exited for subject in subjects.values()):
             return Wait(Rest.EXITED, longest)
         is_ready = ready()
-        if quiet >= patience.silence and is_ready:
+        if quiet >= patience.silence * (1 if still >= patience.silence else _WAKING) and is_ready:
             return Wait(Rest.IDLE, longest)
         if waited >= patience.limit:
             return Wait(Rest.BUSY, longest, working=mute >= patience.silence)
@@ -120,11 +127,11 @@ async def wait_until_idle(
         spoke = any(traffic.in_progress(name) or traffic.last_activity.get(name, 0.0) > last for name in subjects)
         if spoke:
             longest = max(longest, silent if is_ready else 0.0)
-            quiet = silent = mute = 0.0
+            quiet = silent = mute = still = 0.0
         else:
             mute += passed
             if _has_worked(before, after, _NOISE + _SHARE * (now - last)):
-                quiet = 0.0
+                quiet = still = 0.0
             elif not any(usage.running for usage in after.values()):
                 # Processes that we can see have slept all the while, also when we come late: no thread of theirs has
                 # waited for a processor, and a request of theirs would have been read before this poll returned.
@@ -132,6 +139,7 @@ async def wait_until_idle(
                 idle = max(0.0, slept - _waited(before, after))
                 quiet += idle
                 silent += idle
+                still = still + idle if _slices(before) == _slices(after) else 0.0
         last, before = now, after
 
 
@@ -141,6 +149,10 @@ def _usage(subjects: Mapping[str, Subject]) -> dict[str, Usage]:
 
 def _has_worked(before: Mapping[str, Usage], after: Mapping[str, Usage], noise: float) -> bool:
     return any(usage.seconds - before[name].seconds > noise for name, usage in after.items())
+
+
+def _slices(usages: Mapping[str, Usage]) -> list[int]:
+    return [usage.slices for usage in usages.values()]
 
 
 def _waited(before: Mapping[str, Usage], after: Mapping[str, Usage]) -> float:
