@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import re
 import socket
@@ -195,6 +196,19 @@ def test_each_place_has_a_port_of_its_own_also_in_the_environment() -> None:
         return process.output.text()
 
     assert re.fullmatch(r"at \d+\n", asyncio.run(output()))
+
+
+@pytest.mark.skipif(not hasattr(fcntl, "F_GETPIPE_SZ"), reason="pipes have a fixed size here")
+def test_a_process_that_writes_much_waits_for_the_reader_a_hundred_times_not_thousands() -> None:
+    size = "import fcntl; print(fcntl.fcntl(1, fcntl.F_GETPIPE_SZ))"
+
+    async def output() -> str:
+        process = await Process.start("controller", Command((sys.executable, "-c", size)), Path("config"))
+        await process.wait(60)
+        await process.kill()
+        return process.output.text()
+
+    assert int(asyncio.run(output())) >= 1 << 20
 
 
 def test_the_middle_of_a_long_output_is_left_out() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import secrets
 import signal
@@ -86,6 +87,7 @@ class Process:
             environment.pop(inside, None)
         reader, writer = os.pipe()
         os.set_blocking(reader, False)
+        _enlarge(writer)
         arguments = [ports.fill(argument) for argument in command.arguments]
         try:
             started = await asyncio.create_subprocess_exec(
@@ -172,3 +174,10 @@ class Process:
             self._read()
             if self.output.size == before:
                 self._close()
+
+
+def _enlarge(pipe: int) -> None:
+    """Let a pipe hold as much as is read at once: a process that writes much waits for us less often."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with contextlib.suppress(OSError):  # there is a limit for all pipes of a user
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _CHUNK)
