@@ -12,6 +12,7 @@ BENCHMARKS = (
     "fuzz_serve",
     "runtime",
     "explore",
+    "scale",
     "live",
     "page",
     "audit_labels",

@@ -174,20 +174,6 @@ def examples() -> None:
     row(f"{what}{', '.join(undecided)}", f"{spent:.1f} s", "60 s on one core, all decided", good=good)
 
 
-def processes() -> None:
-    """Gain of a second process, in wall-clock time."""
-    from explore.samples import deployment
-
-    took, states = {}, set()
-    for jobs in (1, 2):
-        started = time.perf_counter()
-        states.add(check(deployment(Bounds(faults=0, lag=0)), jobs=jobs).states)
-        took[jobs] = time.perf_counter() - started
-    ratio = took[1] / took[2]
-    good = ratio >= 1.6 and len(states) == 1
-    row("B6 call by call with two processes", f"{ratio:.1f} times as fast", "1.6, the same states", good=good)
-
-
 def main() -> None:
     """Print all."""
     chains()
@@ -197,4 +183,3 @@ def main() -> None:
     memory()
     growth()
     examples()
-    processes()

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable
 
 
-def row(what: str, measured: str, wanted: str, *, good: bool) -> None:
-    """One line: what was measured, what came out, what is wanted."""
-    print(f"{what:<58} {measured:>16}   {wanted:<22} {'ok' if good else 'MISSED'}", flush=True)
+def row(what: str, measured: str, wanted: str = "", *, good: bool | None = None) -> None:
+    """One line: what was measured, what came out, what is wanted, if anything is."""
+    verdict = "" if good is None else "ok" if good else "MISSED"
+    print(f"{what:<58} {measured:>16}   {wanted:<22} {verdict}".rstrip(), flush=True)
 
 
 def microseconds(action: Callable[[], object], *, rounds: int = 7, calls: int = 300) -> float:

@@ -7,6 +7,9 @@ searches of this process.
 from __future__ import annotations
 
 import atexit
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from kontend.executors.names import BadExecutor
@@ -25,14 +28,15 @@ class DaskCluster:
         self.count = count
         self._workers: Any = None
         if not address:
-            self._workers = LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                memory_limit=0,  # the search has a limit of its own
-                host="127.0.0.1",
-                dashboard_address=None,
-                silence_logs=50,
-            )
+            with _interrupts_held():
+                self._workers = LocalCluster(
+                    n_workers=count,
+                    threads_per_worker=1,
+                    memory_limit=0,  # the search has a limit of its own
+                    host="127.0.0.1",
+                    dashboard_address=None,
+                    silence_logs=50,
+                )
         target = self._workers or (address if "://" in address else f"tcp://{address}")
         # Workers on this machine can be reached without a detour over the scheduler.
         self.client = Client(target, timeout=_PATIENCE, set_as_default=False, direct_to_workers=not address or None)
@@ -47,6 +51,19 @@ class DaskCluster:
         self.client.close()
         if self._workers is not None:
             self._workers.close()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Start processes that do not see Ctrl-C, because this one decides when they end; here it is only held back."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _OPEN: dict[str, DaskCluster] = {}

@@ -96,7 +96,7 @@ def _start(cluster: RayCluster) -> None:
     ray_constants.ENABLE_RAY_CLUSTER = False  # the setting is read when Ray is imported, which may have been earlier
     # Paths of sockets are short, so the directory must be near the root.
     short = "/tmp" if Path("/tmp").is_dir() else None
-    cluster.directory = TemporaryDirectory(prefix="kontend-", dir=short, ignore_cleanup_errors=True)
+    cluster.directory = TemporaryDirectory(prefix="kontend-ray-", dir=short, ignore_cleanup_errors=True)
     cluster.ray.init(
         address="local",
         num_cpus=cluster.count,

@@ -1,0 +1,174 @@
+"""Workers: steps a second and the gain of a second process, measured; 8, 64 and 512 workers, computed.
+
+``python -m benchmarks.scale --write`` puts the figures and the arithmetic into docs/scale.md.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks.table import row
+from kontend.explore import Bounds, Scenario, Verdict, check
+from kontend.explore.model.model import Model
+from kontend.explore.search.breadth_first import BreadthFirst
+from kontend.explore.search.expander import Expander
+from kontend.explore.shards.engine import Engine
+from kontend.explore.shards.processes import Processes
+from kontend.explore.shards.sharded import Sharded, Traffic
+from kontend.explore.shards.spec import ShardSpec
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+_PAGE: Final = Path(__file__).parent.parent / "docs" / "scale.md"
+_BEGIN, _END = "<!-- benchmarks/scale.py: begin -->", "<!-- benchmarks/scale.py: end -->"
+#: The number of empty calls by which a round trip is timed.
+_CALLS: Final = 200
+#: Round trips of a layer: the end of the layer, states that move, and the last successors.
+_TRIPS: Final = 3
+_WORKERS: Final = (8, 64, 512)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A search in one process, and the same in two shards."""
+
+    states: int
+    steps: int
+    #: Wall-clock seconds, and processor seconds, of one process.
+    alone: float
+    alone_cpu: float
+    #: The same of two shards: that of the driver, and of both shards together.
+    together: float
+    driver_cpu: float
+    shards_cpu: float
+    traffic: Traffic
+    #: Seconds of an empty call, by engine.
+    trips: dict[str, float]
+
+    @property
+    def gain(self) -> float:
+        """The measured gain of the second process."""
+        return self.alone / self.together
+
+    @property
+    def uneven(self) -> float:
+        """The share of the largest shard, times the number of shards."""
+        return 2 * self.traffic.longest / self.traffic.expanded
+
+    def seconds(self, workers: int, trip: float) -> float:
+        """The computed time with many workers: the slower of driver and shards, and the barriers."""
+        shards = self.shards_cpu * self.uneven / workers
+        return max(self.driver_cpu, shards) + self.traffic.layers * _TRIPS * trip
+
+
+def measured(scenario: Scenario) -> Measured:
+    """Search twice."""
+    started, cpu = time.perf_counter(), time.process_time()
+    alone = check(scenario)
+    took, cpu = time.perf_counter() - started, time.process_time() - cpu
+    children = _children()
+    started, driver = time.perf_counter(), time.process_time()
+    verdict, traffic = _sharded(scenario, Processes())
+    together, driver = time.perf_counter() - started, time.process_time() - driver
+    assert (verdict.states, verdict.steps) == (alone.states, alone.steps)
+    trips = {name: _trip(scenario, name) for name in ("processes", "ray", "dask") if _is_installed(name)}
+    return Measured(alone.states, alone.steps, took, cpu, together, driver, _children() - children, traffic, trips)
+
+
+def _sharded(scenario: Scenario, engine: Engine) -> tuple[Verdict, Traffic]:
+    model = Model(scenario)
+    expander = Expander(model)
+    shards = Sharded(expander, engine, 2, ShardSpec.of(expander))
+    return BreadthFirst(model, expander=shards).run(), shards.traffic
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _is_installed(name: str) -> bool:
+    from importlib.util import find_spec
+
+    return name == "processes" or find_spec({"ray": "ray", "dask": "distributed"}[name]) is not None
+
+
+def _trip(scenario: Scenario, name: str) -> float:
+    """Seconds of an empty call to a shard."""
+    from kontend.explore.shards.engines import engine_of
+
+    engine = engine_of("" if name == "processes" else name, 1)
+    shard = engine.start(ShardSpec.of(Expander(Model(scenario))))
+    shard.call("drop", []).result()
+    started = time.perf_counter()
+    for _ in range(_CALLS):
+        shard.call("drop", []).result()
+    took = (time.perf_counter() - started) / _CALLS
+    shard.stop()
+    engine.close()
+    return took
+
+
+def page(found: Measured) -> str:
+    """The figures and the arithmetic, in Markdown."""
+    traffic = found.traffic
+    each = traffic.bytes / traffic.successors
+    trips = ", ".join(f"{name} {seconds * 1000:.1f} ms" for name, seconds in found.trips.items())
+    lines = [
+        f"Deployment call by call: {found.states:,} states, {found.steps:,} steps, {os.cpu_count()} processors.",
+        "",
+        "| | wall clock | steps/s | processor time |",
+        "|---|---|---|---|",
+        f"| one process | {found.alone:.1f} s | {found.steps / found.alone:,.0f} | {found.alone_cpu:.1f} s |",
+        f"| two shards and the driver | {found.together:.1f} s | {found.steps / found.together:,.0f} "
+        f"| {found.shards_cpu:.1f} s and {found.driver_cpu:.1f} s |",
+        f"| gain | {found.gain:.2f} times | | |",
+        "",
+        f"- {traffic.layers:,} layers; the larger shard has {traffic.longest / traffic.expanded:.0%} of the states; "
+        f"{traffic.moved / traffic.expanded:.1%} of them have moved.",
+        f"- {traffic.messages:,} messages of {traffic.bytes / traffic.messages / 1000:.1f} kB; "
+        f"{each:.0f} bytes for a successor.",
+        f"- An empty call and its answer: {trips}.",
+        "",
+        "With *n* workers and the driver on processors of their own, the time is at least "
+        f"*max(D, S·u/n) + {_TRIPS}·L·r*: the driver's processor time *D* = {found.driver_cpu:.1f} s, the shards' *S* = {found.shards_cpu:.1f} s, "
+        f"the unevenness *u* = {found.uneven:.2f}, *L* = {traffic.layers:,} layers, and a round trip *r* as above.",
+        "",
+        "| workers | " + " | ".join(found.trips) + " | successors to the driver |",
+        "|---|" + "---|" * (len(found.trips) + 1),
+    ]
+    for workers in _WORKERS:
+        times = [found.seconds(workers, trip) for trip in found.trips.values()]
+        cells = " | ".join(f"{seconds:.1f} s, {found.alone / seconds:.1f} times" for seconds in times)
+        lines.append(f"| {workers} | {cells} | {traffic.bytes / min(times) / 1e6:.1f} MB/s |")
+    few = found.shards_cpu * found.uneven / found.driver_cpu
+    lines += ["", f"From {few:.0f} workers on (*S·u/D*) the driver is the limit, not the network."]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the rows."""
+    from explore.samples import deployment
+
+    found = measured(deployment(Bounds(faults=0, lag=0)))
+    what = f"a Deployment call by call, {found.states:,} states"
+    row(f"{what}, one process", f"{found.steps / found.alone:,.0f} steps/s")
+    row(f"{what}, two processes", f"{found.steps / found.together:,.0f} steps/s")
+    row("gain of the second process", f"{found.gain:.2f} times", "1.6 on two processors", good=found.gain >= 1.6)
+    for workers in _WORKERS:
+        seconds = found.seconds(workers, found.trips["processes"])
+        row(f"{workers} workers, computed", f"{found.alone / seconds:.1f} times")
+    if "--write" in sys.argv:
+        text = _PAGE.read_text(encoding="utf-8")
+        before, after = text.partition(_BEGIN)[0], text.partition(_END)[2]
+        _PAGE.write_text(f"{before}{_BEGIN}\n\n{page(found)}\n\n{_END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
