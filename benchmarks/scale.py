@@ -137,7 +137,8 @@ def page(found: Measured) -> str:
         f"- An empty call and its answer: {trips}.",
         "",
         "With *n* workers and the driver on processors of their own, the time is at least "
-        f"*max(D, S·u/n) + {_TRIPS}·L·r*: the driver's processor time *D* = {found.driver_cpu:.1f} s, the shards' *S* = {found.shards_cpu:.1f} s, "
+        f"*max(D, S·u/n) + {_TRIPS}·L·r*: "
+        f"the driver's processor time *D* = {found.driver_cpu:.1f} s, the shards' *S* = {found.shards_cpu:.1f} s, "
         f"the unevenness *u* = {found.uneven:.2f}, *L* = {traffic.layers:,} layers, and a round trip *r* as above.",
         "",
         "| workers | " + " | ".join(found.trips) + " | successors to the driver |",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import linecache
 import os
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -11,6 +13,9 @@ from typing import Any
 import pytest
 
 from kontend.explore.shards.engine import Engine
+from kontend.runtime.source_location import SourceLocation
+from kontend.runtime.user_file import load_file
+from kontend.runtime.user_sources import UserCode
 
 _PACKAGES = {"ray": "ray", "dask": "distributed"}
 
@@ -94,3 +99,12 @@ def started(make: Callable[[], Engine]) -> tuple[list[Any], Callable[[], Engine]
         return engine
 
     return engines, made
+
+
+def loaded(code: UserCode, path: str) -> tuple[str, str, str, str, str]:
+    """Import a file that was sent, in another process."""
+    code.install()
+    module = load_file(path)
+    thing = importlib.import_module(module.__name__).Thing
+    line = linecache.getline(str(module.__file__), 5).strip()
+    return module.__name__, module.name, thing.where, line, str(SourceLocation(str(module.__file__), 5))

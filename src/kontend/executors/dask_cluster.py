@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import atexit
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any, Final
 
-from kontend.executors.names import BadExecutor
+from kontend.executors.names import BadExecutor, host_and_port
 
 #: The seconds in which a scheduler must answer.
 _PATIENCE: Final = 10.0
+#: The seconds in which Dask starts a lost worker again.
+_RESTART: Final = 15
+#: How often workers are started on this machine: one that is killed while it starts makes the others end, too.
+_ATTEMPTS: Final = 5
 
 
 class DaskCluster:
@@ -42,6 +48,17 @@ class DaskCluster:
         self.client = Client(target, timeout=_PATIENCE, set_as_default=False, direct_to_workers=not address or None)
 
     @property
+    def is_deserted(self) -> bool:
+        """All workers of this machine are gone, and Dask does not start new ones: they ended while they started."""
+        if self._workers is None or self.client.scheduler_info(n_workers=-1)["workers"]:
+            return False
+        try:
+            self.client.wait_for_workers(1, timeout=_RESTART)
+        except TimeoutError:
+            return True
+        return False
+
+    @property
     def is_open(self) -> bool:
         """The scheduler answers."""
         return bool(self.client.status == "running")
@@ -59,6 +76,7 @@ def _interrupts_held() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # when it starts, it lets signals through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -72,16 +90,31 @@ _OPEN: dict[str, DaskCluster] = {}
 def dask_cluster(address: str, count: int) -> DaskCluster:
     """Connect to the scheduler of an address; without one start ``count`` workers on this machine."""
     known = _OPEN.get(address)
-    if known is not None and known.is_open and (address or known.count >= count):
+    if known is not None and known.is_open and not known.is_deserted and (address or known.count >= count):
         return known
     close_dask()
+    if address and not address.startswith("tls:"):
+        _check_scheduler(address)
+    for left in reversed(range(1 if address else _ATTEMPTS)):
+        try:
+            _OPEN[address] = DaskCluster(address, count)
+            break
+        except (OSError, ValueError, RuntimeError) as error:
+            if not left:
+                place = f"the scheduler at {address}" if address else "this machine"
+                raise BadExecutor(f"Dask cannot be used on {place}: {type(error).__name__}: {error}") from error
+    return _OPEN[address]
+
+
+def _check_scheduler(address: str) -> None:
+    """Wait for the greeting of a scheduler: Dask's client waits for ever where something else accepts connections."""
     try:
-        cluster = DaskCluster(address, count)
-    except (OSError, ValueError, RuntimeError) as error:
-        place = f"the scheduler at {address}" if address else "this machine"
-        raise BadExecutor(f"Dask cannot be used on {place}: {type(error).__name__}: {error}") from error
-    _OPEN[address] = cluster
-    return cluster
+        with socket.create_connection(host_and_port(address), timeout=_PATIENCE) as connection:
+            greeting = connection.recv(1)
+    except OSError:
+        greeting = b""
+    if not greeting:
+        raise BadExecutor(f"no Dask scheduler answers at {address}; is the port right?")
 
 
 def close_dask() -> None:

@@ -64,7 +64,7 @@ def address_problem(text: str) -> str:
     engine, address = ExecutorName.of(text)
     if not address or address == "auto":
         return ""
-    host, port = _parts(address)
+    host, port = host_and_port(address)
     try:
         socket.create_connection((host, port), timeout=_PATIENCE).close()
     except OSError as error:
@@ -77,13 +77,13 @@ def _is_address(engine: str, address: str) -> bool:
     if address == "auto":
         return engine == "ray"
     try:
-        host, port = _parts(address)
+        host, port = host_and_port(address)
     except ValueError:
         return False
     return bool(host) and port > 0
 
 
-def _parts(address: str) -> tuple[str, int]:
+def host_and_port(address: str) -> tuple[str, int]:
     """The host and the port of an address, which may have a protocol before it."""
     parts = urlsplit(address if "://" in address else f"//{address}")
     return parts.hostname or "", parts.port or 0

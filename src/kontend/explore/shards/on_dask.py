@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import CancelledError
 from typing import Any, Final
 
 from kontend.executors.dask_cluster import DaskCluster, dask_cluster
@@ -66,7 +68,9 @@ class _DaskShard:
     def check(self) -> None:
         """Raise :class:`LostShard` if the worker is gone, :class:`BadExecutor` if the scheduler is."""
         if not self._cluster.is_open:
-            raise BadExecutor("the connection to Dask's scheduler was lost")
+            if not self._cluster.address:  # the workers of this machine were all lost, and others were started
+                raise LostShard
+            raise BadExecutor(f"the connection to Dask's scheduler at {self._cluster.address} was lost")
         if self._future.status not in _ALIVE:
             raise LostShard
 
@@ -76,14 +80,18 @@ class _DaskShard:
         self._future.release()
 
     def _bound(self) -> Any:
-        if self._actor is None:
-            from distributed.scheduler import KilledWorker
+        from distributed.scheduler import KilledWorker
 
+        deadline = time.monotonic() + _PATIENCE
+        while self._actor is None:
             try:
-                self._actor = self._future.result(timeout=_PATIENCE)
+                self._actor = self._future.result(timeout=_LOOK)
             except TimeoutError:
-                raise BadExecutor(f"Dask found no worker for a shard in {_PATIENCE:.0f} s; add workers") from None
-            except KilledWorker:
+                if self._cluster.is_deserted:
+                    raise LostShard from None
+                if time.monotonic() > deadline:
+                    raise BadExecutor(f"Dask found no worker for a shard in {_PATIENCE:.0f} s; add workers") from None
+            except (KilledWorker, CancelledError):
                 raise LostShard from None
             except Exception as error:
                 if self._future.status not in ("finished", "error"):
