@@ -34,6 +34,11 @@ UPDATE = f"update {KIND} default/w"
         (_ended(), _ended(again=True), "it ends in one run and asks to run again in another"),
         (_ended(), _ended(error="ValueError: 1"), "it ends in one run and raises ValueError in another"),
         (
+            _ended(error="ValueError: 1"),
+            _ended(error="KeyError: 1"),
+            "it raises ValueError in one run and raises KeyError in another",
+        ),
+        (
             _ended(memory=b'{"seen":1}'),
             _ended(memory=b'{"seen":2}'),
             "its memory: seen is 1 in one run and 2 in another",
@@ -54,6 +59,11 @@ UPDATE = f"update {KIND} default/w"
             _waits(),
             _waits(body=b'{"spec":{"a":[{"c":2},{"b":1}]}}'),
             f'{UPDATE}: the order of spec.a is [{{"b":1}},{{"c":2}}] in one run and [{{"c":2}},{{"b":1}}] in another',
+        ),
+        (
+            _waits(),
+            _waits(body=b'{"spec":{"a":[{"b":1}]}}'),
+            f'{UPDATE}: spec.a is [{{"b":1}},{{"c":2}}] in one run and [{{"b":1}}] in another',
         ),
         (
             _waits(),

@@ -67,6 +67,7 @@ SYNCED = {"type": "Synced", "status": "True"}
         ({"c": [READY]}, {"c": [NOT_READY]}, {"c": [READY, SYNCED]}, [".c[type=Ready].status"]),
         ({"c": [READY]}, {"c": [NOT_READY]}, {"c": []}, [".c[type=Ready].status"]),
         ({"c": [READY]}, {"c": []}, {"c": [NOT_READY]}, [".c[type=Ready]"]),
+        ({"c": []}, {"c": [READY]}, {"c": [NOT_READY]}, [".c[type=Ready].status"]),
         ({"c": [READY]}, {"c": [READY, SYNCED]}, {"c": [SYNCED, READY]}, []),
         ({"f": ["a"]}, {"f": ["a", "b"]}, {"f": ["a", "c"]}, ['.f["b"] vanished']),
         ({"f": ["a", "b"]}, {"f": ["a"]}, {"f": ["a", "b", "c"]}, ['.f["b"]']),
@@ -100,3 +101,16 @@ def test_an_overwrite_that_puts_back_a_removed_value_is_marked() -> None:
     (back,) = overwritten({"f": ["a"]}, {"f": []}, {"f": ["a", "b"]})
     (again,) = overwritten({"x": 1}, {"x": 2}, {"x": 3})
     assert (back.removed, again.removed) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "paths"),
+    [
+        ({"s": {"a": 1}}, {"s": {"a": 1, "b": 2}}, [".s.b"]),
+        ({"s": {"a": 1, "b": 2}}, {"s": {"a": 1}}, [".s.b"]),
+        ({"c": [READY]}, {"c": [READY, SYNCED]}, [".c[type=Synced]"]),
+        ({"c": [READY]}, {"c": [NOT_READY]}, [".c[type=Ready].status"]),
+    ],
+)
+def test_changes_are_listed_by_the_smallest_field_that_differs(old: Any, new: Any, paths: list[str]) -> None:
+    assert [path_text(path) for path in changed(old, new)] == paths
