@@ -5,10 +5,14 @@ from __future__ import annotations
 import copy
 from typing import Any, ClassVar
 
+import pytest
+
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.explore import Bounds, Scenario, check, delete, update
 from kontend.explore.explain.causes.assignments import assignment_of
 from kontend.explore.explain.explanation import explained, origin_of
+from kontend.explore.explain.final_states import differences
+from kontend.explore.model.model import Model
 from kontend.kube.errors import AlreadyExists, NotFound
 from kontend.report.document import Document
 from kontend.report.text import render
@@ -215,6 +219,86 @@ def test_a_create_that_is_refused_and_ends_the_reconcile_is_named() -> None:
     assert violation.fix.text.startswith("take AlreadyExists for a find")
     assert violation.fix.line is not None
     assert violation.fix.line.text.strip() == "await api.create(config)"
+
+
+class Counts(Controller):
+    """Counts its widgets in a ConfigMap, then marks each as counted."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Count."""
+        widget = await api.live.get(self.kind, request)
+        if (widget.get("status") or {}).get("counted"):
+            return
+        config = await api.live.get("ConfigMap/v1", "default/m")
+        config["data"] = {"used": str(int(config["data"]["used"]) + 1)}
+        await api.update(config)
+        widget["status"] = {"counted": True}
+        await api.status.update(widget)
+
+
+@pytest.mark.parametrize("fault", ["crashes", "lost"])
+def test_a_write_that_is_made_again_after_a_fault_is_named_twice(fault: str) -> None:
+    faults: Any = {"lost": 0, "failed": 0, "crashes": 0, fault: 1}
+    scenario = Scenario(
+        [Counts()],
+        crds=[CRD],
+        objects=[WIDGET, {**_config("m"), "data": {"used": "0"}}],
+        bounds=Bounds(lag=0, faults=1, **faults),
+        guards=UNGUARDED,
+    )
+    violation = _diverged(scenario).violation
+    assert 'ends with data.used = "2" instead of "1"' in violation.sentence
+    assert "made the write of step 4 a second time at test_decisions.py:" in violation.sentence
+    assert 'it changed data.used of ConfigMap default/m from "1" to "2"' in violation.sentence
+    assert violation.culprits[0] == 4
+    assert len(violation.culprits) == 2
+    assert violation.fix is not None
+    assert violation.fix.text.startswith("make this write repeatable")
+    assert violation.fix.line is not None
+    assert violation.fix.line.text.strip() == "await api.update(config)"
+
+
+class Names(Controller):
+    """Creates a ConfigMap with a made-up name for each widget, and writes its size to the status."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Create."""
+        widget = await api.live.get(self.kind, request)
+        if (widget.get("status") or {}).get("config"):
+            return
+        metadata = {"namespace": "default", "generateName": "c-", "labels": {"of": request.name}}
+        config = await api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+        widget["status"] = {"config": config["metadata"]["name"], "order": "first"}
+        await api.status.update(widget)
+
+
+def test_objects_with_made_up_names_are_compared_by_their_content() -> None:
+    """The order in which they are created decides their names: that is no difference."""
+    other = {**WIDGET, "metadata": {"namespace": "default", "name": "x"}}
+    scenario = Scenario(
+        [Names()], crds=[CRD], objects=[WIDGET, other], bounds=Bounds(lag=0, faults=0), guards=UNGUARDED
+    )
+    ends = []
+    for order in (("w", "x"), ("x", "w")):
+        model = Model(scenario)
+        world = model.initial()
+        for name in order:
+            for _ in range(20):
+                steps = [
+                    step
+                    for step in model.steps(world)
+                    if step.action in ("start", "call") and str(step.subject) == f"default/{name}"
+                ]
+                if not steps:
+                    break
+                world = model.next(world, steps[0]).world
+        ends.append(world.state)
+    assert ends[0].resource_version == ends[1].resource_version
+    assert differences(*ends) == ()
 
 
 class Assigns(Controller):

@@ -26,7 +26,7 @@ def differences(got: State, expected: State) -> tuple[Difference, ...]:
     """The fields in which a final state differs from the expected one."""
     pairs = list(_pairs(got, expected))
     names = [(name, one, other) for name, one, other in pairs]
-    left = _Names({_uid(one): name for name, one, _ in names if one is not None})
+    left = _Names({_uid(one): name for name, one, _ in names if one is not None}, _renamed(pairs))
     right = _Names({_uid(other): name for name, _, other in names if other is not None})
     differences: list[Difference] = []
     for name, one, other in pairs:
@@ -51,9 +51,12 @@ def _pairs(got: State, expected: State) -> Iterator[_Pair]:
         ours, theirs = dict(got.objects(resource).items()), dict(expected.objects(resource).items())
         common = sorted(ours.keys() & theirs.keys())
         for key in common:
-            yield object_name(content_of(theirs[key])), ours.pop(key), theirs.pop(key)
+            # Names that were made up depend on the order of creation: equal ones say nothing.
+            if not _alike(key, ours[key], key, theirs[key]):
+                yield object_name(content_of(theirs[key])), ours.pop(key), theirs.pop(key)
         for key in sorted(theirs):
-            partner = next((other for other in sorted(ours) if _alike(other, ours[other], key, theirs[key])), None)
+            partners = [other for other in sorted(ours) if _alike(other, ours[other], key, theirs[key])]
+            partner = min(partners, key=lambda other: (_distance(ours[other], theirs[key]), other != key), default=None)
             yield (
                 object_name(content_of(theirs[key])),
                 ours.pop(partner) if partner is not None else None,
@@ -71,6 +74,23 @@ def _alike(one: Key, version: Version, other: Key, wanted: Version) -> bool:
     )
 
 
+def _distance(one: Version, other: Version) -> int:
+    """The number of fields in which two objects differ."""
+    return len(changed_paths(content_of(one), content_of(other)))
+
+
+def _renamed(pairs: list[_Pair]) -> dict[bytes, bytes]:
+    """The made-up names of the first state, and those of the objects that stand for them in the second one."""
+    names: dict[bytes, bytes] = {}
+    for _, one, other in pairs:
+        if one is None or other is None:
+            continue
+        mine, theirs = (content_of(version)["metadata"] for version in (one, other))
+        if mine.get("generateName") and mine["name"] != theirs["name"]:
+            names[orjson.dumps(mine["name"])] = orjson.dumps(theirs["name"])
+    return names
+
+
 def _uid(version: Version) -> str:
     return str(content_of(version)["metadata"].get("uid", ""))
 
@@ -78,12 +98,17 @@ def _uid(version: Version) -> str:
 class _Names:
     """Names for the uids and uuids of one state."""
 
-    def __init__(self, objects: dict[str, str]) -> None:
+    def __init__(self, objects: dict[str, str], renamed: dict[bytes, bytes] | None = None) -> None:
+        self._renamed = renamed or {}
         self._names = {uid: f"<uid of {name}>" for uid, name in objects.items() if uid}
         self._others: dict[str, str] = {}
 
     def shown(self, version: Version) -> dict[str, Any]:
         body = VERSIONS.sub(b"<resourceVersion>", relative_body(version.body))
+        if self._renamed:
+            # All at once: two objects may have each other's names.
+            found = re.compile(b"|".join(map(re.escape, self._renamed)))
+            body = found.sub(lambda match: self._renamed[match[0]], body)
         obj: dict[str, Any] = orjson.loads(IDENTITIES.sub(self._name, body))
         metadata = obj["metadata"]
         for name in ("creationTimestamp", "uid") + (("name",) if metadata.get("generateName") else ()):

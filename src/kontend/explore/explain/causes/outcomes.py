@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from kontend.explore.explain.causes.cause import Cause, call_text, changed_text
+from kontend.cluster.state import Change
+from kontend.explore.explain.causes.cause import Cause, changed_text
 from kontend.explore.explain.causes.decisions import Decision, decision_against
-from kontend.explore.explain.causes.outdated import line_of, stale_read
-from kontend.explore.explain.causes.perturbations import perturbation
+from kontend.explore.explain.causes.disturbances import LEVEL, disturbance, perturbing
+from kontend.explore.explain.causes.outdated import line_of
 from kontend.explore.explain.causes.writes import cause_of_refusal, cause_of_write
 from kontend.explore.explain.fields import (
     changed_paths,
@@ -26,34 +27,12 @@ from kontend.explore.explain.fields import (
     text_of,
 )
 from kontend.explore.explain.trail import Part, Reconcile, Taken, Trail
-from kontend.explore.model.environment.faults import OPTIONAL, TEXTS
+from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.kube.meta.names import Key
 from kontend.report.document import Difference
 from kontend.report.inspection import overlaps
 from kontend.runtime.source_location import SourceLocation
 
-_READ_LIVE: Final = (
-    "read with api.live where the decision not to act must be right, or make sure that the event that was missed runs "
-    "this reconcile again"
-)
-_LEVEL: Final = (
-    "decide by the wanted state and by what is there, not by how the wanted state has changed: a controller may never "
-    "see a state in between"
-)
-_RUN_AGAIN: Final = (
-    "compute from what was read last, and make sure that the event of a change in the middle runs this reconcile again"
-)
-_REPEATABLE: Final = (
-    "make the reconcile repeatable: derive the name of what it creates from its owner, or record it before it is made, "
-    "so that the next run finds it"
-)
-_ONE_REQUEST: Final = (
-    "store what belongs together in one request; or store last what says that the work is done, and let the next run "
-    "compare with what is there instead of trusting it"
-)
-_ERRORS: Final = (
-    "let the error end the reconcile, so that it runs again, and let the next run find what this one had done by then"
-)
 _NOT_YET: Final = (
     "let the reconcile notice that something is left to do: after this line it ends without a write, an error or a "
     "requeue; and let no earlier write remove what says so"
@@ -70,6 +49,10 @@ def cause_of_final_state(trail: Trail, good: Trail, found: Sequence[Difference])
         cause = cause_of_write(trail, write[0])
         if cause is not None:
             return replace(cause, sentence=f"{_outcome(difference)}: {cause.sentence}")
+    for difference in found:
+        repeated = _repeated(trail, good, difference)
+        if repeated is not None:
+            return repeated
     for difference in found:
         ordered = _last_one_wins(trail, good, difference)
         if ordered is not None:
@@ -132,6 +115,75 @@ def _last_write(trail: Trail, difference: Difference, *, good: bool = False) -> 
     return last_write
 
 
+def _repeated(trail: Trail, good: Trail, difference: Difference) -> Cause | None:
+    """A reconcile that stopped half-way, and the write that the next one made again on top of its first half."""
+    stop = perturbing(trail)
+    if stop is None or stop.step.action not in OPTIONAL or not difference.path:
+        return None
+    writes = [each for each in _writes_of(trail, difference) if each[0].reconcile is not None]
+    for at, (again, part) in reversed(list(enumerate(writes))):
+        earlier = [
+            (taken, other)
+            for taken, other in writes[:at]
+            if taken.number <= stop.number < again.number
+            and other.line == part.line
+            and taken.reconcile is not again.reconcile
+            and _request(taken) == _request(again)
+        ]
+        if not earlier:
+            continue
+        first = earlier[-1][0]
+        same = [taken for taken, other in _writes_of(good, difference) if other.line == part.line]
+        if len(same) >= len([taken for taken, other in writes if other.line == part.line]):
+            continue  # the good run makes the write as often
+        stopped = disturbance(trail, stop)[0]
+        where = f" at {part.line.short}" if part.line is not None else ""
+        change = changed_text(_change_of(again, difference))
+        sentence = (
+            f"{_outcome(difference)}: {stopped}; the reconcile of {_request(again)} then ran from its start, and made "
+            f"the write of step {first.number} a second time{where}: it {change} (step {again.number})"
+        )
+        fix = (
+            f"make this write repeatable: an entry in {short_name(difference.object)} for each owner, or a value "
+            "computed from what is there, instead of one that counts on; or record it in the owner before it is made"
+        )
+        return Cause(sentence, (first.number, again.number), fix, part.line)
+    return None
+
+
+def _request(taken: Taken) -> Key | None:
+    return taken.reconcile.request if taken.reconcile is not None else None
+
+
+def _writes_of(trail: Trail, difference: Difference) -> list[_Write]:
+    """The writes that change a field."""
+    return [
+        (taken, part)
+        for taken, part, change in trail.changes()
+        if change.old is not None and change.new is not None and _is_about(change, difference)
+    ]
+
+
+def _change_of(taken: Taken, difference: Difference) -> Change:
+    """The change of a step that is about a field."""
+    return next(
+        change
+        for part in taken.parts
+        for change in part.transition.changes
+        if change.old is not None and change.new is not None and _is_about(change, difference)
+    )
+
+
+def _is_about(change: Change, difference: Difference) -> bool:
+    """A change of an object that exists before and after touches a field."""
+    assert change.old is not None
+    assert change.new is not None
+    old, new = content_of(change.old), content_of(change.new)
+    return object_name(new) == difference.object and any(
+        overlaps(text_of(path), difference.path) for path in changed_paths(old, new)
+    )
+
+
 def _last_one_wins(trail: Trail, good: Trail, difference: Difference) -> Cause | None:
     """Two reconciles write different values of one field, and the good run makes the two writes in the other order."""
     last, wanted = _last_write(trail, difference), _last_write(good, difference, good=True)
@@ -159,6 +211,12 @@ def _last_one_wins(trail: Trail, good: Trail, difference: Difference) -> Cause |
     ):
         return None
     first = earlier[-1][0]
+    ours, theirs = (
+        sorted(str(taken.reconcile and _identity(taken.reconcile)) for taken, _ in _writes_of(each, difference))
+        for each in (trail, good)
+    )
+    if ours != theirs:
+        return None  # not the same writes
     names = [f"{trail.actor(taken)} for {taken.reconcile.request}" for taken in (last[0], first) if taken.reconcile]
     where = f"{difference.path} of {short_name(difference.object)}"
     sentence = (
@@ -199,7 +257,7 @@ def _lacking(trail: Trail, good: Trail, difference: Difference) -> Cause:
         parts.append(f"{trail.actor(write[0])} {did} (step {write[0].number})")
         culprits.add(write[0].number)
         line = write[1].line
-    taken = _perturbing(trail)
+    taken = perturbing(trail)
     # A user who acts in the middle of a reconcile may be overlooked by that very reconcile.
     after = 0 if taken is None or taken.step.action == "act" else taken.number
     decision = decision_against(trail, good, difference, wanted, after=after) if wanted is not None else None
@@ -214,7 +272,7 @@ def _lacking(trail: Trail, good: Trail, difference: Difference) -> Cause:
         parts.append("no step of this run writes it")
     fix = ""
     if taken is not None:
-        text, more, fix, at = _disturbance(trail, taken)
+        text, more, fix, at = disturbance(trail, taken)
         parts.append(text)
         culprits |= more
         if write is not None and write[0].number > taken.number:
@@ -224,72 +282,13 @@ def _lacking(trail: Trail, good: Trail, difference: Difference) -> Cause:
         parts.append(decision.text)
         culprits = {*decision.steps, *((taken.number,) if taken is not None else ())}
         decision.reconcile.matters = True
-        if fix == _LEVEL:
+        if fix == LEVEL:
             line = line or (wanted[1].line if wanted is not None else None)
         else:
             fix, line = decision.fix, decision.line or line
     return Cause(f"{_outcome(difference)}: {'; '.join(parts)}", tuple(sorted(culprits)), fix, line)
 
 
-def _perturbing(trail: Trail) -> Taken | None:
-    """The perturbation that explains most: a fault explains more than the staleness that comes with it."""
-    perturbed = [taken for taken in trail.steps if taken.transition.cost]
-    faults = [taken for taken in perturbed if taken.step.action in OPTIONAL]
-    return next(reversed(faults or perturbed), None)
-
-
 def _comes_after(decision: Decision, taken: Taken) -> bool:
     """A decision explains the outcome if it was made after the perturbation, with what that had led to."""
     return max(*decision.steps, decision.reconcile.steps[-1]) > taken.number or taken.step.action == "act"
-
-
-def _disturbance(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceLocation | None]:
-    """A perturbation as the cause of something that did not happen: text, steps at fault, fix and its line."""
-    read = stale_read(trail, taken)
-    if read is not None:
-        return read[0], {taken.number, read[1].number}, _READ_LIVE, taken.parts[0].line
-    changes, action = taken.transition.changes, taken.step.action
-    if action == "act" and changes:
-        changed = f"{trail.actor(taken)} had {changed_text(changes[0])} in step {taken.number}"
-        if taken.before.is_resting:
-            return f"{changed}, before the controllers had settled after the last change", {taken.number}, _LEVEL, None
-        return f"{changed}, in the middle of a reconcile", {taken.number}, _RUN_AGAIN, None
-    if action == "crash":
-        return _crash(trail, taken)
-    call = taken.parts[0].call
-    if call is not None and action in TEXTS:
-        done = f", after the server had {changed_text(changes[0])}" if changes else ""
-        text = f"{call_text(call)} of {trail.actor(taken)} {TEXTS[action]} (step {taken.number}){done}"
-        return text, {taken.number}, _repeatable(call.verb) if action == "lose" else _ERRORS, taken.parts[0].line
-    return f"the run is perturbed by {perturbation(taken)}", {taken.number}, "", None
-
-
-def _crash(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceLocation | None]:
-    """A crash between two calls: the last write before it, and the call that was not made any more."""
-    actor, instance = trail.actor(taken), taken.before.instances[taken.step.instance]
-    text, steps = f"{actor} crashed in step {taken.number}", {taken.number}
-    line: SourceLocation | None = None
-    verbs: list[str] = []
-    for in_flight in instance.running:
-        writes = [
-            (other, part, change)
-            for other, part, change in trail.changes()
-            if other.number < taken.number
-            and other.reconcile is not None
-            and (other.reconcile.instance, other.reconcile.request) == (taken.step.instance, in_flight.request)
-        ]
-        if writes:
-            other, part, change = writes[-1]
-            text += f", after it had {changed_text(change)} (step {other.number})"
-            steps.add(other.number)
-            line = part.line
-            verbs += [part.call.verb] if part.call is not None else []
-        if in_flight.node.text:
-            text += f" and before its next call, {in_flight.node.text[0]}"
-            verbs.append(in_flight.node.text[0].partition(" ")[0])
-    return text, steps, _repeatable(*verbs), line
-
-
-def _repeatable(*verbs: str) -> str:
-    """The fix for a run that stopped between these calls: creates are found by their names, other writes are joined."""
-    return _REPEATABLE if "create" in verbs or not verbs else _ONE_REQUEST
