@@ -79,11 +79,11 @@ def states() -> None:
     """Search with little memory, and print what each state takes: memory, most memory, disk, processor time."""
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
     from explore.widgets import WIDGET as KIND
-    from explore.widgets import Widgets, double_plan
+    from explore.widgets import LockedWidgets, double_plan
     from kontend.explore import update
 
     wanted = int(os.environ.get("KONTEND_STATES", "100000"))
-    scenario = double_plan(Widgets(), lag=3, concurrent=3, states=wanted)
+    scenario = double_plan(LockedWidgets(), lag=3, concurrent=3, states=wanted)
     scenario = replace(scenario, actions=[update(KIND, spec={"size": 3})], reductions=_REDUCTIONS)
     scenario = replace(scenario, bounds=replace(scenario.bounds, memory=int(os.environ.get("KONTEND_MEMORY", _MEMORY))))
     readings: list[_Reading] = []

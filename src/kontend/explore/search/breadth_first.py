@@ -178,7 +178,7 @@ class BreadthFirst:
             # A state to which a cheaper way was found meanwhile is in that way's layer, too, and was expanded there.
             reached = layers.pop(layer)
             numbers = _ordered(
-                array("I", [number for number in reached if (graph.costs[number], graph.depths[number]) == layer])
+                array("I", (number for number in reached if (graph.costs[number], graph.depths[number]) == layer))
             )
             for number, successors in self._expand(numbers):
                 for new in exploration.record(number, successors, self._expander):

@@ -1,4 +1,4 @@
-"""Decides when a search stops: numbers of states and steps, and time."""
+"""Decides when a search stops: numbers of states and steps, time, memory."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from kontend.explore.scenario import Bounds
 
 
 class Limits:
-    """The limits of one search. Numbers are exact; time is measured when asked to."""
+    """The limits of one search. Numbers are exact; time and memory are measured when asked to."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: Bounds, *, with_memory: bool = False) -> None:
+        """Take the limits from bounds: also that of memory, for searches that do not go to disk."""
         self._bounds = bounds
+        self._memory = bounds.memory if with_memory else None
         self._started = time.monotonic()
 
     def reached(self, states: int, steps: int, *, measure: bool) -> str:
@@ -27,6 +29,8 @@ class Limits:
             return f"the limit of {bounds.steps:,} steps was reached"
         if measure and bounds.seconds is not None and time.monotonic() - self._started > bounds.seconds:
             return f"the limit of {bounds.seconds} seconds was reached"
+        if measure and self._memory is not None and memory_in_use() > self._memory << 20:
+            return f"the limit of {self._memory} MiB of memory was reached"
         return ""
 
 

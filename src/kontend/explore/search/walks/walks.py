@@ -55,7 +55,7 @@ class Walks:
         self.model = model
         bounds, guards = model.scenario.bounds, model.scenario.guards
         self.verdict = Verdict(bounds=str(bounds), not_tried=bounds.not_tried, guards=guards.on)
-        self._limits = Limits(model.scenario.bounds)
+        self._limits = Limits(model.scenario.bounds, with_memory=True)
         self._baseline = Baseline(model, most=SOON)
         self._judge = Judge(model)
         self._scheduler = SCHEDULERS[strategy](seed, len(model.names))
