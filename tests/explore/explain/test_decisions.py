@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any, ClassVar
 
 import pytest
@@ -301,6 +302,22 @@ def test_objects_with_made_up_names_are_compared_by_their_content() -> None:
     assert differences(*ends) == ()
 
 
+class Leaves(Controller):
+    """Creates a ConfigMap with a made-up name, then records it with the size of that moment."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Create and record."""
+        widget = await api.live.get(self.kind, request)
+        if (widget.get("status") or {}).get("config"):
+            return
+        metadata = {"namespace": "default", "generateName": "c-"}
+        config = await api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+        widget["status"] = {"config": config["metadata"]["name"], "size": widget["spec"]["size"]}
+        await api.status.update(widget)
+
+
 class Assigns(Controller):
     """Sets attributes in several ways."""
 
@@ -327,3 +344,18 @@ def test_the_line_that_sets_an_attribute_is_found() -> None:
         with open(line.file, encoding="utf-8") as file:
             assert file.read().splitlines()[line.line - 1].endswith(f"# {name}")
     assert assignment_of(Assigns(), "never") is None
+
+
+def test_an_object_that_is_left_over_comes_before_fields_that_differ() -> None:
+    """The field differs in unperturbed runs, too: it says nothing about the fault."""
+    sized = {**WIDGET, "spec": {"size": 1}}
+    scenario = Scenario(
+        [Leaves()],
+        crds=[CRD],
+        objects=[sized],
+        actions=[update(sized, spec={"size": 2})],
+        bounds=Bounds(lag=0, faults=1, lost=0, failed=0, crashes=1),
+        guards=UNGUARDED,
+    )
+    sentence = _diverged(scenario).violation.sentence
+    assert re.match(r"ConfigMap default/c-\w+ is left over in the end: leaves created it", sentence)

@@ -60,7 +60,8 @@ def cause_of_final_state(trail: Trail, good: Trail, found: Sequence[Difference])
     refused = cause_of_refusal(trail)
     if refused is not None and found:
         return replace(refused, sentence=f"{_outcome(found[0])}: {refused.sentence}")
-    return _lacking(trail, good, found[0]) if found else None
+    # An object that is left over or missing says more than a field, in which unperturbed runs may differ, too.
+    return _lacking(trail, good, min(found, key=lambda difference: bool(difference.path))) if found else None
 
 
 def without_good_run(trail: Trail, sentence: str) -> Cause:
