@@ -16,6 +16,7 @@ import orjson
 
 from kontend.cluster.wire.accept import parse_accept
 from kontend.serve.http.warning_headers import warning_headers
+from kontend.serve.http.yaml_text import to_yaml
 
 #: Smaller answers are not worth compressing.
 GZIP_THRESHOLD: Final = 128 * 1024
@@ -54,7 +55,7 @@ def wants_pretty(pretty: str, user_agent: str) -> bool:
 def encode(body: Any, media_type: str, *, pretty: bool = False) -> bytes:
     """A JSON value as the bytes of an answer."""
     if media_type == YAML_TYPE:
-        return _yaml(body)
+        return to_yaml(body)
     if pretty:
         return _json(body, indent=True)
     return _json(body) + b"\n"
@@ -65,14 +66,6 @@ def _json(body: Any, *, indent: bool = False) -> bytes:
         return orjson.dumps(body, option=orjson.OPT_INDENT_2 if indent else None)
     except TypeError:  # a number that does not fit into 64 bits
         return json.dumps(body, indent=2 if indent else None).encode()
-
-
-def _yaml(body: Any) -> bytes:
-    import yaml  # slow to import, and rarely asked for
-
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    text: str = yaml.dump(body, Dumper=dumper, default_flow_style=False, allow_unicode=True)
-    return text.encode()
 
 
 NO_CACHE: Final = "no-cache, private"
