@@ -303,18 +303,19 @@ def test_objects_with_made_up_names_are_compared_by_their_content() -> None:
 
 
 class Leaves(Controller):
-    """Creates a ConfigMap with a made-up name, then records it with the size of that moment."""
+    """Creates another widget with a made-up name, then records it with the size of that moment."""
 
     kind = KIND
 
     async def reconcile(self, request: Request, api: Api) -> None:
         """Create and record."""
-        widget = await api.live.get(self.kind, request)
-        if (widget.get("status") or {}).get("config"):
+        if request.name != "w":
             return
-        metadata = {"namespace": "default", "generateName": "c-"}
-        config = await api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
-        widget["status"] = {"config": config["metadata"]["name"], "size": widget["spec"]["size"]}
+        widget = await api.live.get(self.kind, request)
+        if (widget.get("status") or {}).get("child"):
+            return
+        child = await api.create({**WIDGET, "metadata": {"namespace": "default", "generateName": "x-"}})
+        widget["status"] = {"child": child["metadata"]["name"], "size": widget["spec"]["size"]}
         await api.status.update(widget)
 
 
@@ -358,4 +359,4 @@ def test_an_object_that_is_left_over_comes_before_fields_that_differ() -> None:
         guards=UNGUARDED,
     )
     sentence = _diverged(scenario).violation.sentence
-    assert re.match(r"ConfigMap default/c-\w+ is left over in the end: leaves created it", sentence)
+    assert re.match(r"Widget default/x-\w+ is left over in the end: leaves created it", sentence)
