@@ -16,6 +16,7 @@ from typing import Final
 from benchmarks.table import row
 from kontend.explore import Bounds, Scenario, Verdict, check
 from kontend.explore.model.model import Model
+from kontend.explore.restarts import restarted
 from kontend.explore.search.breadth_first import BreadthFirst
 from kontend.explore.search.expander import Expander
 from kontend.explore.shards.engine import Engine
@@ -57,6 +58,16 @@ class Measured:
         return self.alone / self.together
 
     @property
+    def is_disturbed(self) -> bool:
+        """Other work kept the processors busy, so that wall-clock time says nothing."""
+        return self.alone > 1.3 * self.alone_cpu
+
+    @property
+    def bound(self) -> float:
+        """The gain on two processors if no processor ever waits."""
+        return 2 * self.alone_cpu / (self.driver_cpu + self.shards_cpu)
+
+    @property
     def uneven(self) -> float:
         """The share of the largest shard, times the number of shards."""
         return 2 * self.traffic.longest / self.traffic.expanded
@@ -82,10 +93,15 @@ def measured(scenario: Scenario) -> Measured:
 
 
 def _sharded(scenario: Scenario, engine: Engine) -> tuple[Verdict, Traffic]:
-    model = Model(scenario)
-    expander = Expander(model)
-    shards = Sharded(expander, engine, 2, ShardSpec.of(expander))
-    return BreadthFirst(model, expander=shards).run(), shards.traffic
+    traffic: list[Traffic] = []
+
+    def search(model: Model) -> Verdict:
+        expander = Expander(model)
+        shards = Sharded(expander, engine, 2, ShardSpec.of(expander))
+        traffic.append(shards.traffic)
+        return BreadthFirst(model, expander=shards).run()
+
+    return restarted(scenario, search), traffic[-1]
 
 
 def _children() -> float:
@@ -106,29 +122,35 @@ def _trip(scenario: Scenario, name: str) -> float:
     engine = engine_of("" if name == "processes" else name, 1)
     shard = engine.start(ShardSpec.of(Expander(Model(scenario))))
     shard.call("drop", []).result()
-    started = time.perf_counter()
+    took = []
     for _ in range(_CALLS):
+        started = time.perf_counter()
         shard.call("drop", []).result()
-    took = (time.perf_counter() - started) / _CALLS
+        took.append(time.perf_counter() - started)
     shard.stop()
     engine.close()
-    return took
+    return sorted(took)[_CALLS // 10]  # other work on the machine makes most of them longer
 
 
 def page(found: Measured) -> str:
     """The figures and the arithmetic, in Markdown."""
     traffic = found.traffic
     each = traffic.bytes / traffic.successors
-    trips = ", ".join(f"{name} {seconds * 1000:.1f} ms" for name, seconds in found.trips.items())
+    trips = ", ".join(f"{name} {seconds * 1e6:,.0f} µs" for name, seconds in found.trips.items())
+    rows = {"one process": (found.alone, found.alone_cpu), "two shards and the driver": (found.together, 0.0)}
     lines = [
         f"Deployment call by call: {found.states:,} states, {found.steps:,} steps, {os.cpu_count()} processors.",
         "",
         "| | wall clock | steps/s | processor time |",
         "|---|---|---|---|",
-        f"| one process | {found.alone:.1f} s | {found.steps / found.alone:,.0f} | {found.alone_cpu:.1f} s |",
-        f"| two shards and the driver | {found.together:.1f} s | {found.steps / found.together:,.0f} "
-        f"| {found.shards_cpu:.1f} s and {found.driver_cpu:.1f} s |",
-        f"| gain | {found.gain:.2f} times | | |",
+    ]
+    for name, (wall, cpu) in rows.items():
+        shown = "other work on the machine | " if found.is_disturbed else f"{wall:.1f} s | {found.steps / wall:,.0f}"
+        used = f"{cpu:.1f} s" if cpu else f"{found.shards_cpu:.1f} s and {found.driver_cpu:.1f} s"
+        lines.append(f"| {name} | {shown} | {used} |")
+    gain = "" if found.is_disturbed else f"{found.gain:.2f} times"
+    lines += [
+        f"| gain | {gain} | | at most {found.bound:.2f} times, if no processor waits |",
         "",
         f"- {traffic.layers:,} layers; the larger shard has {traffic.longest / traffic.expanded:.0%} of the states; "
         f"{traffic.moved / traffic.expanded:.1%} of them have moved.",
@@ -146,7 +168,7 @@ def page(found: Measured) -> str:
     ]
     for workers in _WORKERS:
         times = [found.seconds(workers, trip) for trip in found.trips.values()]
-        cells = " | ".join(f"{seconds:.1f} s, {found.alone / seconds:.1f} times" for seconds in times)
+        cells = " | ".join(f"{seconds:.1f} s, {found.alone_cpu / seconds:.1f} times" for seconds in times)
         lines.append(f"| {workers} | {cells} | {traffic.bytes / min(times) / 1e6:.1f} MB/s |")
     few = found.shards_cpu * found.uneven / found.driver_cpu
     lines += ["", f"From {few:.0f} workers on (*S·u/D*) the driver is the limit, not the network."]
@@ -164,7 +186,7 @@ def main() -> None:
     row("gain of the second process", f"{found.gain:.2f} times", "1.6 on two processors", good=found.gain >= 1.6)
     for workers in _WORKERS:
         seconds = found.seconds(workers, found.trips["processes"])
-        row(f"{workers} workers, computed", f"{found.alone / seconds:.1f} times")
+        row(f"{workers} workers, computed", f"{found.alone_cpu / seconds:.1f} times")
     if "--write" in sys.argv:
         text = _PAGE.read_text(encoding="utf-8")
         before, after = text.partition(_BEGIN)[0], text.partition(_END)[2]
