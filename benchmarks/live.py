@@ -21,6 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
 from benchmarks.table import row
 from kontend.live.envtest.assets import write_assets
 from kontend.live.process import processes
@@ -111,7 +114,7 @@ def _start(binaries: _Binaries) -> tuple[Seconds, Seconds]:
         made = certificates("127.0.0.1")
         for file, content in (("apiserver.crt", made.certificate), ("apiserver.key", made.key)):
             (directory / file).write_bytes(content)
-        (directory / "sa.key").write_bytes(made.key)
+        (directory / "sa.key").write_bytes(_service_account_key())
         client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
         port = free_port()
         flags = {
@@ -126,10 +129,10 @@ def _start(binaries: _Binaries) -> tuple[Seconds, Seconds]:
         etcd = _run(binaries.etcd, {**urls, "data-dir": directory / "etcd", "unsafe-no-fsync": "true"})
         started = [etcd]
         try:
-            _until_ok(f"{client}/health")
+            _until_ok(f"{client}/health", etcd)
             healthy = Seconds(time.perf_counter() - began, _processor_time(started))
             started.append(_run(binaries.apiserver, flags))
-            _until_ok(f"https://127.0.0.1:{port}/readyz")
+            _until_ok(f"https://127.0.0.1:{port}/readyz", started[-1])
             return healthy, Seconds(time.perf_counter() - began, _processor_time(started))
         finally:
             for process in started:
@@ -143,9 +146,17 @@ def _run(command: Path, flags: Mapping[str, object]) -> subprocess.Popen[bytes]:
     return subprocess.Popen([str(command), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def _until_ok(url: str) -> None:
+def _service_account_key() -> bytes:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    form = serialization.PrivateFormat.TraditionalOpenSSL
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+
+
+def _until_ok(url: str, process: subprocess.Popen[bytes]) -> None:
     deadline = time.perf_counter() + 120
     while time.perf_counter() < deadline:
+        if process.poll() is not None:
+            raise ChildProcessError(f"{process.args!r} ended with {process.returncode}")
         try:
             with urllib.request.urlopen(url, timeout=5, context=ssl._create_unverified_context()) as answer:
                 if answer.status == 200 and (answer.read() == b"ok" or not url.endswith("/readyz")):
