@@ -72,3 +72,8 @@ def test_the_creator_is_the_manager_of_the_first_version() -> None:
     version = _patched(WIDGET, KIND)
     assert creator_of(version) == "user"
     assert creator_of(Version(version.body, (), 1)) == ""
+
+
+def test_a_field_that_the_only_manager_does_not_own_has_no_author() -> None:
+    assert author_of(_patched(SERVICE, "Service/v1"), ("spec", "ports", Element("port", 80), "name")) == "user"
+    assert author_of(_patched(SERVICE, "Service/v1"), ("metadata", "labels", "app")) == ""

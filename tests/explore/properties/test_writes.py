@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
+from kontend.cluster.state import Change, State
 from kontend.explore import Action, Bounds, Scenario, Verdict, check, create, delete, update
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.world import InFlight, MetVersion
@@ -520,15 +522,34 @@ class Writes:
                 getattr(self, verb)(**given)
             given = {"spec": {"again": True}}
         call = Call(verb, self.kind, *self.key)
-        node = Node(b"", None, 0, b"", Progress((call,), None, 0), 0)
-        in_flight = InFlight(Start(self.key, b"{}", ""), node, self.met, ())
         changes = self.cluster.state.changes_since(before.resource_version)
         assert len(changes) == times
-        faults = faults_of_writes(before, "c", in_flight, call, self.resource, changes, own=own)
+        return self.judged(before, call, self.resource, changes, own=own)
+
+    def judged(
+        self, before: State, call: Call, resource: str, changes: Sequence[Change], *, own: str = ""
+    ) -> dict[str, str]:
+        """The violations by the changes of a call, with their sentences."""
+        node = Node(b"", None, 0, b"", Progress((call,), None, 0), 0)
+        in_flight = InFlight(Start(self.key, b"{}", ""), node, self.met, ())
+        faults = faults_of_writes(before, "c", in_flight, call, resource, changes, own=own)
         return {fault.property: fault.sentence for fault in faults}
 
 
 FINALIZED = {**WIDGET, "metadata": {**WIDGET["metadata"], "finalizers": ["example.com/a"]}}
+
+
+def test_only_changes_of_the_object_that_the_call_is_about_are_judged() -> None:
+    """The server changes others on its own account, before or after it."""
+    writes = Writes().read().patch(manager="bob", status={"phase": "a"})
+    before = writes.cluster.state
+    writes.patch(manager="c", status={"phase": "b"})
+    (change,) = writes.cluster.state.changes_since(before.resource_version)
+    call = Call("patch", writes.kind, *writes.key)
+    elsewhere = Change("budgets", Key("default", "another"), change.old, change.new, change.resource_version, None)
+    assert list(writes.judged(before, call, writes.resource, [elsewhere, change])) == ["lost update"]
+    assert writes.judged(before, replace(call, name="another"), writes.resource, [change]) == {}
+    assert writes.judged(before, call, "budgets", [change]) == {}
 
 
 def test_nothing_else_is_reported_of_a_write_to_a_wrong_object() -> None:
