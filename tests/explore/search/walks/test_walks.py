@@ -255,7 +255,9 @@ def test_limits_stop_walks(bounds: Bounds, limit: str) -> None:
 
 
 @pytest.mark.parametrize("search", ["random", "pct"])
-def test_violations_before_an_interruption_are_reported(search: Any) -> None:
+def test_violations_before_an_interruption_are_reported(search: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kontend.explore.search.walks.walks.OFTEN", 500)
+
     def interrupt(snapshot: Snapshot) -> None:
         assert (snapshot.states > 0, snapshot.steps > 0) == (True, True)
         raise KeyboardInterrupt
