@@ -206,4 +206,7 @@ def _exhaustive(model: Model, options: SearchOptions) -> BreadthFirst | DepthFir
     if options.checkpoint is not None:
         shared = Checkpointed(shared, Journal(options.checkpoint, fingerprint(model)))
     spill = options.spill or options.checkpoint
-    return BreadthFirst(model, expander=shared, until_first=until_first, progress=progress, spill=spill)
+    proves = model.scenario.reductions.factored and model.part is None
+    return BreadthFirst(
+        model, expander=shared, until_first=until_first, progress=progress, spill=spill, proves=proves
+    )

@@ -76,6 +76,8 @@ class Verdict:
     depths: tuple[int, ...] = ()
     states: int = 0
     steps: int = 0
+    #: The number of sets of states that show that everything holds; 0 where all states were visited one by one.
+    sets: int = 0
     #: Whether the whole space within the bounds was searched, and if not, why the search stopped.
     exhausted: bool = False
     stopped: str = ""
@@ -149,7 +151,8 @@ class Verdict:
         if self.not_reproduced:
             return f"not reproduced: {self.not_reproduced}"
         if self.ok:
-            return f"holds in all {self.states:,} states ({self.coverage})"
+            all_states = f"all states, as {self.sets:,} sets of them" if self.sets else f"all {self.states:,} states"
+            return f"holds in {all_states} ({self.coverage})"
         if self.walks:
             found = f"found in {self.walks}; there may be more"
             return found if self.violations else f"nothing found in {self.walks}; that proves nothing"
@@ -168,7 +171,7 @@ class Verdict:
         if self.not_reproduced:
             return f"<Verdict: not reproduced: {self.not_reproduced}>"
         if self.ok:
-            return f"<Verdict: holds in all {self._count()}>"
+            return f"<Verdict: holds in all {f'states, as {self.sets:,} sets' if self.sets else self._count()}>"
         return f"<Verdict: undecided, because {self.stopped or 'the search has not ended'}>"
 
     def __str__(self) -> str:
@@ -186,6 +189,8 @@ class Verdict:
         cut = ""
         if self.cut:
             cut = f" ({self.cut:,} {'walks cut off' if self.walks else 'of them not expanded'})"
+        if self.sets:
+            cut = f" one by one, {self.sets:,} sets of states"
         lines.append(f"{self._count()}{cut}, {self.steps:,} steps, {final}, {self.seconds:.1f} s")
         return "\n".join(lines)
 

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
+from unittest.mock import patch
 
 from explore.oracle.brute_force import BruteForce, Findings
 from explore.oracle.fair_run import keeps_writing
 from kontend.explore import Reductions, Scenario, Verdict, check
+from kontend.explore.search import breadth_first
 
 OFF: Final = Reductions(
-    symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, local=False, codes=False, parts=False
+    symmetry=False,
+    outcomes=False,
+    uuids=False,
+    deliveries=False,
+    reads=False,
+    local=False,
+    codes=False,
+    parts=False,
+    factored=False,
 )
 #: Where states grow without end, each takes longer than the one before: the explorer then stops undecided.
 SECONDS: Final = 20
@@ -21,6 +31,7 @@ WAYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "reductions off": {"reductions": OFF},
     "depth": {"search": "depth"},
     "two processes": {"jobs": 2},
+    "sets of states": {"reductions": Reductions(parts=False), "prove_after": 0},
 }
 
 
@@ -50,8 +61,10 @@ def explored(scenario: Scenario, way: str = "default", *, states: int = 200_000)
     """Ask the explorer, in one of the ways."""
     options = dict(WAYS[way])
     reductions = options.pop("reductions", scenario.reductions)
+    prove_after = options.pop("prove_after", breadth_first.PROVE_AFTER)
     bounds = replace(scenario.bounds, states=min(states, scenario.bounds.states), seconds=SECONDS)
-    return check(replace(scenario, reductions=reductions, bounds=bounds), **options)
+    with patch.object(breadth_first, "PROVE_AFTER", prove_after):
+        return check(replace(scenario, reductions=reductions, bounds=bounds), **options)
 
 
 def differences(wanted: Expected, verdict: Verdict) -> list[str]:

@@ -23,3 +23,12 @@ def test_the_explorer_agrees_with_the_oracle(seed: int) -> None:
         pytest.skip(f"more than {STATES} states")
     states = 20 * STATES if answer.findings.exhausted else STATES
     assert differences(answer, explored(scenario_of(description(seed)), states=states)) == []
+
+
+@pytest.mark.parametrize("seed", range(1000, 1080))
+def test_sets_of_states_agree_with_the_oracle(seed: int) -> None:
+    answer = expected(scenario_of(description(seed)), limit=STATES)
+    if not answer.decided:
+        pytest.skip(f"more than {STATES} states")
+    verdict = explored(scenario_of(description(seed)), "sets of states", states=20 * STATES)
+    assert differences(answer, verdict) == []

@@ -123,29 +123,43 @@ class Model:
         if self.is_stuck(world):
             return []
         steps: list[Step] = []
-        for index, instance in enumerate(world.instances):
-            for at, kind in enumerate(self.kinds[index]):
-                if world.undelivered(index, at, self.resources[index][at]):
-                    steps.append(Step("deliver", index, kind))
-                    if self.delivery.can_relist(world, index, at):
-                        steps.append(Step("relist", index, kind))
-            for in_flight in instance.running:
-                for at, call in enumerate(in_flight.node.calls):
-                    if not self._reads.must_wait(instance, index, call):
-                        steps.append(Step("call", index, in_flight.request, at))
-            if len(instance.running) < self.programs[index].controller.max_concurrent:
-                busy = {in_flight.request for in_flight in instance.running}
-                steps += [Step("start", index, request) for request in sorted(instance.queue - busy)]
-            steps += [Step("retry", index, request) for request in sorted(instance.delayed)]
-            if instance.timers:
-                steps += [Step("timer", index, request) for _, request in sorted(instance.timers)]
+        for index in range(len(world.instances)):
+            self._add_steps(world, index, steps)
         if self.layout.users:
             steps += self.users.steps(world)
-        for number, late in enumerate(world.late):
-            steps.append(Step("land", late.instance, late.in_flight.request, number))
+        steps += self.late_steps(world)
         if world.budget.total:
             steps += self.faults.steps(world)
         return steps
+
+    def steps_of_instance(self, world: World, index: int) -> list[Step]:
+        """Those of one instance. They depend on no other instance."""
+        steps: list[Step] = []
+        self._add_steps(world, index, steps)
+        return steps + self.faults.of_instance(world, index)
+
+    def late_steps(self, world: World) -> list[Step]:
+        """The arrivals of writes whose instances were replaced."""
+        return [Step("land", late.instance, late.in_flight.request, number) for number, late in enumerate(world.late)]
+
+    def _add_steps(self, world: World, index: int, steps: list[Step]) -> None:
+        """Add the steps of one instance that are no faults."""
+        instance = world.instances[index]
+        for at, kind in enumerate(self.kinds[index]):
+            if world.undelivered(index, at, self.resources[index][at]):
+                steps.append(Step("deliver", index, kind))
+                if self.delivery.can_relist(world, index, at):
+                    steps.append(Step("relist", index, kind))
+        for in_flight in instance.running:
+            for at, call in enumerate(in_flight.node.calls):
+                if not self._reads.must_wait(instance, index, call):
+                    steps.append(Step("call", index, in_flight.request, at))
+        if len(instance.running) < self.programs[index].controller.max_concurrent:
+            busy = {in_flight.request for in_flight in instance.running}
+            steps += [Step("start", index, request) for request in sorted(instance.queue - busy)]
+        steps += [Step("retry", index, request) for request in sorted(instance.delayed)]
+        if instance.timers:
+            steps += [Step("timer", index, request) for _, request in sorted(instance.timers)]
 
     def next(self, world: World, step: Step) -> Transition:
         """Take a step."""
@@ -211,8 +225,9 @@ class Model:
         return Transition(world.with_instance(index, changed), f"{self.names[index]} retries {request}")
 
     def _fired(self, world: World, index: int, request: Key) -> Transition:
-        after, seconds = self.timers.fired(world, index, request)
+        seconds = self.timers.seconds(world, index, request)
         cost = self.timers.cost(world, index, seconds)
+        after = self.timers.fired(world, index, request, is_early=bool(cost))
         early = " early" if cost else ""
         text = f"the timer of {self.names[index]} for {request} fires{early} (after {seconds:g} s)"
         return Transition(after, text, cost=cost)

@@ -85,6 +85,9 @@ class MacroSteps:
         if world.budget.total:
             for fault in self.model.faults.of_instance(world, index):
                 macros += self._global(origin, fault)
+        if instance.timers:
+            for step in self._timers_by_themselves(world, index):
+                macros += self._global(origin, step)
         if instance.running and self._asks_server(world, index):
             macros += self._global(origin, Step("call", index, instance.running[0].request))
         elif self._atomic:
@@ -247,6 +250,8 @@ class MacroSteps:
             for macro in self._deliveries(origin, index, kinds):
                 if not model.must_wait(macro.world, index, call):
                     yield macro.then(step, model.next(macro.world, step))
+            for step in self._timers(origin.world, index):
+                yield origin.then(step, model.next(origin.world, step))
             return
         # Events of other kinds enqueue nothing: they are delivered before the read, or here if nothing comes between.
         many = len(model.kinds[index]) if self._atomic else model.layout.declared(index)
@@ -260,10 +265,26 @@ class MacroSteps:
                 due = macro.then(retry, model.next(macro.world, retry))
                 yield due.then(step, model.next(due.world, step))
             for seconds, request in sorted(instance.timers):
+                if self._shows_issued and model.timers.is_idle(macro.world, index, seconds):
+                    continue  # it fires by itself
                 fire, step = Step("timer", index, request), Step("start", index, request)
                 due = macro.then(fire, model.next(macro.world, fire))
                 due.timer = seconds if model.timers.is_idle(macro.world, index, seconds) else 0.0
                 yield due.then(step, model.next(due.world, step))
+
+    def _timers(self, world: World, index: int) -> list[Step]:
+        """The timers of an instance, which may fire in the middle of a reconcile: its end then sets another one."""
+        return [Step("timer", index, request) for _, request in sorted(world.instances[index].timers)]
+
+    def _timers_by_themselves(self, world: World, index: int) -> list[Step]:
+        """Those that fire before a request to the server, or that advance a clock if others are idle."""
+        if world.instances[index].running:
+            return self._timers(world, index) if self._asks_server(world, index) else []
+        return [
+            Step("timer", index, request)
+            for seconds, request in sorted(world.instances[index].timers)
+            if self._shows_issued and self.model.timers.is_idle(world, index, seconds)
+        ]
 
     def _deliveries(self, origin: MacroStep, index: int, kinds: list[int]) -> Iterator[MacroStep]:
         """No delivery, or some of these kinds: each set once, or each order for mapping functions; relists too."""

@@ -8,6 +8,7 @@ should end, and the first counterexample is the simplest one.
 from __future__ import annotations
 
 import heapq
+import sys
 import time
 from array import array
 from collections.abc import Iterator, Sequence
@@ -39,6 +40,8 @@ OFTEN: Final = 25
 ENOUGH: Final = 20_000
 #: The same where already the unperturbed runs never end.
 ENOUGH_RESTLESS: Final = 2_000
+#: After so many states in which nothing is violated, sets of states may show that nothing is.
+PROVE_AFTER: Final = 5_000
 INTERRUPTED: Final = "it was interrupted"
 FIRST_FOUND: Final = "it stops at the first violation"
 #: How many states of a layer are expanded at a time where memory is limited.
@@ -111,13 +114,14 @@ class BreadthFirst:
         reference: frozenset[bytes] | None = None,
         hurries: bool = True,
         spill: Path | None = None,
+        proves: bool = False,
     ) -> None:
         """Search a model; ``until_first`` stops at the first violation.
 
         ``unperturbed`` says that the expander lists only unperturbed steps. ``reference`` are the final states that all
         others are compared with, where the unperturbed runs were searched apart. ``hurries`` says that runs with users
         who do not wait are searched apart, to be compared with. ``spill`` is a directory for what does not fit into
-        memory.
+        memory. ``proves`` says that sets of states may show that nothing is violated.
         """
         self._hurries = hurries
         self._reference = reference
@@ -131,6 +135,9 @@ class BreadthFirst:
         self._spill = spill
         self._memory = MemoryLimit(model.scenario.bounds.memory, self.exploration, self._expander, spill)
         self._knows_baseline = False
+        #: The number of states after which sets of states are tried.
+        self._proves = proves
+        self._prove_at = PROVE_AFTER if proves else sys.maxsize
 
     def run(self) -> Verdict:
         """Search until the space is exhausted, a limit is reached, or (``until_first``) something is violated."""
@@ -170,6 +177,8 @@ class BreadthFirst:
             layer = heapq.heappop(order)
             if layer[0] > 0 and not self._knows_baseline:
                 self._know_baseline()
+                if self._proves and len(graph) >= PROVE_AFTER:
+                    self._prove_at = 0
                 exploration.judge_actions(baseline_only=True)
                 if self._until_first:
                     exploration.judge_baseline()
@@ -202,6 +211,11 @@ class BreadthFirst:
                         return f"a violation was found, and {enough:,} more states showed no other one"
                 if measure and self._progress is not None:
                     self._progress(exploration.snapshot(expanded, layer))
+                if len(graph) >= self._prove_at:
+                    self._prove_at = sys.maxsize
+                    if exploration.prove():
+                        exploration.judge_actions(baseline_only=False)
+                        return ""
             self._expander.end_layer()
         if not self._knows_baseline:
             self._know_baseline()

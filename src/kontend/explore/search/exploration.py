@@ -14,6 +14,7 @@ from typing import Final
 
 from kontend.cluster.state import State
 from kontend.explore.actions import never_possible
+from kontend.explore.factored.proof import Proof, prove
 from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.model.model import Model
 from kontend.explore.model.replayed import replay
@@ -25,6 +26,7 @@ from kontend.explore.model.step import Step
 from kontend.explore.properties import built_in
 from kontend.explore.properties.built_in import BuiltIn, Finding
 from kontend.explore.properties.leaks import Leaks
+from kontend.explore.search.cycles import judged_cycles
 from kontend.explore.search.expander import Numbering, Successor
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.hurried import harmless
@@ -79,6 +81,9 @@ class Exploration:
         #: Of the user's actions: those that were possible somewhere, and why the others were refused.
         self._taken: set[int] = set()
         self._refused: dict[int, str] = {}
+        #: Shows that everything holds, if all its final states are those of unperturbed runs; and whether they are.
+        self._proof: Proof | None = None
+        self._is_proven = False
 
     # Recording
 
@@ -195,6 +200,22 @@ class Exploration:
         """The unperturbed run does not settle."""
         return self._cycle is not None
 
+    def prove(self) -> bool:
+        """Show by sets of states that nothing is violated, in states that were not found yet either."""
+        if self.has_violations or self._stuck or self._grown:
+            return False
+        if self._proof is None:
+            most = self.model.scenario.bounds.states // 10
+            self._proof = prove(self.model, self._leaks, most_sets=most, most_objects=self._size + _GROWTH)
+        proof = self._proof
+        if proof is None or (len(proof.final_states) > 1 and not proof.final_states.keys() <= self.baseline_states()):
+            return False  # an only final state is that of unperturbed runs, too
+        self._taken |= proof.taken
+        self._refused |= proof.refused
+        self._wrote = self._wrote or proof.wrote
+        self._is_proven = True
+        return True
+
     # Judging
 
     def finish(
@@ -214,7 +235,7 @@ class Exploration:
         elif not stopped and self._grown:
             than = "any unperturbed one" if self._cycle is None else "the first round of the unperturbed one"
             verdict.stopped = f"runs with {_GROWTH} objects more than {than} were not followed further"
-        if not stopped or knows_baseline:
+        if not self._is_proven and (not stopped or knows_baseline):
             self._judge_cycles(perturbed=not stopped)
         if self._cycle is not None and not self._violations.has(BuiltIn.NEVER_SETTLES):
             end = len(self._cycle.schedule)
@@ -231,14 +252,20 @@ class Exploration:
                 f"{verdict.repeated:,} states repeat an earlier one for the fourth time, up to generations and made-up "
                 "names, and were not followed further"
             )
-        verdict.final_states = [state for _, state in self._final.values()]
+        final_states = {form: state for form, (_, state) in self._final.items()}
         counts = Counter(self._canonical[graph.objects[number]] for number in self._each_quiescent())
-        verdict.reached = [Reached(counts[form], form in good) for form in self._final]
+        if self._proof is not None and self._is_proven:
+            good = good.union(self._proof.final_states)
+            final_states, counts = final_states | self._proof.final_states, Counter(self._proof.reached)
+            verdict.sets, verdict.repeated = self._proof.sets, 0
+            verdict.steps += self._proof.steps
+        verdict.final_states = list(final_states.values())
+        verdict.reached = [Reached(counts[form], form in good) for form in final_states]
         depths = Counter(graph.depths)
         verdict.depths = tuple(depths[depth] for depth in range(max(depths, default=-1) + 1))
-        verdict.baseline_states = len(self._final.keys() & good)
+        verdict.baseline_states = len(final_states.keys() & good)
         verdict.states = len(graph)
-        verdict.cut = graph.unexpanded
+        verdict.cut = 0 if self._is_proven else graph.unexpanded
         verdict.violations += self._violations.explained(explain)
         return verdict
 
@@ -330,66 +357,23 @@ class Exploration:
                 self._violations.add(built_in.not_eventually(each.name), number)
 
     def _judge_cycles(self, *, perturbed: bool) -> None:
-        """Judge sets of states that lead only to each other: a fair run that reaches one stays there.
-
-        If nothing is written there and nothing fails, the controllers only look again from time to time: that is
-        quiescent. Where not all states are known (``perturbed`` is False), this concerns the unperturbed runs alone.
-        """
-        graph = self.graph
+        """Judge sets of states that lead only to each other; ``perturbed`` is False where not all states are known."""
         ended = self._stuck | self._grown
-        for component in graph.closed_components(unperturbed=not perturbed):
-            members = set(component)
-            if any(graph.is_unexpanded(number) or number in ended for number in component):
-                continue
-            if any(graph.waits_for_users(number) for number in component):
-                continue  # the unperturbed states alone: a user who acts at another time leads out of it
-            internal = [wrote for number in component for target, wrote in graph.edges(number) if target in members]
-            if not internal:
-                continue
-            number = min(component, key=lambda each: (graph.costs[each], graph.depths[each]))
-            failure = next((text for each in sorted(component) if (text := graph.failures[each])), "")
-            if not any(internal) and not failure:
-                for each in component:
-                    self._settled(each)
-                continue
-            if not failure and not graph.writes_without_timers(members):
-                # Something is written whenever a timer fires, and everything has settled until then.
-                for each in component:
-                    if graph.waits_for_timers(each):
-                        self._settled(each)
-                continue
-            for prop in self._properties:
-                if prop.mode == "eventually":
-                    position = self._positions[prop.name]
-                    if not any(graph.holds[state][position] for state in component):
-                        self._violations.add(built_in.never_again(prop.name, perturbed=perturbed), number)
-            if any(internal):
-                self._violations.add(built_in.never_settles(len(component), failure, perturbed=perturbed), number)
+        has_users = bool(self.model.users.all_actions)
+        for number, finding in judged_cycles(
+            self.graph, self._properties, self._positions, ended, perturbed=perturbed, has_users=has_users
+        ):
+            if finding is None:
+                self._settled(number)
             else:
-                self._violations.add(built_in.fails_forever(failure), number)
-        if self.model.users.all_actions:
-            self._judge_waiting(ended, perturbed=perturbed)
-
-    def _judge_waiting(self, ended: set[int], *, perturbed: bool) -> None:
-        """Judge sets of states that only a user's next action leaves: nobody need act, so writes must end."""
-        graph = self.graph
-        for component in graph.closed_components(unperturbed=not perturbed, without_users=True):
-            members = set(component)
-            if any(graph.is_unexpanded(number) or number in ended for number in component):
-                continue
-            if not any(graph.waits_for_users(number) for number in component):
-                continue  # it was judged with all others
-            if graph.writes_without_timers(members):
-                number = min(component, key=lambda each: (graph.costs[each], graph.depths[each]))
-                failure = next((text for each in sorted(component) if (text := graph.failures[each])), "")
-                self._violations.add(
-                    built_in.never_settles(len(component), failure, perturbed=perturbed, waits=True), number
-                )
+                self._violations.add(finding, number)
 
     def _judge_untested(self) -> None:
         """Note the properties that never had a chance to fail."""
         verdict = self.verdict
-        answers = self.graph.holds.values
+        answers = set(self.graph.holds.values)
+        if self._proof is not None and self._is_proven:
+            answers |= self._proof.answers
         for each in self._properties:
             if each.mode == "sometimes":
                 position = self._positions[each.name]

@@ -29,7 +29,8 @@ from kontend.explore import BadScenario, Nondeterminism
 
 #: States that the oracle visits at most.
 LIMIT: Final = 3_000
-#: Every so many scenarios all ways to explore are compared, not only the default one.
+#: The ways to explore that are compared; every so many scenarios it is all of them.
+USUAL: Final = ("default", "sets of states")
 EVERY: Final = 10
 #: Runs with so many objects more than any unperturbed one need not be followed further.
 GROWTH: Final = 4
@@ -89,7 +90,7 @@ def fuzz(seed: int, seconds: float, to: Path, *, limit: int = LIMIT, say: Callab
     while time.monotonic() < ends:
         number = seed + counts.scenarios
         counts.scenarios += 1
-        ways = tuple(WAYS) if number % EVERY == 0 else ("default",)
+        ways = tuple(WAYS) if number % EVERY == 0 else USUAL
         described = description(number)
         try:
             found = points(described, ways, limit=limit)

@@ -5,7 +5,8 @@ perturbation. Nothing else measures time, so a timer of a second and one of a da
 
 A reconcile sees the same time from its start to its end. Each controller and request has a clock of its own, so that
 the time does not depend on the order of independent steps. It advances by the seconds of a timer that fires, the first
-few times: a controller that looks again every minute would make the space infinite. Where
+few times: a controller that looks again every minute would make the space infinite. One that fires early advances it
+only the first time, so that time is left for those that fire later. Where
 stamps of the time keep a run from settling (:mod:`kontend.explore.stamps`), it also advances by a second when a
 reconcile that has asked for the time writes something; elsewhere that would only keep states apart.
 """
@@ -23,8 +24,9 @@ from kontend.explore.program.identities import CLOCK
 from kontend.explore.program.symbols import Assumption, Refuted
 from kontend.kube.meta.names import Key
 
-#: How often the clock advances by the seconds of a timer.
+#: How often the clock advances by the seconds of a timer, and of one that fires early.
 _MOST_PERIODS: Final = 2
+_MOST_EARLY_PERIODS: Final = 1
 
 
 class Timers:
@@ -58,8 +60,12 @@ class Timers:
         """All other instances have nothing to do before a timer of so many seconds."""
         return all(self.is_idle(world, other, seconds) for other in range(len(world.instances)) if other != index)
 
-    def fired(self, world: World, index: int, request: Key) -> tuple[World, float]:
-        """The state after a timer has fired, and its seconds."""
+    def seconds(self, world: World, index: int, request: Key) -> float:
+        """The seconds of the timer of a request."""
+        return next(timer[0] for timer in world.instances[index].timers if timer[1] == request)
+
+    def fired(self, world: World, index: int, request: Key, *, is_early: bool) -> World:
+        """The state after a timer has fired, early or not."""
         instance = world.instances[index]
         timer = next(timer for timer in instance.timers if timer[1] == request)
         changed = instance.changed(timers=instance.timers - {timer}, queue=instance.queue | {request})
@@ -67,9 +73,9 @@ class Timers:
         self.has_fired = True
         seconds = math.ceil(timer[0])
         passed = world.issued.get(self._label(index, request)) or 0
-        if passed < _MOST_PERIODS * seconds:
+        if passed < (_MOST_EARLY_PERIODS if is_early else _MOST_PERIODS) * seconds:
             world = self._advanced(world, index, request, seconds)
-        return world, timer[0]
+        return world
 
     def now(self, world: World, index: int, request: Key) -> str:
         """The time that a reconcile sees."""
