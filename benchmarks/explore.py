@@ -30,7 +30,15 @@ _KAMERA: Final = {
     (5, 3): (44_470, 35, 14.2),
 }
 _BRUTE_FORCE: Final = Reductions(
-    symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, local=False, parts=False
+    symmetry=False,
+    outcomes=False,
+    uuids=False,
+    deliveries=False,
+    reads=False,
+    local=False,
+    codes=False,
+    parts=False,
+    factored=False,
 )
 _STORED: Final = 300_000
 

@@ -31,7 +31,15 @@ CONFIG_MAP: dict[str, Any] = {
     "data": {"a": "0"},
 }
 BRUTE_FORCE = Reductions(
-    symmetry=False, outcomes=False, uuids=False, deliveries=False, reads=False, local=False, parts=False
+    symmetry=False,
+    outcomes=False,
+    uuids=False,
+    deliveries=False,
+    reads=False,
+    local=False,
+    codes=False,
+    parts=False,
+    factored=False,
 )
 WIDGET_STEPS = (
     "read", "read live", "list", "count", "count locked", "mark", "stop if counted", "generate", "create", "delete",

@@ -22,6 +22,19 @@ class Unprovable(Exception):
     """Sets of states do not show that everything holds: something is violated, or only single states can tell."""
 
 
+class Effort:
+    """The transitions that may still be computed."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def spend(self) -> None:
+        """Count one. Raises ``Unprovable`` beyond the last one."""
+        self._left -= 1
+        if self._left < 0:
+            raise Unprovable
+
+
 @dataclass(frozen=True, slots=True)
 class Exit:
     """A step of an instance that changes more than the instance."""
@@ -51,7 +64,7 @@ class LocalStates:
         return xxhash.xxh3_128_digest(b"".join(sorted(self.keys)))
 
 
-def local_states(model: Model, world: World, index: int, start: Iterable[Instance]) -> LocalStates:
+def local_states(model: Model, world: World, index: int, start: Iterable[Instance], effort: Effort) -> LocalStates:
     """All local states that an instance can reach from some; ``world`` is a state with any instances."""
     keys = model.layout.keys
     numbers: dict[bytes, int] = {}
@@ -75,6 +88,7 @@ def local_states(model: Model, world: World, index: int, start: Iterable[Instanc
     for at, within in enumerate(worlds):  # it grows meanwhile
         reached: list[int] = []
         for step, transition in _transitions(model, within, index):
+            effort.spend()
             failure, is_optional = transition.failure, step.action in OPTIONAL
             if failure is not None and failure.is_bug:
                 raise Unprovable

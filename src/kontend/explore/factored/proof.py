@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import xxhash
 
 from kontend.cluster.state import State
-from kontend.explore.factored.local_states import Exit, LocalStates, Unprovable, local_states
+from kontend.explore.factored.local_states import Effort, Exit, LocalStates, Unprovable, local_states
 from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.canonical import final_form
@@ -58,14 +58,14 @@ class Proof:
     wrote: bool = False
 
 
-def prove(model: Model, leaks: Leaks, *, most_sets: int, most_objects: int) -> Proof | None:
+def prove(model: Model, leaks: Leaks, *, most_transitions: int, most_objects: int) -> Proof | None:
     """Show that everything holds; None where that fails, for whatever reason.
 
-    The caller must compare the final states with those of unperturbed runs. The search is given up beyond
-    ``most_sets``, or where there are more than ``most_objects`` objects.
+    The caller must compare the final states with those of unperturbed runs. The search is given up after
+    ``most_transitions``, or where there are more than ``most_objects`` objects.
     """
     try:
-        return _Prover(model, leaks, most_sets, most_objects).run()
+        return _Prover(model, leaks, most_transitions, most_objects).run()
     except Unprovable:
         return None
 
@@ -73,10 +73,10 @@ def prove(model: Model, leaks: Leaks, *, most_sets: int, most_objects: int) -> P
 class _Prover:
     """Searches sets of states, in the order in which they are found."""
 
-    def __init__(self, model: Model, leaks: Leaks, most_sets: int, most_objects: int) -> None:
+    def __init__(self, model: Model, leaks: Leaks, most_transitions: int, most_objects: int) -> None:
         self._model = model
         self._leaks = leaks
-        self._most_sets = most_sets
+        self._effort = Effort(most_transitions)
         self._most_objects = most_objects
         self._judge = Judge(model)
         self._eventually = [
@@ -111,11 +111,13 @@ class _Prover:
         number = self._by_start.get(key)
         if number is not None:
             return number
-        instances = tuple(local_states(model, world, index, some.values()) for index, some in enumerate(starts))
+        instances = tuple(
+            local_states(model, world, index, some.values(), self._effort) for index, some in enumerate(starts)
+        )
         whole = keys.joined(shared, [some.digest for some in instances])
         number = self._numbers.get(whole)
         if number is None:
-            if len(self._sets) >= self._most_sets or world.size > self._most_objects:
+            if world.size > self._most_objects:
                 raise Unprovable
             number = self._numbers[whole] = len(self._sets)
             self._sets.append(StateSet(world, instances))

@@ -136,7 +136,6 @@ class BreadthFirst:
         self._memory = MemoryLimit(model.scenario.bounds.memory, self.exploration, self._expander, spill)
         self._knows_baseline = False
         #: The number of states after which sets of states are tried.
-        self._proves = proves
         self._prove_at = PROVE_AFTER if proves else sys.maxsize
 
     def run(self) -> Verdict:
@@ -177,7 +176,7 @@ class BreadthFirst:
             layer = heapq.heappop(order)
             if layer[0] > 0 and not self._knows_baseline:
                 self._know_baseline()
-                if self._proves and len(graph) >= PROVE_AFTER:
+                if exploration.has_proof:  # its final states can be compared now
                     self._prove_at = 0
                 exploration.judge_actions(baseline_only=True)
                 if self._until_first:

@@ -41,6 +41,8 @@ from kontend.runtime.source_location import SourceLocation
 #: A bug that creates objects again and again makes the space infinite. So runs are given up that have so many more
 #: objects than any unperturbed run.
 _GROWTH: Final = 4
+#: How many transitions sets of states may take, for each state that was found one by one.
+_TRANSITIONS: Final = 100
 
 
 class Exploration:
@@ -205,8 +207,10 @@ class Exploration:
         if self.has_violations or self._stuck or self._grown:
             return False
         if self._proof is None:
-            most = self.model.scenario.bounds.states // 10
-            self._proof = prove(self.model, self._leaks, most_sets=most, most_objects=self._size + _GROWTH)
+            transitions = _TRANSITIONS * len(self.graph)
+            self._proof = prove(
+                self.model, self._leaks, most_transitions=transitions, most_objects=self._size + _GROWTH
+            )
         proof = self._proof
         if proof is None or (len(proof.final_states) > 1 and not proof.final_states.keys() <= self.baseline_states()):
             return False  # an only final state is that of unperturbed runs, too
@@ -215,6 +219,11 @@ class Exploration:
         self._wrote = self._wrote or proof.wrote
         self._is_proven = True
         return True
+
+    @property
+    def has_proof(self) -> bool:
+        """Nothing is violated, if all final states are those of unperturbed runs."""
+        return self._proof is not None
 
     # Judging
 
