@@ -36,7 +36,6 @@ _BRUTE_FORCE: Final = Reductions(
     deliveries=False,
     reads=False,
     local=False,
-    codes=False,
     parts=False,
     factored=False,
 )

@@ -37,7 +37,6 @@ BRUTE_FORCE = Reductions(
     deliveries=False,
     reads=False,
     local=False,
-    codes=False,
     parts=False,
     factored=False,
 )

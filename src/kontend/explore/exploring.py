@@ -207,6 +207,4 @@ def _exhaustive(model: Model, options: SearchOptions) -> BreadthFirst | DepthFir
         shared = Checkpointed(shared, Journal(options.checkpoint, fingerprint(model)))
     spill = options.spill or options.checkpoint
     proves = model.scenario.reductions.factored and model.part is None
-    return BreadthFirst(
-        model, expander=shared, until_first=until_first, progress=progress, spill=spill, proves=proves
-    )
+    return BreadthFirst(model, expander=shared, until_first=until_first, progress=progress, spill=spill, proves=proves)

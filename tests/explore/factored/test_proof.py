@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from explore.samples import DEPLOYMENT, SIGNED, Fails, Toggles, deployment
+from explore.samples import DEPLOYMENT, SIGNED, Fails, Toggles
 from explore.widgets import CRD, KIND, WIDGET
 from kontend.cluster.cluster import Cluster
 from kontend.controllers.workloads.deployment import Deployments
@@ -141,8 +141,9 @@ def test_processes_do_not_matter() -> None:
 
 
 def test_sets_are_tried_after_many_states(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(breadth_first, "PROVE_AFTER", 500)
-    verdict = check(deployment(Bounds(lag=0, faults=0)))
+    scenario = counted(bounds=Bounds(concurrent=2, faults=0))
+    monkeypatch.setattr(breadth_first, "PROVE_AFTER", 100)
+    verdict = check(scenario)
     assert verdict.ok
     assert verdict.sets > 0
-    assert 500 <= verdict.states < 1_000
+    assert 100 <= verdict.states < one_by_one(scenario).states

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from kontend.cluster.state import State
+from kontend.explore.model.model import Model
 from kontend.explore.properties.built_in import BuiltIn, Finding
 
 #: Finalizers of the garbage collector, which may take no part in a scenario.
@@ -55,3 +56,10 @@ class Leaks:
 def _metadata(body: bytes) -> dict[str, Any]:
     metadata: dict[str, Any] = orjson.loads(body).get("metadata") or {}
     return metadata
+
+
+def leaks_in(model: Model) -> Leaks:
+    """The leaks of the clusters of a model."""
+    if model.part is None:
+        return Leaks(model.initial().state)
+    return Leaks(model.part.whole, untouched=model.part.start.state)

@@ -25,7 +25,7 @@ from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
 from kontend.explore.properties import built_in
 from kontend.explore.properties.built_in import BuiltIn, Finding
-from kontend.explore.properties.leaks import Leaks
+from kontend.explore.properties.leaks import leaks_in
 from kontend.explore.search.cycles import judged_cycles
 from kontend.explore.search.expander import Numbering, Successor
 from kontend.explore.search.graph import Graph
@@ -41,8 +41,8 @@ from kontend.runtime.source_location import SourceLocation
 #: A bug that creates objects again and again makes the space infinite. So runs are given up that have so many more
 #: objects than any unperturbed run.
 _GROWTH: Final = 4
-#: How many transitions sets of states may take, for each state that was found one by one.
-_TRANSITIONS: Final = 100
+#: The number of transitions that sets of states may take: half a minute.
+_TRANSITIONS: Final = 500_000
 
 
 class Exploration:
@@ -62,7 +62,7 @@ class Exploration:
         self._violations = Violations(self.graph)
         #: Final states by canonical form: the cheapest state, and its cluster.
         self._final: dict[bytes, tuple[int, State]] = {}
-        self._leaks = _leaks(model)
+        self._leaks = leaks_in(model)
         #: All quiescent states.
         self._quiescent: Column = array("I")
         self._canonical: dict[int, bytes] = {}
@@ -207,10 +207,8 @@ class Exploration:
         if self.has_violations or self._stuck or self._grown:
             return False
         if self._proof is None:
-            transitions = _TRANSITIONS * len(self.graph)
-            self._proof = prove(
-                self.model, self._leaks, most_transitions=transitions, most_objects=self._size + _GROWTH
-            )
+            most = self._size + _GROWTH
+            self._proof = prove(self.model, self._leaks, most_transitions=_TRANSITIONS, most_objects=most)
         proof = self._proof
         if proof is None or (len(proof.final_states) > 1 and not proof.final_states.keys() <= self.baseline_states()):
             return False  # an only final state is that of unperturbed runs, too
@@ -401,9 +399,3 @@ class Exploration:
     def _world(self, number: int) -> World:
         transitions = replay(self.model, self.graph.schedule(number))
         return transitions[-1].world if transitions else self.model.initial()
-
-
-def _leaks(model: Model) -> Leaks:
-    if model.part is None:
-        return Leaks(model.initial().state)
-    return Leaks(model.part.whole, untouched=model.part.start.state)
