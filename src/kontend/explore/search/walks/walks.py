@@ -23,7 +23,7 @@ from kontend.explore.model.step import Step
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.judge import Judge
 from kontend.explore.search.baseline import SOON, Baseline
-from kontend.explore.search.breadth_first import FIRST_FOUND, INTERRUPTED, OFTEN
+from kontend.explore.search.breadth_first import FIRST_FOUND, INTERRUPTED
 from kontend.explore.search.limits import Limits
 from kontend.explore.search.snapshot import Progress, Snapshot
 from kontend.explore.search.walks.schedulers import Pct, RandomScheduler, Scheduler
@@ -36,6 +36,8 @@ _LONGEST: Final = 1_000
 _TIMES: Final = 10
 #: The schedulers, by the names of the strategies.
 SCHEDULERS: Final[dict[str, Callable[[int, int], Scheduler]]] = {"random": RandomScheduler, "pct": Pct}
+#: After how many steps progress is reported and limits are measured.
+_OFTEN: Final = 500
 
 
 class Walks:
@@ -152,7 +154,7 @@ class Walks:
                 scheduler.came_back()
             visited.add(key)
             self._states.add(key)
-            measure = verdict.steps % OFTEN == 0
+            measure = verdict.steps % _OFTEN == 0
             stopped = self._limits.reached(len(self._states), verdict.steps, measure=measure)
             if stopped:
                 return stopped
