@@ -11,7 +11,7 @@ from explore.widgets import CRD, KIND, WIDGET, LockedWidgets, Widgets, double_pl
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Reductions, update
 from kontend.explore.model.model import Model
-from kontend.explore.model.state.key import content_digest, exact_digest, issued_after, sum_after, sum_of
+from kontend.explore.model.state.key import content_digest, exact_digest, is_current, issued_after, sum_after, sum_of
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
 from kontend.kube.meta.names import Key
@@ -114,3 +114,17 @@ def test_the_sum_of_issued_identities_depends_on_the_counts_alone() -> None:
     assert one == other
     assert issued_after(one, "b", 1, 0) == issued_after(0, "a", 0, 2)
     assert one != issued_after(issued_after(0, "b", 0, 2), "a", 0, 1)
+
+
+def test_a_version_is_current_until_the_object_changes_or_goes() -> None:
+    cluster = Cluster(crds=[CRD], objects=[WIDGET])
+    resource, key = "widgets.example.com", Key("default", "w")
+    stored = cluster.state.find(resource, key)
+    assert stored is not None
+    met = (resource, key, stored.resource_version)
+    assert is_current(cluster.state, met)
+    assert not is_current(cluster.state, (resource, Key("default", "another"), stored.resource_version))
+    cluster.patch(KIND, "w", {"spec": {"size": 9}})
+    assert not is_current(cluster.state, met)
+    cluster.delete(KIND, "w")
+    assert not is_current(cluster.state, met)
