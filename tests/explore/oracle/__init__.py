@@ -86,8 +86,8 @@ and a cycle without a timer writes, the scenario never settles either.
 **Leaks.** A final state with an object that is being deleted and has a finalizer which is neither the garbage
 collector's nor that of an object at the start violates *leak*.
 
-**Divergence.** A step *perturbs* if it is a fault, a relist, a cached read of a kind of which the cache has not seen
-everything, a start while another reconcile is under way, an action of the user while a reconcile is under way, an
+**Divergence.** A step *perturbs* if it is a fault, a relist, a cached read of an object, or a list of a namespace,
+of which the cache has not seen the last event, a start while another reconcile is under way, an action of the user while a reconcile is under way, an
 action of a user *in a hurry*, or a
 timer that fires while an instance has something to do (a reconcile under way, a request in its queue, a retry, an
 event of a declared kind that it has not seen) or a shorter timer. A

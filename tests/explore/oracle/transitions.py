@@ -391,7 +391,8 @@ class Model(Caches):
             positions[call.kind] = world.state.resource_version
             instance = replace(instance, positions=tuple(positions.items()))
             world = _with(world, index, instance)
-        stale = bool(self.pending(world.state, call.kind, positions[call.kind]))
+        pending = self.pending(world.state, call.kind, positions[call.kind])
+        stale = any(call.namespace in ("", each.key.namespace) and call.name in ("", each.key.name) for each in pending)
         try:
             answer = Answer(0, orjson.dumps(self._cache(world.state, instance).answer(call)))
         except ApiError as error:

@@ -52,6 +52,32 @@ def put_that_creates() -> Scenario:
 
 
 @case
+def whole_reconcile_that_reads_another_object() -> Scenario:
+    """A read of an object that was not changed is not stale, whatever else the cache has not seen."""
+
+    class Makes(Controller):
+        kind = W
+        watches = {CM: lambda _obj, _cache: []}
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            w = await api.get(W, request)
+            if not w["metadata"].get("labels"):
+                await made(api, cm("one", {"a": "1"}))
+            with contextlib.suppress(NotFound):
+                await api.get(CM, "default/two")
+
+    labels = {"l": "1"}
+    return Scenario(
+        [Makes()],
+        crds=[CRD],
+        objects=[WIDGET],
+        actions=[update(WIDGET, metadata={"labels": labels})],
+        bounds=Bounds(atomic=True, faults=0),
+        guards=OFF,
+    )
+
+
+@case
 def cached_read_of_a_subresource() -> Scenario:
     """The scale of an object is a Scale, also when it is read without ``live``."""
 
