@@ -36,6 +36,7 @@ _BRUTE_FORCE: Final = Reductions(
     deliveries=False,
     reads=False,
     local=False,
+    codes=False,
     parts=False,
     factored=False,
 )

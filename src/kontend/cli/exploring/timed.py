@@ -15,7 +15,7 @@ from kontend.explore.timed.results import swept_result, timed_result
 from kontend.explore.timed.simulation import Run, simulate
 from kontend.explore.timed.sweep import Point, as_json, bands, parse_sweep, sweep
 from kontend.explore.timed.text import run_text, sweep_text
-from kontend.explore.timed.timing import Duration, Timing, duration, seconds
+from kontend.explore.timed.timing import Duration, Timing, duration, seconds, share
 from kontend.report.page.contents import ScenarioResult
 from kontend.report.page.page import page
 
@@ -31,6 +31,7 @@ def add_options(parser: Parser) -> None:
         "lag": (_DEFAULTS.lag, "from a write until caches have it"),
         "call": (_DEFAULTS.call, "of a call to the server"),
         "action": (_DEFAULTS.action, "before each action of the user"),
+        "restart": (_DEFAULTS.restart, "from a crash until the instance has started again"),
     }
     for name, (default, what) in durations.items():
         text = f"seconds {what}, or a range such as 0.5..1.5s (default: {default})"
@@ -45,6 +46,15 @@ def add_options(parser: Parser) -> None:
         metavar="FROM..TO",
         help="deliver no events between these times",
     )
+    text = "seconds from the start of an instance until it crashes, or a range (default: it never crashes)"
+    add("--crash-seconds", type=_parsed(duration), default=_DEFAULTS.crash, metavar="D", help=text)
+    shares = {
+        "failed": "calls that fail with 500 before they are carried out",
+        "lost": "writes that are carried out and whose response is lost",
+    }
+    for name, what in shares.items():
+        text = f"share of {what}, such as 5%% (default: none)"
+        add(f"--{name}-share", type=_parsed(share), default=0.0, metavar="P", help=text)
     text = f"end of a run that has not come to rest (default: {_DEFAULTS.horizon / 60:g}m)"
     add("--horizon", type=_parsed(seconds), default=_DEFAULTS.horizon, metavar="D", help=text)
     text = "repeat for each value, such as lag=0..3s/0.1s; CONTROLLER.ATTRIBUTE sweeps an attribute"
@@ -63,6 +73,10 @@ def run_timed(scenarios: Mapping[str, Scenario], options: Namespace, *, title: s
         first_retry=retries.low,
         longest_retry=retries.high,
         frozen=(frozen.low, frozen.high),
+        failed=options.failed_share,
+        lost=options.lost_share,
+        crash=options.crash_seconds,
+        restart=options.restart_seconds,
         horizon=options.horizon,
     )
     seeds = range(options.seed, options.seed + options.seeds)

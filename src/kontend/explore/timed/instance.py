@@ -17,11 +17,12 @@ from kontend.cluster.storage import read_back
 from kontend.explore.problems import BadScenario
 from kontend.explore.timed.clock import VirtualLoop
 from kontend.explore.timed.timing import Timing
-from kontend.kube.errors import ApiError
+from kontend.kube.errors import ApiError, InternalError
 from kontend.kube.meta.names import parse_kind
 from kontend.runtime.cache.views import Cache, View
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.call import Call
+from kontend.runtime.client.http_backend import AnswerLost
 from kontend.runtime.client.in_process import InProcess
 from kontend.runtime.controller import Controller, Request, Result, requests_for
 from kontend.runtime.guards import Guards, OwnWrites
@@ -31,6 +32,11 @@ from kontend.runtime.source_location import raised_at
 
 #: What a write did to the server, when it did nothing.
 NO_CHANGE: Final = "no change"
+#: Faults of a call.
+FAILED: Final = "failed"
+LOST: Final = "lost"
+#: The end of a reconcile whose instance crashed.
+_CRASHED: Final = "the instance crashes"
 Hook = Callable[[], None]
 
 
@@ -64,18 +70,25 @@ class _Backend:
     def __init__(self, instance: Instance, reconcile: Reconcile) -> None:
         self._instance = instance
         self._reconcile = reconcile
+        self._life = instance.life
 
     async def call(self, call: Call) -> Any:
         instance = self._instance
+        await self._alive()
         if call.cached and not call.subresource:
             await instance.seen(call)
+            await self._alive()
             return instance.cache.answer(call)
         latency = instance.timing.call.draw(instance.latencies)
         await asyncio.sleep(latency / 2)
+        await self._alive()
         instance.tick()
         before = instance.cluster.state.resource_version
         outcome = NO_CHANGE
+        fault = instance.fault_of(call)
         try:
+            if fault == FAILED:
+                raise InternalError("the server failed, and has not carried out the request")
             response = await instance.server.call(call)
             if instance.cluster.state.resource_version > before:
                 outcome = str(instance.cluster.state.resource_version)
@@ -87,7 +100,15 @@ class _Backend:
                 self._reconcile.writes.append((instance.loop.time(), str(call), outcome))
             instance.committed()
             await asyncio.sleep(latency / 2)
+            await self._alive()
+        if fault == LOST:
+            raise AnswerLost(f"{call}: the connection was closed before the response")
         return response
+
+    async def _alive(self) -> None:
+        """Return, unless the instance has crashed since: then nothing of the reconcile runs any more."""
+        if self._life != self._instance.life:
+            await self._instance.loop.create_future()
 
     def is_namespaced(self, kind: str) -> bool:
         return self._instance.server.is_namespaced(kind)
@@ -116,6 +137,7 @@ class Instance:
     ) -> None:
         """``tick`` is called before, ``committed`` after each call to the server."""
         self.name = name
+        self._original = controller
         self.controller = copy.deepcopy(controller)
         self.cluster = cluster
         self.loop = loop
@@ -123,24 +145,60 @@ class Instance:
         self.tick = tick
         self.committed = committed
         self.server = InProcess(cluster, agent=controller.name)
-        self.queue = Queue(loop.time)
-        self.queue.on_change = self._wake
-        self.cache = Cache(monotonic=guards.monotonic_views)
-        self.latencies, self.uuids, self._lags, self._starts = (
-            random.Random(f"{seed} {name} {purpose}") for purpose in ("calls", "uuids", "lags", "starts")
+        self.latencies, self.uuids, self._lags, self._starts, self.faults = (
+            random.Random(f"{seed} {name} {purpose}") for purpose in ("calls", "uuids", "lags", "starts", "faults")
         )
         self.reconciles: list[Reconcile] = []
+        self._guards = guards
+        #: How often it has crashed, and whether it has not started again.
+        self.life = 0
+        self.is_down = False
+        self._clear()
+        for kind in controller.kinds:
+            self._list(kind)
+
+    def _clear(self) -> None:
+        """Set everything that does not outlive the process."""
+        self.queue = Queue(self.loop.time)
+        self.queue.on_change = self._wake
+        self.cache = Cache(monotonic=self._guards.monotonic_views)
         self.active = 0
         #: Requests whose last reconcile failed or asked to run again, with the number of times in a row.
         self.failing: dict[Request, int] = {}
         #: Events that were written and not delivered.
         self.undelivered = 0
-        self._guards = guards
         self._writes = OwnWrites(followed=self.cache.views)
         self._due: dict[str, float] = {}
         self._waiting: list[tuple[str, int, asyncio.Future[None]]] = []
         self._alarm = float("inf")
-        for kind in controller.kinds:
+
+    # Faults
+
+    def fault_of(self, call: Call) -> str:
+        """The fault that a call meets, if any."""
+        timing = self.timing
+        if not (timing.failed or timing.lost) or not timing.is_faulty(self.loop.time()):
+            return ""
+        drawn = self.faults.random()
+        if drawn < timing.failed:
+            return FAILED
+        return LOST if call.writes and drawn < timing.failed + timing.lost else ""
+
+    def crash(self, restarted: Hook) -> None:
+        """Stop between two calls, with nothing left, and start again later; ``restarted`` is called then."""
+        for reconcile in self.reconciles:
+            if reconcile.end < 0:
+                reconcile.end, reconcile.error = self.loop.time(), _CRASHED
+        self.life += 1
+        self.is_down = True
+        self._clear()
+        self.controller = copy.deepcopy(self._original)
+        self.loop.call_later(self.timing.restart.draw(self.faults), self._restart, restarted)
+
+    def _restart(self, restarted: Hook) -> None:
+        self.is_down = False
+        restarted()
+        for kind in self.controller.kinds:
             self._list(kind)
 
     # Events
@@ -156,9 +214,11 @@ class Instance:
                 due = self.timing.delivered(self.loop.time() + self.timing.lag.draw(self._lags))
                 due = self._due[kind] = max(due, self._due.get(kind, 0.0))
                 self.undelivered += 1
-                self.loop.call_at(due, self._deliver, view, change)
+                self.loop.call_at(due, self._deliver, view, change, self.life)
 
-    def _deliver(self, view: View, change: Change) -> None:
+    def _deliver(self, view: View, change: Change, life: int) -> None:
+        if life != self.life:
+            return
         self.undelivered -= 1
         resource = resource_of(self.cluster.state.registry, parse_kind(view.kind))
         version = change.new if change.new is not None else change.old
@@ -235,7 +295,10 @@ class Instance:
         self._work()
 
     async def _run(self, request: Request) -> None:
+        life = self.life
         await asyncio.sleep(self.timing.start.draw(self._starts))
+        if life != self.life:
+            return
         reconcile = Reconcile(self.name, request, self.loop.time())
         self.reconciles.append(reconcile)
         backend = _Backend(self, reconcile)
@@ -244,7 +307,10 @@ class Instance:
         try:
             result = await self.controller.reconcile(request, api)
         except Exception as error:
-            reconcile.error = f"{type(error).__name__}: {error}"
+            if life == self.life:
+                reconcile.error = f"{type(error).__name__}: {error}"
+        if life != self.life:
+            return
         reconcile.end = self.loop.time()
         self.active -= 1
         self.queue.done(request)
@@ -261,4 +327,6 @@ class Instance:
     @property
     def is_idle(self) -> bool:
         """Nothing is under way, ready or set to come."""
+        if self.is_down:
+            return False
         return not (self.active or self.undelivered or len(self.queue) or self.queue.next_due() is not None)

@@ -6,6 +6,7 @@ same seed gives the same run. A run ends when it comes to rest, or at the horizo
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,7 +91,8 @@ class _Simulation:
         controllers = resolved_controllers(scenario, self._cluster)
         check_attributes(controllers, timing)
         self._instances: list[Instance] = []
-        for controller in controllers:
+        for given in controllers:
+            controller = with_attributes(given, timing)
             instances = scenario.bounds.instances.get(controller.name, scenario.bounds.concurrent)
             for number in range(instances):
                 name = controller.name if instances == 1 else f"{controller.name} {number + 1}"
@@ -105,10 +107,6 @@ class _Simulation:
                     self._tick,
                     self._committed,
                 )
-                for path, value in timing.attributes.items():
-                    owner, _, attribute = path.partition(".")
-                    if owner == controller.name:
-                        setattr(instance.controller, attribute, value)
                 self._instances.append(instance)
         #: The number of users who have something left to do.
         self._acting = 0
@@ -119,6 +117,8 @@ class _Simulation:
         for user in self._scenario.everybody():
             self._acting += 1
             self._plan_action(user, list(user.actions), self._timing.action.draw(self._user))
+        for instance in self._instances:
+            self._plan_crash(instance)
         self.loop.run(self._timing.horizon, finished=self._is_at_rest)
         reconciles = sorted(
             (reconcile for instance in self._instances for reconcile in instance.reconciles),
@@ -177,6 +177,16 @@ class _Simulation:
             if prop.is_broken_by(prop.ask(*(Cluster(state=state) for state in states))):
                 self._violations[prop.name] = self.loop.time()
 
+    # Faults
+
+    def _plan_crash(self, instance: Instance) -> None:
+        if self._timing.crash.high:
+            self.loop.call_later(self._timing.crash.draw(instance.faults), self._crash, instance)
+
+    def _crash(self, instance: Instance) -> None:
+        if self._timing.is_faulty(self.loop.time()):
+            instance.crash(lambda: self._plan_crash(instance))
+
     # Users
 
     def _plan_action(self, user: Writer, remaining: list[Action], after: float) -> None:
@@ -207,6 +217,16 @@ class _Simulation:
         except Exception as error:
             message = f"the condition of {action.text!r} raised {type(error).__name__}: {error}"
             raise BadScenario(f"{message}; it must handle every cluster", action.line) from error
+
+
+def with_attributes(controller: Controller, timing: Timing) -> Controller:
+    """A controller with the attributes that the timing gives it."""
+    changed = copy.deepcopy(controller)
+    for path, value in timing.attributes.items():
+        owner, _, attribute = path.partition(".")
+        if owner == controller.name:
+            setattr(changed, attribute, value)
+    return changed
 
 
 def check_attributes(controllers: Sequence[Controller], timing: Timing) -> None:

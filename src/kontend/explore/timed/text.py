@@ -8,6 +8,7 @@ from typing import Final
 from kontend.explore.timed.instance import Reconcile
 from kontend.explore.timed.simulation import Run
 from kontend.explore.timed.sweep import Point, Sweep, bands
+from kontend.explore.timed.timing import SHARES
 
 _BAR: Final = 20
 #: How many reconciles of a cycle, and writes of each, are shown.
@@ -37,20 +38,21 @@ def run_text(run: Run, *, verbose: bool = False) -> str:
 
 def sweep_text(sweep: Sweep, points: Sequence[Point]) -> str:
     """A table with a line for each value, a bar for the runs that did not come to rest, and the bands."""
-    width = max(len(sweep.parameter), *(len(f"{point.value:g} s") for point in points))
+    unit = "" if sweep.parameter in SHARES else " s"
+    width = max(len(sweep.parameter), *(len(f"{point.value:g}{unit}") for point in points))
     lines = [f"{sweep.parameter:>{width}}  verdict        at rest after  runs that did not come to rest"]
     for point in points:
         stuck = point.count("livelocks", "fails")
         rest = "-" if point.at_rest is None else f"{point.at_rest:.1f} s"
         bar = "█" * round(_BAR * stuck / len(point.runs))
         broken = f"  violated: {', '.join(point.violations)}" if point.violations else ""
-        value = f"{point.value:g} s"
+        value = f"{point.value:g}{unit}"
         line = f"{value:>{width}}  {point.verdict:<13}  {rest:>13}  {bar:<{_BAR}} {stuck}/{len(point.runs)}{broken}"
         lines.append(line.rstrip())
     lines.append("")
     for band in bands(points):
-        span = f"{band.first:g} s" if band.first == band.last else f"{band.first:g} to {band.last:g} s"
-        lines.append(f"{sweep.parameter} {span}: {band.verdict}")
+        span = f"{band.first:g}" if band.first == band.last else f"{band.first:g} to {band.last:g}"
+        lines.append(f"{sweep.parameter} {span}{unit}: {band.verdict}")
     return "\n".join(lines)
 
 

@@ -57,6 +57,19 @@ def seconds(text: str) -> float:
     return float(match[1]) * _UNITS[match[2] or ""]
 
 
+def share(text: str) -> float:
+    """The share that a text says.
+
+    >>> share("5%"), share("0.25")
+    (0.05, 0.25)
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(%)?", text.strip())
+    value = float(match[1]) / (100 if match[2] else 1) if match is not None else -1.0
+    if not 0 <= value <= 1:
+        raise BadScenario(f"expected a share such as 5% or 0.05, found {text!r}")
+    return value
+
+
 def duration(text: str) -> Duration:
     """The duration that a text says; in a range the unit of the end counts for a beginning that has none.
 
@@ -93,10 +106,27 @@ class Timing:
     longest_retry: float = 1000.0
     #: No event is delivered in this time.
     frozen: tuple[float, float] = (0.0, 0.0)
-    #: The end of a run that has not come to rest.
+    #: The share of calls to the server that fail with 500 before they are carried out, and the share of writes that are
+    #: carried out and whose response is lost.
+    failed: float = 0.0
+    lost: float = 0.0
+    #: From the start of an instance until it crashes, 0 for never; and from the crash until it has started again.
+    crash: Duration = Duration(0.0)
+    restart: Duration = Duration(1.0, 5.0)
+    #: The end of a run that has not come to rest. Nothing fails or crashes in the second half.
     horizon: float = 1800.0
     #: Attributes of controllers that replace their own, such as ``{"sources.checkout": 2.0}``.
     attributes: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in SHARES:
+            share = getattr(self, name)
+            if not 0 <= share <= 1:
+                raise BadScenario(f"{name}={share:g}: expected a share of all calls, between 0 and 1")
+
+    def is_faulty(self, at: float) -> bool:
+        """Calls may fail and instances crash at a time."""
+        return at < self.horizon / 2
 
     def backoff(self, failures: int) -> float:
         """The delay before the next attempt after so many earlier failures."""
@@ -118,5 +148,7 @@ class Timing:
         return replace(self, **{name: given})
 
 
-#: The durations that a sweep can go through.
+#: The shares among them, which have no unit.
+SHARES: Final = ("failed", "lost")
+#: The durations and shares that a sweep can go through.
 SWEPT: Final = tuple(field.name for field in fields(Timing) if field.name not in ("frozen", "attributes"))

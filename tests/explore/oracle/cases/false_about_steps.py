@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+from typing import ClassVar
 
 from definitions import definition
 from explore.oracle.cases.common import (
@@ -26,7 +27,7 @@ from kontend.kube.errors import ApiError, Conflict, NotFound
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from, merge_patch
-from kontend.runtime.controller import Controller, Request, Result
+from kontend.runtime.controller import Controller, Mapper, Request, Result
 
 
 @case
@@ -57,7 +58,7 @@ def whole_reconcile_that_reads_another_object() -> Scenario:
 
     class Makes(Controller):
         kind = W
-        watches = {CM: lambda _obj, _cache: []}
+        watches: ClassVar[dict[str, Mapper]] = {CM: lambda _obj, _cache: []}
 
         async def reconcile(self, request: Request, api: Api) -> None:
             w = await api.get(W, request)
