@@ -41,7 +41,7 @@ ENOUGH: Final = 20_000
 #: The same where already the unperturbed runs never end.
 ENOUGH_RESTLESS: Final = 2_000
 #: After so many states in which nothing is violated, sets of states may show that nothing is.
-PROVE_AFTER: Final = 5_000
+PROVE_AFTER: Final = 50_000
 INTERRUPTED: Final = "it was interrupted"
 FIRST_FOUND: Final = "it stops at the first violation"
 #: How many states of a layer are expanded at a time where memory is limited.
