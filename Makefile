@@ -8,8 +8,10 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/double_plan.py
 
+# In as many processes as there are processors, at most eight; WORKERS=0 is one after the other.
+WORKERS ?= auto
 test: $(VENV)/.ready
-	$(BIN)/pytest
+	$(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
