@@ -25,7 +25,7 @@ def keeps_writing(scenario: Scenario, *, reconciles: int = 45, ticks: bool = Fal
     run = wrote = rests = 0
     try:
         while run < reconciles:
-            step = _next(model, world, turns)
+            step = _next(model, world, turns, waits=ticks)
             rests += step is not None and step.fires
             if step is None or rests > _MOST_RESTS:
                 return False
@@ -37,8 +37,11 @@ def keeps_writing(scenario: Scenario, *, reconciles: int = 45, ticks: bool = Fal
     return wrote > 0
 
 
-def _next(model: Model, world: World, turns: deque[str]) -> Step | None:
-    """The next step: caches first, then the reconcile under way, the user, retries, whose turn it is, and timers."""
+def _next(model: Model, world: World, turns: deque[str], *, waits: bool) -> Step | None:
+    """The next step: caches first, then the reconcile under way, the user, retries, whose turn it is, and timers.
+
+    A user who ``waits`` acts when there is nothing else left to do.
+    """
     steps = {step.text: step for step in model.steps(world) if not step.optional}
     for part in (": cache sees ", ": cached ", ": get ", ": list "):
         for text, step in steps.items():
@@ -46,7 +49,7 @@ def _next(model: Model, world: World, turns: deque[str]) -> Step | None:
                 return step
     for text, step in steps.items():
         if text.startswith("user "):
-            if not any(instance.in_flight for instance in world.instances):
+            if not waits and not any(instance.in_flight for instance in world.instances):
                 return step
         elif ": retry of " not in text and " starts " not in text and not step.fires:
             return step
@@ -61,4 +64,7 @@ def _next(model: Model, world: World, turns: deque[str]) -> Step | None:
         turns.remove(text)
         if text in starts:
             return steps[text]
+    acts = next((step for text, step in steps.items() if text.startswith("user ")), None)
+    if acts is not None and not any(instance.in_flight for instance in world.instances):
+        return acts
     return next((step for step in steps.values() if step.fires and not step.perturbs), None)

@@ -34,12 +34,7 @@ class Uuids:
         """The number from which a run that sees real values counts them; -1 for one that sees tokens."""
         if not self._shows_values:
             return -1
-        taken = [
-            in_flight.start.uuids_from + _STRIDE
-            for other in self._layout.siblings(index)
-            for in_flight in world.instances[other].running
-            if in_flight.request == request
-        ]
+        taken = [in_flight.start.uuids_from + _STRIDE for in_flight in self._reconciles(world, index, request)]
         return max([world.issued.get(self._label(index, request)) or 0, *taken])
 
     def assigned(self, world: World, index: int, number: int) -> World:
@@ -50,13 +45,7 @@ class Uuids:
         if missing <= 0:
             return world
         label = self._label(index, in_flight.request)
-        taken = {
-            uuid
-            for other in self._layout.siblings(index)
-            for running in world.instances[other].running
-            if running.request == in_flight.request
-            for uuid in running.uuids
-        }
+        taken = {uuid for each in self._reconciles(world, index, in_flight.request) for uuid in each.uuids}
         uuids = list(in_flight.uuids)
         at = world.issued.get(label) or 0
         while missing:
@@ -68,6 +57,13 @@ class Uuids:
                 missing -= 1
         moved = InFlight(in_flight.start, in_flight.node, in_flight.versions, tuple(uuids))
         return world.with_instance(index, instance.replaced(number, moved))
+
+    def _reconciles(self, world: World, index: int, request: Key) -> list[InFlight]:
+        """The reconciles of a request by one controller that are under way, or of which a write is late."""
+        siblings = self._layout.siblings(index)
+        running = [in_flight for other in siblings for in_flight in world.instances[other].running]
+        late = [late.in_flight for late in world.late if late.instance in siblings]
+        return [in_flight for in_flight in (*running, *late) if in_flight.request == request]
 
     def stored(self, world: World, index: int, number: int, in_flight: InFlight, changes: Sequence[Change]) -> World:
         """The state after some writes of a run: the values that were stored are taken for good."""

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from explore.widgets import CRD, KIND, WIDGET
-from kontend.explore import Bounds, Scenario, check, update
+from kontend.cluster.cluster import Cluster
+from kontend.explore import Bounds, Scenario, always, check, update
 from kontend.kube.errors import NotFound
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from
@@ -64,3 +65,25 @@ def test_without_hand_overs_the_write_is_safe() -> None:
         [Copies()], crds=[CRD], objects=[WIDGET], actions=[update(WIDGET, spec={"size": 2})], bounds=Bounds(**ONLY)
     )
     assert check(scenario).ok
+
+
+class Marks(Controller):
+    """Creates a config map with a uuid of its own, each time."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        del request
+        metadata = {"generateName": "m-", "namespace": "default"}
+        await api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"id": api.uuid()}})
+
+
+def test_a_late_write_and_the_successor_have_uuids_of_their_own() -> None:
+    def distinct(cluster: Cluster) -> bool:
+        ids = [each["data"]["id"] for each in cluster.list("ConfigMap/v1")]
+        return len(ids) == len(set(ids))
+
+    scenario = Scenario(
+        [Marks()], crds=[CRD], objects=[WIDGET], properties=[always(distinct)], bounds=Bounds(**ONLY, handovers=1)
+    )
+    assert "distinct" not in [violation.property for violation in check(scenario).violations]
