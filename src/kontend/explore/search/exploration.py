@@ -302,6 +302,9 @@ class Exploration:
     def know_baseline(self, baseline: Exploration | None = None) -> None:
         """All unperturbed runs are known, here or in a search of their own: runs are compared with them from now on."""
         if baseline is None:
+            for number, finding in list(self._cycles(perturbed=False)):
+                if finding is None:  # controllers only look again from time to time
+                    self._settled(number)
             self._baseline = self.baseline_states() or None
         else:
             self._baseline = baseline.baseline_states() or None
@@ -364,16 +367,18 @@ class Exploration:
                 self._violations.add(built_in.not_eventually(each.name), number)
 
     def _judge_cycles(self, *, perturbed: bool) -> None:
-        """Judge sets of states that lead only to each other; ``perturbed`` is False where not all states are known."""
-        ended = self._stuck | self._grown
-        has_users = bool(self.model.users.all_actions)
-        for number, finding in judged_cycles(
-            self.graph, self._properties, self._positions, ended, perturbed=perturbed, has_users=has_users
-        ):
+        for number, finding in self._cycles(perturbed=perturbed):
             if finding is None:
                 self._settled(number)
             else:
                 self._violations.add(finding, number)
+
+    def _cycles(self, *, perturbed: bool) -> Iterator[tuple[int, Finding | None]]:
+        """Judge sets of states that lead only to each other; ``perturbed`` is False where not all states are known."""
+        ended, has_users = self._stuck | self._grown, bool(self.model.users.all_actions)
+        return judged_cycles(
+            self.graph, self._properties, self._positions, ended, perturbed=perturbed, has_users=has_users
+        )
 
     def _judge_untested(self) -> None:
         """Note the properties that never had a chance to fail."""

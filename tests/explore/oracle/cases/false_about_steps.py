@@ -22,7 +22,7 @@ from explore.oracle.cases.common import (
     made,
 )
 from kontend.cluster.cluster import Cluster
-from kontend.explore import Bounds, Scenario, always, eventually, never, sometimes, update
+from kontend.explore import Bounds, Scenario, always, create, eventually, never, sometimes, update
 from kontend.kube.errors import ApiError, Conflict, NotFound
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
@@ -298,3 +298,22 @@ def result_that_looks_again() -> Scenario:
             return Result(requeue_after=5)
 
     return Scenario([Looks()], crds=[CRD], objects=[WIDGET], guards=OFF)
+
+
+@case
+def looking_again_is_one_of_two_ways_to_end() -> Scenario:
+    """Where unperturbed runs end differently, one that looks again and again is as good as one that stops."""
+
+    late = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "late", "namespace": "default"}}
+
+    class Marks(Controller):
+        kind = CM
+
+        async def reconcile(self, request: Request, api: Api) -> Result | None:
+            try:
+                await api.patch(copy.deepcopy(late), merge_patch({"metadata": {"labels": {"seen": request.name}}}))
+            except NotFound:
+                return None
+            return Result(requeue=True)
+
+    return Scenario([Marks()], objects=[cm("a")], actions=[create(late)], bounds=Bounds(faults=0, lag=0), guards=OFF)
