@@ -6,8 +6,9 @@ depends on the instance and on the cluster alone, so the local states of one ins
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import xxhash
 
@@ -17,22 +18,32 @@ from kontend.explore.model.state.world import Instance, World
 from kontend.explore.model.step import Step, Transition
 from kontend.kube.meta.names import Key
 
+#: The effort of one run of user code, in local states.
+_RUN: Final = 50
+#: After how much effort other limits are asked.
+_ASK_AFTER: Final = 1_000
+
 
 class Unprovable(Exception):
     """Sets of states do not show that everything holds: something is violated, or only single states can tell."""
 
 
 class Effort:
-    """The transitions that may still be computed."""
+    """The effort that is left: local states that are looked at, however often, and user code that runs."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, is_over: Callable[[], bool]) -> None:
+        """``is_over`` is asked from time to time whether another limit was reached."""
         self._left = most
+        self._is_over = is_over
+        self._ask_at = most - _ASK_AFTER
 
-    def spend(self) -> None:
-        """Count one. Raises ``Unprovable`` beyond the last one."""
-        self._left -= 1
-        if self._left < 0:
-            raise Unprovable
+    def spend(self, count: int = 1) -> None:
+        """Count some. Raises ``Unprovable`` beyond the last one."""
+        self._left -= count
+        if self._left < self._ask_at:
+            self._ask_at = self._left - _ASK_AFTER
+            if self._left < 0 or self._is_over():
+                raise Unprovable
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +96,8 @@ def local_states(model: Model, world: World, index: int, start: Iterable[Instanc
     successors: list[tuple[int, ...]] = []
     restless: set[int] = set()
     exits: list[Exit] = []
+    ids = model.programs[index].ids
+    runs = len(ids)
     for at, within in enumerate(worlds):  # it grows meanwhile
         reached: list[int] = []
         for step, transition in _transitions(model, within, index):
@@ -102,6 +115,9 @@ def local_states(model: Model, world: World, index: int, start: Iterable[Instanc
             if not is_optional:
                 reached.append(number)
         successors.append(tuple(reached))
+        if len(ids) > runs:
+            effort.spend(_RUN * (len(ids) - runs))
+            runs = len(ids)
     _spread(restless, successors)
     quiet = tuple(at not in restless for at in range(len(members)))
     return LocalStates(tuple(members), tuple(numbers), tuple(successors), quiet, tuple(exits))

@@ -58,14 +58,14 @@ class Proof:
     wrote: bool = False
 
 
-def prove(model: Model, leaks: Leaks, *, most_transitions: int, most_objects: int) -> Proof | None:
+def prove(model: Model, leaks: Leaks, effort: Effort, *, most_objects: int) -> Proof | None:
     """Show that everything holds; None where that fails, for whatever reason.
 
     The caller must compare the final states with those of unperturbed runs. The search is given up after
-    ``most_transitions``, or where there are more than ``most_objects`` objects.
+    so much effort, or where there are more than ``most_objects`` objects.
     """
     try:
-        return _Prover(model, leaks, most_transitions, most_objects).run()
+        return _Prover(model, leaks, effort, most_objects).run()
     except Unprovable:
         return None
 
@@ -73,10 +73,10 @@ def prove(model: Model, leaks: Leaks, *, most_transitions: int, most_objects: in
 class _Prover:
     """Searches sets of states, in the order in which they are found."""
 
-    def __init__(self, model: Model, leaks: Leaks, most_transitions: int, most_objects: int) -> None:
+    def __init__(self, model: Model, leaks: Leaks, effort: Effort, most_objects: int) -> None:
         self._model = model
         self._leaks = leaks
-        self._effort = Effort(most_transitions)
+        self._effort = effort
         self._most_objects = most_objects
         self._judge = Judge(model)
         self._eventually = [
@@ -103,6 +103,7 @@ class _Prover:
         """The number of the set of states that some local states lead to."""
         model, keys = self._model, self._model.layout.keys
         shared = self._shared(world)
+        self._effort.spend(sum(map(len, start)))
         starts = [
             {keys.of_instance(world.with_instance(index, instance), index): instance for instance in instances}
             for index, instances in enumerate(start)

@@ -212,7 +212,7 @@ class BreadthFirst:
                     self._progress(exploration.snapshot(expanded, layer))
                 if len(graph) >= self._prove_at:
                     self._prove_at = sys.maxsize
-                    if exploration.prove():
+                    if exploration.prove(self._is_over):
                         exploration.judge_actions(baseline_only=False)
                         return ""
             self._expander.end_layer()
@@ -230,6 +230,11 @@ class BreadthFirst:
             end = begin + _TOGETHER if self._memory.is_spilled else len(numbers)
             yield from self._expander.expand(numbers[begin:end].tolist())
             begin = end
+
+    def _is_over(self) -> bool:
+        """A limit was reached."""
+        graph, steps = self.exploration.graph, self.exploration.verdict.steps
+        return bool(self._limits.reached(len(graph), steps, measure=True))
 
     def _know_baseline(self) -> None:
         """All unperturbed runs are in the graph."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from kontend.cluster.state import State
 from kontend.explore.actions import never_possible
+from kontend.explore.factored.local_states import Effort
 from kontend.explore.factored.proof import Proof, prove
 from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.model.model import Model
@@ -41,8 +42,8 @@ from kontend.runtime.source_location import SourceLocation
 #: A bug that creates objects again and again makes the space infinite. So runs are given up that have so many more
 #: objects than any unperturbed run.
 _GROWTH: Final = 4
-#: The number of transitions that sets of states may take: half a minute.
-_TRANSITIONS: Final = 500_000
+#: The effort for sets of states: a minute at most.
+_EFFORT: Final = 1_000_000
 
 
 class Exploration:
@@ -202,13 +203,13 @@ class Exploration:
         """The unperturbed run does not settle."""
         return self._cycle is not None
 
-    def prove(self) -> bool:
+    def prove(self, is_over: Callable[[], bool]) -> bool:
         """Show by sets of states that nothing is violated, in states that were not found yet either."""
         if self.has_violations or self._stuck or self._grown:
             return False
         if self._proof is None:
             most = self._size + _GROWTH
-            self._proof = prove(self.model, self._leaks, most_transitions=_TRANSITIONS, most_objects=most)
+            self._proof = prove(self.model, self._leaks, Effort(_EFFORT, is_over), most_objects=most)
         proof = self._proof
         if proof is None or (len(proof.final_states) > 1 and not proof.final_states.keys() <= self.baseline_states()):
             return False  # an only final state is that of unperturbed runs, too
