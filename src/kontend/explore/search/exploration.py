@@ -399,8 +399,12 @@ class Exploration:
                 verdict.untested.append(each.name)
 
     def _must_go_on(self, number: int) -> bool:
-        """Something else than a fault can happen in a state."""
-        return any(step.action not in OPTIONAL for step in self.model.steps(self._world(number)))
+        """Something else can happen in a state than faults, and deliveries that enqueue nothing."""
+        world = self._world(number)
+        steps = [step for step in self.model.steps(world) if step.action not in OPTIONAL]
+        if all(step.action in ("deliver", "relist") for step in steps):
+            return not self.model.delivery.is_settled(world)
+        return True
 
     def _world(self, number: int) -> World:
         transitions = replay(self.model, self.graph.schedule(number))
