@@ -32,3 +32,10 @@ def test_sets_of_states_agree_with_the_oracle(seed: int) -> None:
         pytest.skip(f"more than {STATES} states")
     verdict = explored(scenario_of(description(seed)), "sets of states", states=20 * STATES)
     assert differences(answer, verdict) == []
+
+
+@pytest.mark.parametrize("seed", [10_000_307, 21_000_203])
+def test_seeds_that_were_judged_wrongly_once(seed: int) -> None:
+    answer = expected(scenario_of(description(seed)), limit=1_000)
+    assert answer.decided
+    assert differences(answer, explored(scenario_of(description(seed)), states=20_000)) == []

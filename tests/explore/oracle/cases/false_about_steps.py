@@ -22,7 +22,7 @@ from explore.oracle.cases.common import (
     made,
 )
 from kontend.cluster.cluster import Cluster
-from kontend.explore import Bounds, Scenario, always, create, eventually, never, patch, sometimes, update
+from kontend.explore import Bounds, Scenario, always, create, eventually, never, sometimes, update
 from kontend.kube.errors import ApiError, Conflict, NotFound
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
@@ -317,26 +317,3 @@ def looking_again_is_one_of_two_ways_to_end() -> Scenario:
             return Result(requeue=True)
 
     return Scenario([Marks()], objects=[cm("a")], actions=[create(late)], bounds=Bounds(faults=0, lag=0), guards=OFF)
-
-
-@case
-def hurry_before_the_first_reconcile() -> Scenario:
-    """A user who changes an object before it was seen does no harm, though an event is left that enqueues nothing."""
-
-    class Makes(Controller):
-        kind = W
-        watches: ClassVar[dict[str, Mapper]] = {CM: lambda _obj, _cache: []}
-
-        async def reconcile(self, request: Request, api: Api) -> None:
-            widget = await api.live.get(W, request)
-            with contextlib.suppress(ApiError):
-                await api.create(cm(f"out-{widget['spec'].get('size', 1)}"))
-
-    return Scenario(
-        [Makes()],
-        crds=[CRD],
-        objects=[WIDGET],
-        actions=[patch(WIDGET, {"spec": {"size": 2}})],
-        bounds=Bounds(faults=0),
-        guards=OFF,
-    )
