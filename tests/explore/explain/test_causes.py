@@ -133,10 +133,10 @@ def test_a_write_that_rests_on_an_outdated_read_names_the_read() -> None:
     scenario = _of(Copies(), actions=[update(WIDGET, spec={"size": 3})], lag=1, properties=[always(fresh)])
     violation = _explained(scenario, "fresh").violation
     assert (
-        "(step 4) after it had read Widget default/w at resourceVersion 3 in step 2, from its cache; user had changed "
+        "(step 4) after it had read Widget default/w at resourceVersion 3 in step 3, from its cache; user had changed "
         in (violation.sentence)
     )
-    assert "spec.size of Widget default/w from absent to 3 at resourceVersion 4 (step 3)" in violation.sentence
+    assert "spec.size of Widget default/w from absent to 3 at resourceVersion 4 (step 1)" in violation.sentence
     assert len(violation.culprits) == 2
 
 

@@ -62,7 +62,7 @@ def test_two_reads_of_one_object_that_differ_are_named_with_the_change_between_t
     violation = _explained(
         _of(Mixes(), lag=1, actions=[update(SIZED, spec={"size": 2})], properties=[always(consistent)]), "consistent"
     )
-    assert "it had read Widget default/w twice, at resourceVersion 4 in step" in violation.sentence
+    assert "it had read Widget default/w twice, at resourceVersion 3 in step" in violation.sentence
     assert "user had changed spec.size of Widget default/w from 1 to 2" in violation.sentence
     text, line = _fix(violation)
     assert text.startswith("read Widget default/w once in a reconcile: pass on what was read at test_premises.py:")

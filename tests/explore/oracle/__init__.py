@@ -91,11 +91,10 @@ which the cache has not seen the last event, a start while another reconcile is 
 a reconcile is under way, an action of a user *in a hurry*, or a timer that fires while an instance has something to do
 (a reconcile under way, a request in its queue, a retry, an event of a declared kind that it has not seen) or a shorter
 timer. A final state to which no run leads in which nothing perturbs violates *diverged*, unless no such run settles at
-all. A user is in a hurry who creates or changes an object that was there at the start, or on which the user has acted
-before, without a condition, and the server accepts it, while a request is in a queue or would be after all events of
-declared kinds. A final state of a run in which nothing else perturbs counts as unperturbed, if it differs from one of
-a run without hurry in no object of both, but for metadata, status and identifiers; objects with identifiers in their
-names do not count.
+all. A user is in a hurry who creates or changes an object on which the user has acted before, without a condition, and
+the server accepts it, while a request is in a queue or would be after all events of declared kinds. A final state of a
+run in which nothing else perturbs counts as unperturbed, if it differs from one of a run without hurry in no object of
+both, but for metadata, status and identifiers; objects with identifiers in their names do not count.
 Two final states are the same if they differ only in resourceVersions, managed fields, generations (observed ones
 count as how far they are behind), and in the names of uids, uuids, generated names and versions wherever they
 appear.

@@ -31,7 +31,7 @@ from kontend.kube.errors import (
     from_status,
     too_many_requests,
 )
-from kontend.kube.meta.names import Key, key_of, kind_of
+from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import METHODS, Call, path_of
 from kontend.runtime.client.http_backend import AnswerLost
 from kontend.runtime.predicates import Event
@@ -225,10 +225,6 @@ class Model(Caches):
     def _hurries(self, world: World, action: Action) -> bool:
         """The user changes an object again while something is left to do after the last change."""
         earlier = {(each.kind, each.key) for each in self.scenario.actions[: world.acted]}
-        earlier |= {
-            (str(kind_of(each)), key_of({"metadata": {"namespace": "default", **each["metadata"]}}))
-            for each in self.scenario.objects
-        }
         if action.deletes or action.retry or action.when or (action.kind, action.key) not in earlier:
             return False
         for instance in world.instances:

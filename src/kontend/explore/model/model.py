@@ -61,7 +61,7 @@ class Model:
         self.delivery = Delivery(layout)
         self._reads = Reads(layout, self.delivery)
         self._uuids = Uuids(layout)
-        self.users = Users(layout, self.delivery, cluster.state)
+        self.users = Users(layout, self.delivery)
         self.timers = Timers(layout, cluster.state.now)
         self.faults = Faults(layout, self.delivery, self._uuids, cluster.state)
         self._commits = Commits(layout, self.delivery)
@@ -74,7 +74,7 @@ class Model:
         model.scenario = replace(self.scenario, properties=())
         model.delivery = Delivery(self.layout, part.foreign)
         model._reads = Reads(self.layout, model.delivery)
-        model.users = Users(self.layout, model.delivery, self._initial, part.ends)
+        model.users = Users(self.layout, model.delivery, part.ends)
         model.faults = Faults(self.layout, model.delivery, self._uuids, part.start.state)
         model._commits = Commits(self.layout, model.delivery, part)
         model.part = part

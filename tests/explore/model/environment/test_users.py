@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -208,33 +207,6 @@ def test_a_spec_that_depends_on_a_state_which_a_user_overwrites_soon_has_diverge
 
 def test_records_of_states_that_a_user_overwrites_soon_may_be_missing() -> None:
     assert check(_hurried(Records())).ok
-
-
-class Once(Controller):
-    """Creates a config map with the size that it sees first."""
-
-    kind = KIND
-
-    async def reconcile(self, request: Request, api: Api) -> None:
-        widget = await api.get(KIND, request)
-        made = new_object(
-            "ConfigMap/v1", "once", namespace="default", data={"size": str(widget["spec"].get("size", 0))}
-        )
-        with contextlib.suppress(AlreadyExists):
-            await api.create(made)
-
-
-def test_a_user_who_changes_an_object_of_the_start_before_it_was_seen_is_in_a_hurry() -> None:
-    scenario = Scenario(
-        [Once()],
-        crds=[CRD],
-        objects=[WIDGET],
-        actions=[update(WIDGET, spec={"size": 9})],
-        bounds=Bounds(lag=0, faults=0),
-    )
-    (violation,) = check(scenario).violations
-    assert (violation.property, violation.perturbations) == ("diverged", 1)
-    assert check(replace(scenario, actions=[update(WIDGET, spec={"size": 9}, when=lambda _: True)])).ok
 
 
 def test_an_action_with_a_condition_is_not_taken_in_a_hurry() -> None:

@@ -260,9 +260,10 @@ def _delete(node: Node) -> list[ast.stmt]:
     targets: list[ast.expr] = []
     for child in children(node):
         made = expression(child)
-        if hasattr(made, "ctx"):
-            made.ctx = ast.Del()
         targets += made.elts if isinstance(made, ast.Tuple) else [made]
+    for target in targets:
+        if hasattr(target, "ctx"):
+            target.ctx = ast.Del()
     return [ast.Delete(targets)]
 
 

@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.startup.seed import UnknownKind
-from kontend.cluster.state import State
 from kontend.explore.actions import Action, Condition, Writer
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
 from kontend.explore.model.views.delivery import Delivery
 from kontend.explore.problems import BadScenario
-from kontend.kube.meta.names import Key
 
 
 class Users:
     """The users of a model."""
 
-    def __init__(self, layout: Layout, delivery: Delivery, initial: State, ends: Sequence[int] | None = None) -> None:
-        """``initial`` is the cluster at the start; ``ends`` says how many actions of each user take part, None all."""
+    def __init__(self, layout: Layout, delivery: Delivery, ends: Sequence[int] | None = None) -> None:
+        """``ends`` says for each user how many actions take part; None for all."""
         self._ends = [len(user.actions) for user in layout.users] if ends is None else ends
         self._server = layout.server
         self._delivery = delivery
@@ -29,10 +26,6 @@ class Users:
         #: For each user, the position of its first action among those of all.
         self._first = [sum(len(user.actions) for user in layout.users[:at]) for at in range(len(layout.users))]
         self.all_actions = [action for user in layout.users for action in user.actions]
-        #: The objects of actions that are there at the start.
-        self._initial = frozenset(
-            (action.kind, action.key) for action in self.all_actions if self._is_there(initial, action)
-        )
 
     def steps(self, world: World) -> list[Step]:
         """The actions that can be taken in a state, one of each user."""
@@ -47,9 +40,9 @@ class Users:
         """1 for an action that perturbs, else 0.
 
         A user may act before the controllers have done their work, but not in the middle of a reconcile. A user who
-        changes an object before the controllers have settled after the last change of it, or after the start, perturbs
-        them, too: they may never see the state in between. After a delete there is nothing left that it could matter
-        for; and an action with a condition says itself when it is taken.
+        changes an object again before the controllers have settled after the last change perturbs them, too: they
+        may never see the state in between. After a delete there is nothing left that it could matter for; and an
+        action with a condition says itself when it is taken.
         """
         if not world.is_resting:
             return 1
@@ -60,25 +53,15 @@ class Users:
 
     @property
     def can_hurry(self) -> bool:
-        """Some object is changed by users who might not wait for the controllers."""
+        """Some object is changed again by users, who might not wait for the controllers in between."""
         objects = [(action.kind, action.key) for action in self.all_actions]
         return any(
-            not action.deletes and (thing in self._initial or objects.count(thing) > 1)
+            not action.deletes and objects.count(thing) > 1
             for action, thing in zip(self.all_actions, objects, strict=True)
         )
 
-    def _is_there(self, initial: State, action: Action) -> bool:
-        try:
-            resource = self._server.resource(initial, action.kind)
-        except UnknownKind:
-            return False
-        key = action.key if resource.namespaced else Key("", action.key.name)
-        return initial.find(resource.key, key) is not None
-
     def _acted_on(self, world: World, action: Action) -> bool:
-        """The object of an action was there at the start, or a user has acted on it before."""
-        if (action.kind, action.key) in self._initial:
-            return True
+        """A user has acted on the object of an action before."""
         return any(
             (earlier.kind, earlier.key) == (action.kind, action.key)
             for user, count in zip(self._users, world.acted, strict=True)

@@ -37,7 +37,7 @@ _TIMES: Final = 10
 #: The schedulers, by the names of the strategies.
 SCHEDULERS: Final[dict[str, Callable[[int, int], Scheduler]]] = {"random": RandomScheduler, "pct": Pct}
 #: After how many steps progress is reported and limits are measured.
-_OFTEN: Final = 500
+OFTEN: Final = 500
 
 
 class Walks:
@@ -154,7 +154,7 @@ class Walks:
                 scheduler.came_back()
             visited.add(key)
             self._states.add(key)
-            measure = verdict.steps % _OFTEN == 0
+            measure = verdict.steps % OFTEN == 0
             stopped = self._limits.reached(len(self._states), verdict.steps, measure=measure)
             if stopped:
                 return stopped
