@@ -57,7 +57,8 @@ def _examples() -> Iterator[Any]:
             small = replace(scenario, bounds=replace(scenario.bounds, lag=0, concurrent=1))
             yield pytest.param(small, id=f"{file.stem}.{name}")
             if file.stem == "double_plan":
-                yield pytest.param(scenario, id=f"{file.stem}.{name} with lag")
+                lagging = replace(scenario, bounds=replace(scenario.bounds, faults=0))
+                yield pytest.param(lagging, id=f"{file.stem}.{name} with lag")
 
 
 @pytest.mark.parametrize("scenario", list(_examples()))
