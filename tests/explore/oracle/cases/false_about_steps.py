@@ -302,7 +302,7 @@ def result_that_looks_again() -> Scenario:
 
 @case
 def looking_again_is_one_of_two_ways_to_end() -> Scenario:
-    """Where unperturbed runs end differently, one that looks again and again is as good as one that stops."""
+    """A run that looks again and again is as good an end as one that stops, if both are unperturbed."""
 
     late = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "late", "namespace": "default"}}
 
