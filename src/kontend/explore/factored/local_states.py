@@ -55,6 +55,8 @@ class Exit:
     before: World
     step: Step
     transition: Transition
+    #: It can be taken whatever the other instances do.
+    is_certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class LocalStates:
 
     members: tuple[Instance, ...]
     keys: tuple[bytes, ...]
-    #: For each member, the members that it becomes by one step of its own that need happen.
+    #: For each member, the members that it becomes by one step that is certain and no fault.
     successors: tuple[tuple[int, ...], ...]
     #: For each member, whether neither it nor any that it can become leaves them or fails: there is nothing to do.
     quiet: tuple[bool, ...]
@@ -100,7 +102,7 @@ def local_states(model: Model, world: World, index: int, start: Iterable[Instanc
     runs = len(ids)
     for at, within in enumerate(worlds):  # it grows meanwhile
         reached: list[int] = []
-        for step, transition in _transitions(model, within, index):
+        for step, transition, is_certain in _transitions(model, within, index):
             effort.spend()
             failure, is_optional = transition.failure, step.action in OPTIONAL
             if failure is not None and failure.is_bug:
@@ -109,10 +111,10 @@ def local_states(model: Model, world: World, index: int, start: Iterable[Instanc
             if not is_optional and (failure is not None or not is_local):
                 restless.add(at)
             if not is_local:
-                exits.append(Exit(at, within, step, transition))
+                exits.append(Exit(at, within, step, transition, is_certain and not is_optional))
                 continue
             number = number_of(transition.world)
-            if not is_optional:
+            if is_certain and not is_optional:
                 reached.append(number)
         successors.append(tuple(reached))
         if len(ids) > runs:
@@ -123,14 +125,23 @@ def local_states(model: Model, world: World, index: int, start: Iterable[Instanc
     return LocalStates(tuple(members), tuple(numbers), tuple(successors), quiet, tuple(exits))
 
 
-def _transitions(model: Model, world: World, index: int) -> Iterator[tuple[Step, Transition]]:
-    """The steps of an instance. A timer may be early or not, which depends on others: both are taken for possible."""
+def _transitions(model: Model, world: World, index: int) -> Iterator[tuple[Step, Transition, bool]]:
+    """The steps of an instance, and whether each is certain.
+
+    A timer of an instance that has nothing else to do is early if others have. Where that makes a difference, both are
+    taken for possible, and neither for certain.
+    """
     for step in model.steps_of_instance(world, index):
         if step.action == "timer" and isinstance(step.subject, Key):
-            for is_early in (False, True):
-                yield step, Transition(model.timers.fired(world, index, step.subject, is_early=is_early), "")
+            seconds = model.timers.seconds(world, index, step.subject)
+            early = model.timers.fired(world, index, step.subject, is_early=True)
+            late = model.timers.fired(world, index, step.subject, is_early=False)
+            is_certain = early.issued_sum == late.issued_sum or not model.timers.is_idle(world, index, seconds)
+            yield step, Transition(early, ""), is_certain
+            if not is_certain:
+                yield step, Transition(late, ""), False
         else:
-            yield step, model.next(world, step)
+            yield step, model.next(world, step), True
 
 
 def _spread(members: set[int], successors: list[tuple[int, ...]]) -> None:

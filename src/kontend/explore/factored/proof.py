@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import xxhash
 
 from kontend.cluster.state import State
 from kontend.explore.factored.local_states import Effort, Exit, LocalStates, Unprovable, local_states
-from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.canonical import final_form
 from kontend.explore.model.state.world import Instance, World
@@ -144,7 +144,8 @@ class _Prover:
             self._note_action(leaving)
         for step in late:  # they arrive in any case, so nothing has settled before
             targets = self._followed(state_set, -1, [Exit(0, world, step, model.next(world, step))])
-            ways.append(_Ways(((False, frozenset(targets[0])),)))
+            number = frozenset(targets.certain[0])
+            ways.append(_Ways(((False, number, number),), has_timers=False))
         if not actions and not late and all(any(instances.quiet) for instances in state_set.instances):
             self._settled(world)
         self._ways.append(ways)
@@ -156,7 +157,7 @@ class _Prover:
         else:
             self._proof.taken.add(position)
 
-    def _followed(self, state_set: StateSet, index: int, exits: Sequence[Exit]) -> dict[int, set[int]]:
+    def _followed(self, state_set: StateSet, index: int, exits: Sequence[Exit]) -> _Targets:
         """Follow steps of one instance, or of a user (-1); returns the sets that each member leads to."""
         groups: dict[tuple[object, ...], list[Exit]] = {}
         for leaving in exits:
@@ -164,12 +165,14 @@ class _Prover:
             self._judge_writes(leaving)
             same = (self._shared(leaving.transition.world), self._changes(leaving.transition))
             groups.setdefault(same, []).append(leaving)
-        targets: dict[int, set[int]] = {}
+        targets = _Targets({}, {})
         for group in groups.values():
             number = self._number(*self._after(state_set, index, group))
             for leaving in group:
-                if leaving.step.action not in OPTIONAL:
-                    targets.setdefault(leaving.member, set()).add(number)
+                if leaving.is_certain:
+                    targets.certain.setdefault(leaving.member, set()).add(number)
+                elif leaving.step.action == "timer":
+                    targets.idle.setdefault(leaving.member, set()).add(number)
         return targets
 
     def _after(self, state_set: StateSet, index: int, group: list[Exit]) -> tuple[World, list[list[Instance]]]:
@@ -217,17 +220,27 @@ class _Prover:
         self._proof.reached[form] = self._proof.reached.get(form, 0) + 1
 
 
+class _Targets(NamedTuple):
+    """The sets that the members of an instance lead to: in any case, and by timers once all others are idle."""
+
+    certain: dict[int, set[int]]
+    idle: dict[int, set[int]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Ways:
-    """For one instance of a set, in each of its local states: whether it can come to rest, and the sets it leads to."""
+    """The ways of one instance on from a set."""
 
-    of_members: tuple[tuple[bool, frozenset[int]], ...]
+    #: For each local state: whether it can come to rest, the sets it leads to, and those once all others are idle.
+    of_members: tuple[tuple[bool, frozenset[int], frozenset[int]], ...]
+    has_timers: bool
 
     @classmethod
-    def of(cls, instances: LocalStates, targets: dict[int, set[int]]) -> _Ways:
+    def of(cls, instances: LocalStates, targets: _Targets) -> _Ways:
         """The ways of all members, each different one once."""
         rests = list(instances.quiet)
-        reached = [set(targets.get(at, ())) for at in range(len(rests))]
+        certain = [set(targets.certain.get(at, ())) for at in range(len(rests))]
+        idle = [known | targets.idle.get(at, set()) for at, known in enumerate(certain)]
         changed = True
         while changed:
             changed = False
@@ -235,17 +248,31 @@ class _Ways:
                 for successor in instances.successors[at]:
                     if rests[successor] and not rests[at]:
                         rests[at] = changed = True
-                    if not reached[successor] <= reached[at]:
-                        reached[at] |= reached[successor]
-                        changed = True
-        return cls(tuple(dict.fromkeys(zip(rests, map(frozenset, reached), strict=True))))
+                    for reached in (certain, idle):
+                        if not reached[successor] <= reached[at]:
+                            reached[at] |= reached[successor]
+                            changed = True
+        members = zip(rests, map(frozenset, certain), map(frozenset, idle), strict=True)
+        return cls(tuple(dict.fromkeys(members)), any(instance.timers for instance in instances.members))
+
+    def can_settle(self, shown: set[int], *, others_have_timers: bool) -> bool:
+        """Every local state can come to rest, or leads to a set that was shown, if all others are at rest."""
+        return all(
+            rests or not (certain if others_have_timers else idle).isdisjoint(shown)
+            for rests, certain, idle in self.of_members
+        )
+
+    def leads_on(self, shown: set[int]) -> bool:
+        """Every local state leads to a set that was shown, whatever the others do."""
+        return all(not certain.isdisjoint(shown) for _, certain, _ in self.of_members)
 
 
 def _settling(ways: list[list[_Ways]]) -> None:
     """Show that runs can settle from every state of every set. Raises ``Unprovable``.
 
     A set is shown by others that are. All instances can come to rest by themselves, or else one that cannot leads on to
-    a set that was shown; or one of them leads on to such sets whatever local state it is in.
+    a set that was shown, if need be by a timer once the others are at rest; or one of them leads on to such sets
+    whatever local state it is in.
     """
     left = list(range(len(ways)))
     shown: set[int] = set()
@@ -253,9 +280,10 @@ def _settling(ways: list[list[_Ways]]) -> None:
         rest = []
         for number in reversed(left):
             instances = ways[number]
-            if all(
-                all(rests or not targets.isdisjoint(shown) for rests, targets in each.of_members) for each in instances
-            ) or any(all(not targets.isdisjoint(shown) for _, targets in each.of_members) for each in instances):
+            timers = sum(each.has_timers for each in instances)
+            if any(each.leads_on(shown) for each in instances) or all(
+                each.can_settle(shown, others_have_timers=timers > each.has_timers) for each in instances
+            ):
                 shown.add(number)
             else:
                 rest.append(number)
