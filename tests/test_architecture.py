@@ -56,6 +56,7 @@ def test_every_layer_exists() -> None:
         ("serve", "The HTTP shell: `kontend.serve`"),
         ("kube", "API machinery: `kontend.kube`"),
         ("explore", "The explorer, package by package"),
+        ("live", "Unmodified controllers: `kontend.live`"),
     ],
 )
 def test_every_part_of_a_layer_has_a_row(package: str, title: str) -> None:

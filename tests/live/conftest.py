@@ -11,9 +11,9 @@ from kontend.cluster.startup.seed import empty_state
 from kontend.live.campaign import Campaign, Options
 from kontend.live.process.command import Command
 from kontend.live.process.quiescence import Patience
-from kontend.live.setting import Setting
-from kontend.live.verdict import Verdict
-from kontend.live.workload import Workload, read_actions
+from kontend.live.runs.setting import Setting
+from kontend.live.runs.workload import Workload, read_actions
+from kontend.live.verdicts.verdict import Verdict
 
 HERE = Path(__file__).parent
 SUBJECTS = HERE / "subjects"

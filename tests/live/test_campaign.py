@@ -10,10 +10,10 @@ import pytest
 from kontend.live import campaign as module
 from kontend.live.campaign import Campaign, Options
 from kontend.live.gate.plan import Plan
-from kontend.live.outcome import Run
-from kontend.live.run import carry_out
-from kontend.live.setting import Setting
-from kontend.live.verdict import Verdict
+from kontend.live.runs.outcome import Run
+from kontend.live.runs.run import carry_out
+from kontend.live.runs.setting import Setting
+from kontend.live.verdicts.verdict import Verdict
 from live.conftest import explore, python, setting
 
 

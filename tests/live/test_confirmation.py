@@ -9,16 +9,16 @@ from kontend import Cluster
 from kontend.cluster.state import State
 from kontend.live.baseline import Baseline
 from kontend.live.confirmation import Confirmation, Occurrence
-from kontend.live.final_state import Mask, comparable
 from kontend.live.gate.call import Call, Point
 from kontend.live.gate.perturbation import Crash, Down
 from kontend.live.gate.plan import Plan
 from kontend.live.gate.records import Log
-from kontend.live.outcome import Run
 from kontend.live.process.quiescence import Rest
-from kontend.live.properties import Expected, findings
-from kontend.live.setting import Setting
-from kontend.live.verdict import Violation
+from kontend.live.properties.final_state import Mask, comparable
+from kontend.live.properties.findings import Expected, findings
+from kontend.live.runs.outcome import Run
+from kontend.live.runs.setting import Setting
+from kontend.live.verdicts.verdict import Violation
 from live.conftest import setting
 
 INITIAL = Cluster().state

@@ -18,8 +18,8 @@ import pytest
 from kontend.cluster.startup import manifests
 from kontend.cluster.startup.seed import empty_state
 from kontend.explore.properties.expressions import property_of
-from kontend.live.explanation import explain
-from kontend.live.workload import Workload, read_actions
+from kontend.live.runs.workload import Workload, read_actions
+from kontend.live.verdicts.explanation import explain
 from live.conftest import HERE, explore, setting
 
 OPERATOR = "dask_kubernetes.operator.controller"

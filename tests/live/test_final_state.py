@@ -6,7 +6,7 @@ from typing import Any
 
 from kontend import Cluster
 from kontend.cluster.state import State
-from kontend.live.final_state import comparable, differences, learn
+from kontend.live.properties.final_state import comparable, differences, learn
 
 
 def config_map(name: str, **fields: Any) -> dict[str, Any]:

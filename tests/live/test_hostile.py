@@ -22,8 +22,8 @@ from kontend.live.process.command import Command, Ports, free_port
 from kontend.live.process.process import CannotStart, Output, Process
 from kontend.live.process.processes import MARK
 from kontend.live.process.quiescence import Rest
-from kontend.live.ready import BadReady, parse_ready
-from kontend.live.run import carry_out
+from kontend.live.process.ready import BadReady, parse_ready
+from kontend.live.runs.run import carry_out
 from live.conftest import HERE, explore, python, setting
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kontend.live.setting import Setting
+from kontend.live.runs.setting import Setting
 from live.conftest import SUBJECTS, explore, python, setting
 
 

@@ -23,8 +23,8 @@ from kontend.live.gate.perturbation import (
     Skip,
 )
 from kontend.live.gate.plan import BadPlan, Plan, plan_of
-from kontend.live.plans import pairs_of
-from kontend.live.shrinking import simpler
+from kontend.live.plans.derivation import pairs_of
+from kontend.live.plans.shrinking import simpler
 
 AT = Point(Call("create", "configmaps", "default", "c"))
 LATER = Point(Call("update", "widgets.example.com", "default", "w", "status"), 2)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from kontend.live.setting import Setting
-from kontend.live.verdict import Verdict
+from kontend.live.runs.setting import Setting
+from kontend.live.verdicts.verdict import Verdict
 from live.conftest import HERE, SUBJECTS, explore, python, setting
 
 ROUNDS = int(os.environ.get("KONTEND_LIVE_ROUNDS", "0"))

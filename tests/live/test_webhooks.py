@@ -13,12 +13,12 @@ from kontend import Cluster
 from kontend.live.gate.perturbation import Down
 from kontend.live.gate.plan import Plan
 from kontend.live.gate.records import Happening
-from kontend.live.outcome import Run
 from kontend.live.process.command import free_port
 from kontend.live.process.quiescence import Rest
-from kontend.live.run import carry_out
-from kontend.live.setting import Setting
-from kontend.live.workload import UserAction
+from kontend.live.runs.outcome import Run
+from kontend.live.runs.run import carry_out
+from kontend.live.runs.setting import Setting
+from kontend.live.runs.workload import UserAction
 from kontend.serve.credentials.tls import certificates
 from live.conftest import explore, python, setting
 

@@ -13,13 +13,13 @@ from itertools import pairwise
 from typing import Final
 
 from kontend.explore.properties.built_in import BuiltIn
-from kontend.live.final_state import Objects, comparable, differences, learn, same
 from kontend.live.gate.call import Call
 from kontend.live.gate.plan import Plan
-from kontend.live.outcome import Run
 from kontend.live.process.quiescence import Patience, Rest
-from kontend.live.properties import Expected, Finding, failing_calls, findings
-from kontend.live.setting import PRIMARY, Setting
+from kontend.live.properties.final_state import Objects, comparable, differences, learn, same
+from kontend.live.properties.findings import Expected, Finding, failing_calls, findings
+from kontend.live.runs.outcome import Run
+from kontend.live.runs.setting import PRIMARY, Setting
 
 #: The shortest silence that counts as idle, in seconds, and how much longer than the longest learned one.
 _SHORTEST: Final = 0.15

@@ -11,12 +11,12 @@ from typing import Final
 from kontend.live.baseline import Baseline, establish
 from kontend.live.confirmation import Confirmation, Identity, Occurrence, identity
 from kontend.live.gate.plan import Plan
-from kontend.live.outcome import Run
-from kontend.live.plans import derive, pairs_of
-from kontend.live.properties import Finding, findings, never_held
-from kontend.live.run import carry_out
-from kontend.live.setting import Setting
-from kontend.live.verdict import Verdict
+from kontend.live.plans.derivation import derive, pairs_of
+from kontend.live.properties.findings import Finding, findings, never_held
+from kontend.live.runs.outcome import Run
+from kontend.live.runs.run import carry_out
+from kontend.live.runs.setting import Setting
+from kontend.live.verdicts.verdict import Verdict
 
 #: How often a violation is tried again, and the most plans that are tried to shrink one.
 _CONFIRMATIONS: Final = 3

@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 
 from kontend.live.baseline import Baseline
 from kontend.live.gate.plan import Plan
-from kontend.live.outcome import Run
+from kontend.live.plans.shrinking import simpler
 from kontend.live.process.quiescence import Patience
-from kontend.live.properties import Finding, findings
-from kontend.live.setting import Setting
-from kontend.live.shrinking import simpler
-from kontend.live.verdict import Violation
+from kontend.live.properties.findings import Finding, findings
+from kontend.live.runs.outcome import Run
+from kontend.live.runs.setting import Setting
+from kontend.live.verdicts.verdict import Violation
 
 #: The silence that ends a confirmation, as a multiple of the learned one and in seconds.
 _LONGER: Final = 4.0

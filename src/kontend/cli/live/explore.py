@@ -17,7 +17,7 @@ from kontend.cli.live.replay import invocation
 from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
 from kontend.live.campaign import Campaign, Options
 from kontend.live.gate.plan import BadPlan, Plan, plan_of
-from kontend.live.trace import document_of
+from kontend.live.verdicts.trace import document_of
 from kontend.report.archive import write_archive
 from kontend.report.document import Document
 from kontend.report.page.contents import results_of

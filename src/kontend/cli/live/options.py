@@ -24,9 +24,9 @@ from kontend.live.gate.plan import BadPlan
 from kontend.live.process.command import Command, places_in
 from kontend.live.process.process import CannotStart
 from kontend.live.process.quiescence import Patience
-from kontend.live.ready import BadReady, parse_ready
-from kontend.live.setting import Setting
-from kontend.live.workload import BadWorkload, Workload, check_actions, read_actions
+from kontend.live.process.ready import BadReady, parse_ready
+from kontend.live.runs.setting import Setting
+from kontend.live.runs.workload import BadWorkload, Workload, check_actions, read_actions
 from kontend.runtime.user_file import BadFile, load_file
 
 Result = TypeVar("Result")

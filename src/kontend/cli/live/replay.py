@@ -18,7 +18,7 @@ from kontend.cli.command import ExitCode, UsageError, usage_errors, write
 from kontend.cli.live.options import ERRORS, parser, setting_of, to_the_end
 from kontend.live.campaign import Campaign, Options
 from kontend.live.gate.plan import plan_of
-from kontend.live.trace import LIVE
+from kontend.live.verdicts.trace import LIVE
 from kontend.report.document import Document
 
 #: Options that are recorded; those that name files or directories.

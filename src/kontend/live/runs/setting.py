@@ -10,8 +10,8 @@ from kontend.explore.properties.property import Property
 from kontend.live.gate.call import Call
 from kontend.live.process.command import Command
 from kontend.live.process.quiescence import Patience
-from kontend.live.ready import Ready
-from kontend.live.workload import Workload
+from kontend.live.process.ready import Ready
+from kontend.live.runs.workload import Workload
 from kontend.serve.server import Server
 
 #: The names of the instances of a command: the one that is perturbed, and the one that takes over from it.

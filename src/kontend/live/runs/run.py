@@ -20,12 +20,12 @@ from kontend.live.gate.gate import LiveGate
 from kontend.live.gate.perturbation import Down, HandOver, Hold, Rewind, Skip
 from kontend.live.gate.plan import Plan
 from kontend.live.gate.records import Happening, Request
-from kontend.live.outcome import Exit, Run, Timer
 from kontend.live.process.process import Process
 from kontend.live.process.quiescence import Patience, Rest, wait_until_idle
-from kontend.live.ready import Readiness
-from kontend.live.setting import PRIMARY, SECOND, Setting
-from kontend.live.user import User
+from kontend.live.process.ready import Readiness
+from kontend.live.runs.outcome import Exit, Run, Timer
+from kontend.live.runs.setting import PRIMARY, SECOND, Setting
+from kontend.live.runs.user import User
 from kontend.safe_files import write_private
 from kontend.serve.credentials.kubeconfig import kubeconfig
 from kontend.serve.server import Server

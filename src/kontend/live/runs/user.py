@@ -15,7 +15,7 @@ from kontend.cluster.effects import Waiting
 from kontend.cluster.state import State
 from kontend.live.gate.gate import LiveGate
 from kontend.live.gate.records import Happening
-from kontend.live.workload import USER, UserAction
+from kontend.live.runs.workload import USER, UserAction
 from kontend.serve.server import Server
 
 _UNREACHABLE: Final = "failed calling webhook"

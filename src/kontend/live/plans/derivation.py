@@ -31,8 +31,8 @@ from kontend.live.gate.perturbation import (
 )
 from kontend.live.gate.plan import Plan
 from kontend.live.gate.records import Happening, Request
-from kontend.live.outcome import Run
-from kontend.live.setting import PRIMARY
+from kontend.live.runs.outcome import Run
+from kontend.live.runs.setting import PRIMARY
 
 #: The failures of a kind of call, by verb.
 _FAILURES: Final = {

@@ -10,14 +10,14 @@ from kontend.cluster.state import Change, State, Version
 from kontend.explore.properties.overwrites import changed, path_text
 from kontend.kube.meta.names import Key, kind_of
 from kontend.live.baseline import Baseline
-from kontend.live.explanation import explain
-from kontend.live.final_state import value_at
 from kontend.live.gate.call import UNJUDGED
 from kontend.live.gate.records import Delivery, Happening, Record, Request
-from kontend.live.outcome import Run
-from kontend.live.setting import PRIMARY
-from kontend.live.verdict import Violation
-from kontend.live.workload import USER
+from kontend.live.properties.final_state import value_at
+from kontend.live.runs.outcome import Run
+from kontend.live.runs.setting import PRIMARY
+from kontend.live.runs.workload import USER
+from kontend.live.verdicts.explanation import explain
+from kontend.live.verdicts.verdict import Violation
 from kontend.report.document import (
     Actor,
     Call,

@@ -15,11 +15,11 @@ from kontend.explore.properties.built_in import BuiltIn, broken_by, not_eventual
 from kontend.explore.properties.property import Property
 from kontend.explore.properties.writes import Fault, faults_of_writes
 from kontend.kube.meta.names import Key
-from kontend.live.final_state import Difference, Mask, comparable, differences
 from kontend.live.gate.call import UNJUDGED
 from kontend.live.gate.records import Request
-from kontend.live.outcome import Run, steps_of
 from kontend.live.process.quiescence import Rest
+from kontend.live.properties.final_state import Difference, Mask, comparable, differences
+from kontend.live.runs.outcome import Run, steps_of
 
 PROCESS_EXIT: Final = "process exit"
 LEAK: Final = "leak"

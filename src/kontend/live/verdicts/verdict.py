@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kontend.live.baseline import Baseline
-from kontend.live.explanation import explain
 from kontend.live.gate.plan import Plan
-from kontend.live.outcome import Run
-from kontend.live.properties import Finding
+from kontend.live.properties.findings import Finding
+from kontend.live.runs.outcome import Run
+from kontend.live.verdicts.explanation import explain
 
 
 @dataclass(frozen=True, slots=True)

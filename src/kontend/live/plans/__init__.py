@@ -1,0 +1,1 @@
+"""Plans: derived from unperturbed runs, and made simpler once they have shown a violation."""

@@ -1,0 +1,1 @@
+"""Properties of runs: what violates them, and final states that can be compared."""

@@ -1,0 +1,1 @@
+"""Single runs: the workload, the user who acts, one process under one plan, and the outcome."""

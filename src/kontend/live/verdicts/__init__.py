@@ -1,0 +1,1 @@
+"""Verdicts: violations with their rate, their explanation and their trace."""
