@@ -6,10 +6,12 @@ import asyncio
 import fcntl
 import os
 import re
+import secrets
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,21 +28,27 @@ from kontend.live.process.ready import BadReady, parse_ready
 from kontend.live.runs.run import carry_out
 from live.conftest import HERE, explore, python, setting
 
+#: Marks the processes of one test, so that tests which run at the same time do not see each other's.
+TOKEN = "KONTEND_TEST_TOKEN"
+
 
 def left_behind() -> list[str]:
-    """The processes that a run has started and not killed."""
+    """The processes that runs of this test have started and not killed."""
+    token = os.environ[TOKEN].encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if f"{MARK}=".encode() in (entry / "environ").read_bytes() and (entry / "cmdline").read_bytes():
-                found.append((entry / "cmdline").read_bytes().decode())
+            environment, line = (entry / "environ").read_bytes(), (entry / "cmdline").read_bytes()
         except OSError:
             continue
-    return [each for each in found if "hostile.py" in each or "time.sleep(600)" in each]
+        if token in line or (line and token in environment and f"{MARK}=".encode() in environment):
+            found.append(line.decode())
+    return found
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_left_behind() -> object:
+def _nothing_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv(TOKEN, secrets.token_hex(8))
     yield
     assert left_behind() == []
 
@@ -55,12 +63,17 @@ def test_a_process_that_exits_at_once_is_reported_with_its_output() -> None:
         explore(setting(python("hostile.py", "exit")))
 
 
+def test_the_signal_that_ended_a_process_is_named() -> None:
+    with pytest.raises(Unusable, match=r"was killed by SIGKILL before it was idle"):
+        explore(setting(["sh", "-c", "kill -9 $$"]))
+
+
 def test_a_process_that_talks_to_another_server() -> None:
     with pytest.raises(Unusable, match=r"made no request within 2 s. KUBECONFIG is set for it"):
         explore(setting(python("hostile.py", "elsewhere"), limit=2.0))
 
 
-@pytest.mark.parametrize("way", ["sigterm", "fork", "flood"])
+@pytest.mark.parametrize("way", ["sigterm", "fork", "apart", "flood"])
 def test_processes_that_are_hard_to_stop_are_explored_like_others(way: str) -> None:
     verdict = explore(setting(python("hostile.py", way), "plain.yaml"), only="crash after create")
     assert verdict.ok, list(verdict.lines())
@@ -80,6 +93,16 @@ def test_a_process_that_burns_processor_time_never_settles() -> None:
     assert "the process does not become idle: it uses processor time all the while; its last requests:" in sentence
 
 
+def test_a_process_that_exits_by_itself_only_once_is_undecided(tmp_path: Path) -> None:
+    """The third start is that of a plan, whose point is not reached then; the confirmation shows no exit."""
+    given = setting(python("hostile.py", "third"), "plain.yaml", STARTS=str(tmp_path / "starts"))
+    verdict = explore(given, only="crash after create")
+    lines = list(verdict.lines())
+    assert (verdict.ok, verdict.violated) == (False, False)
+    assert any(line.startswith("not confirmed: process exit by crash after create") for line in lines)
+    assert lines[-1] == "undecided: the process exited by itself in 1 run"
+
+
 def test_a_process_that_goes_on_in_the_background() -> None:
     message = r"exited with code 0 (.|\n)*does it go on in the background\? It has to stay in the foreground"
     with pytest.raises(Unusable, match=message):
@@ -89,12 +112,21 @@ def test_a_process_that_goes_on_in_the_background() -> None:
 def test_timers_beyond_the_patience_are_listed_and_not_part_of_the_runs() -> None:
     given = replace(setting(python("hostile.py", "late"), patience=0.3), observe=6.0)
     verdict = explore(given, only="crash after")
-    assert verdict.ok, list(verdict.lines())
+    assert not verdict.violated, list(verdict.lines())
     assert not verdict.plans
+    assert list(verdict.lines())[-1].startswith("undecided: the controller has written nothing, so nothing could be")
     (note,) = verdict.baseline.notes
     assert "timer beyond the patience of 0." in note
     assert "create configmaps default/late came " in note
     assert "no run waits for it (--patience)" in note
+
+
+def test_names_that_no_plan_has_leave_it_undecided() -> None:
+    verdict = explore(setting(python("plain.py"), "plain.yaml"), only="no such plan")
+    assert not verdict.ok
+    assert list(verdict.lines())[-1] == (
+        "undecided: no plan was carried out; --list-plans prints the names that --only chooses from"
+    )
 
 
 def test_baselines_that_differ_are_reported_first(tmp_path: Path) -> None:
@@ -233,10 +265,10 @@ def kontend_live(way: str) -> subprocess.Popen[bytes]:
     return running
 
 
-@pytest.mark.parametrize("way", ["write", "fork"])
+@pytest.mark.parametrize("way", ["write", "fork", "apart"])
 def test_a_command_that_is_killed_leaves_nothing_behind(way: str) -> None:
     running = kontend_live(way)
-    while way == "fork" and len(left_behind()) < 3:
+    while way in ("fork", "apart") and len(left_behind()) < 3:
         assert running.poll() is None
     running.kill()
     running.communicate(timeout=20)

@@ -150,7 +150,7 @@ def _check(run: Run, setting: Setting) -> None:
     if run.exits:
         ended = run.exits[0]
         raise Unusable(
-            f"{command} exited with code {ended.code} before it was idle, without any perturbation"
+            f"{command} {ended.how} before it was idle, without any perturbation"
             f"{_in_background(ended.code)}; the end of its output:\n{ended.tail or '(no output)'}"
         )
     if run.unready and setting.ready is not None:
@@ -161,7 +161,8 @@ def _check(run: Run, setting: Setting) -> None:
     if run.silent:
         raise Unusable(
             f"{command} made no request within {setting.patience.limit:g} s. KUBECONFIG is set for it: does it read "
-            f"that, or does it talk to another server? The end of its output:\n{_tail(run)}"
+            "that, or does it talk to another server? If it takes longer to start, raise --limit. The end of its "
+            f"output:\n{_tail(run)}"
         )
 
 

@@ -37,6 +37,27 @@ def fork() -> None:
     main()
 
 
+def apart() -> None:
+    """Work in a child in a process group of its own, beside one with a session of its own and no environment."""
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)", os.environ["KONTEND_TEST_TOKEN"]]
+    subprocess.Popen(sleep, start_new_session=True, env={})
+    worker = os.fork()
+    if worker == 0:
+        os.setpgid(0, 0)
+        main()
+    os.waitpid(worker, 0)
+
+
+def exit_at_third_start() -> None:
+    """Work, but for the third start."""
+    starts = Path(os.environ["STARTS"])
+    count = len(starts.read_text()) if starts.exists() else 0
+    starts.write_text("x" * (count + 1))
+    if count == 2:
+        sys.exit("no luck")
+    main()
+
+
 def flood() -> None:
     """Write 100 MB of log, then work."""
     line = b"x" * 1023 + b"\n"
@@ -161,6 +182,8 @@ WAYS: dict[str, Callable[[], None]] = {
     "exit": exit_at_once,
     "sigterm": ignore_sigterm,
     "fork": fork,
+    "apart": apart,
+    "third": exit_at_third_start,
     "flood": flood,
     "write": write_for_ever,
     "poll": poll,

@@ -69,7 +69,8 @@ class Process:
         self._reader = reader
         self.output = Output()
         self.killed = False
-        self._members: list[int] = []
+        #: The processes that belong to it, with the time of their start: also those that have left its session.
+        self._members: dict[int, int] = {}
         self._counted = 0.0
         self._waiter = asyncio.get_running_loop().create_task(started.wait())
         asyncio.get_running_loop().add_reader(reader, self._read)
@@ -136,32 +137,42 @@ class Process:
 
     def usage(self) -> Usage:
         """Return the processor time of the process and its children so far."""
+        self._find_members()
+        return processes.usage(list(self._members))
+
+    def _find_members(self) -> None:
+        found: list[int] = []
         now = asyncio.get_running_loop().time()
         if now - self._counted > _COUNT_EVERY:
-            self._counted, self._members = now, processes.in_session(self._started.pid)
-        else:
-            self._members = processes.with_children(self._members)
-        return processes.usage(self._members)
+            # A child in a session of its own stays a member after its parent has ended.
+            self._counted, self._members = now, processes.alive(self._members)
+            found = processes.in_session(self._started.pid)
+        members = processes.with_children([self._started.pid, *found, *self._members])
+        self._members = {pid: self._members.get(pid) or processes.start_of(pid) for pid in members}
 
     async def wait(self, seconds: float) -> None:
         """Wait for its end, for some time at most."""
         await asyncio.wait([self._waiter], timeout=seconds)
 
     def kill_now(self) -> None:
-        """Kill the process and its group, without waiting."""
+        """Kill the process and everything that it has started, without waiting."""
         self.killed = True
-        with contextlib.suppress(OSError):
-            os.killpg(self._started.pid, signal.SIGKILL)
+        self._send(signal.SIGKILL)
 
     def pause(self) -> None:
-        """Stop the process group (SIGSTOP)."""
-        with contextlib.suppress(OSError):
-            os.killpg(self._started.pid, signal.SIGSTOP)
+        """Stop the process and everything that it has started (SIGSTOP)."""
+        self._send(signal.SIGSTOP)
 
     def resume(self) -> None:
         """Let a paused process go on."""
+        self._send(signal.SIGCONT)
+
+    def _send(self, number: signal.Signals) -> None:
+        """Send a signal to the process group, and to the members that have left it."""
+        self._find_members()
         with contextlib.suppress(OSError):
-            os.killpg(self._started.pid, signal.SIGCONT)
+            os.killpg(self._started.pid, number)
+        processes.send(number, processes.alive(self._members))
 
     async def kill(self) -> None:
         """Kill the process and everything that it has started, and wait for its end."""

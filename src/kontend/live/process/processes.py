@@ -12,6 +12,7 @@ import contextlib
 import os
 import signal
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -75,6 +76,20 @@ def with_children(pids: list[int]) -> list[int]:
     return list(known)
 
 
+def alive(known: Mapping[int, int]) -> dict[int, int]:
+    """Return the processes that still run, of some that are known with the time of their start.
+
+    A number that the system has given to another process since does not count.
+    """
+    return {pid: start for pid, start in known.items() if start and start_of(pid) == start}
+
+
+def start_of(pid: int) -> int:
+    """Return the time at which a process was started, in the kernel's ticks; 0 for one that has ended."""
+    fields = _read(f"{_PROC}/{pid}/stat").rpartition(")")[2].split()
+    return int(fields[19]) if fields[:1] not in ([], ["Z"], ["X"]) else 0
+
+
 def _threads(pid: int) -> list[str]:
     task = f"{_PROC}/{pid}/task"
     try:
@@ -117,18 +132,19 @@ def kill_marked(mark: str) -> list[int]:
     """Kill all processes with a mark, and return them."""
     killed: list[int] = []
     for _ in range(10):  # a process that forks while it is killed leaves children for the next round
-        pids = [pid for pid in marked(mark) if not _is_zombie(pid)]
+        pids = [pid for pid in marked(mark) if start_of(pid)]
         if not pids:
             break
-        for pid in pids:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+        send(signal.SIGKILL, pids)
         killed += pids
     return killed
 
 
-def _is_zombie(pid: int) -> bool:
-    return _read(f"{_PROC}/{pid}/stat").rpartition(")")[2].split()[:1] in ([], ["Z"], ["X"])
+def send(number: signal.Signals, pids: Iterable[int]) -> None:
+    """Send a signal to processes; some may have ended."""
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, number)
 
 
 def can_see_processes() -> bool:
@@ -145,9 +161,11 @@ def watch(prefix: str) -> None:
     for line in sys.stdin:
         change, group = line[:1], int(line[1:])
         groups = groups | {group} if change == "+" else groups - {group}
+    descendants = with_children(list(groups))  # also those that have left their group and have no mark
     for group in groups:
         with contextlib.suppress(OSError):
             os.killpg(group, signal.SIGKILL)
+    send(signal.SIGKILL, descendants)
     kill_marked(prefix)
 
 

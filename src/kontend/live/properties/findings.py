@@ -78,9 +78,9 @@ def findings(run: Run, expected: Expected) -> list[Finding]:
 
 def _exits(run: Run) -> Iterator[Finding]:
     for ended in run.exits:
-        how = f"was killed by signal {-ended.code}" if ended.code < 0 else f"exited with code {ended.code}"
         tail = "\n".join(f"    {line}" for line in ended.tail.splitlines())
-        yield Finding(PROCESS_EXIT, f"{ended.process} {how}; the end of its output:\n{tail}", key=(str(ended.code),))
+        sentence = f"{ended.process} {ended.how}; the end of its output:\n{tail}"
+        yield Finding(PROCESS_EXIT, sentence, key=(str(ended.code),))
 
 
 def _writes(run: Run) -> Iterator[Finding]:

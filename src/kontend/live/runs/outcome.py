@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -23,6 +24,22 @@ class Exit:
     code: int
     #: The end of its output.
     tail: str
+
+    @property
+    def how(self) -> str:
+        """The way in which it has ended.
+
+        >>> Exit("controller", -9, "").how, Exit("controller", 1, "").how
+        ('was killed by SIGKILL', 'exited with code 1')
+        """
+        return f"was killed by {_signal_name(-self.code)}" if self.code < 0 else f"exited with code {self.code}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kontend.live.baseline import Baseline
 from kontend.live.gate.plan import Plan
-from kontend.live.properties.findings import Finding
+from kontend.live.properties.findings import PROCESS_EXIT, Finding
 from kontend.live.runs.outcome import Run
 from kontend.live.verdicts.explanation import explain
 
@@ -64,7 +64,24 @@ class Verdict:
     @property
     def ok(self) -> bool:
         """Return whether nothing was found and nothing was left out."""
-        return not self.violated and self.complete
+        return not self.violated and not self.undecided
+
+    @property
+    def undecided(self) -> str:
+        """The reason why nothing is known although nothing was found; empty if there is none."""
+        exits = sum(violation.finding.property == PROCESS_EXIT for violation in self.unconfirmed)
+        if not self.complete:
+            return "not all plans were carried out"
+        if not self.baseline.runs[0].log.writes():
+            return (
+                "the controller has written nothing, so nothing could be perturbed; do --actions or --objects have an "
+                "object that it works on?"
+            )
+        if not self.executed:
+            return "no plan was carried out; --list-plans prints the names that --only chooses from"
+        if exits:
+            return f"the process exited by itself in {exits} run{'s'[: exits != 1]}"
+        return ""
 
     def lines(self) -> Iterator[str]:
         """The verdict as text."""
@@ -100,4 +117,4 @@ class Verdict:
             pairs = f" and {self.executed_pairs} pairs" if self.executed_pairs else ""
             yield f"no violation in {self.executed} plan{'s'[: self.executed != 1]}{pairs}"
         elif not self.violated:
-            yield "undecided: not all plans were carried out"
+            yield f"undecided: {self.undecided}"
