@@ -36,6 +36,10 @@ clients: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group clients --group operators
 	@if command -v go >/dev/null; then $(BIN)/python tools/build_clients.py; else echo "going without the Go clients: go is not installed"; fi
 
+# Real operators in Go with published bugs, for tests/live/test_kro.py. Takes ten minutes or so.
+operators: $(VENV)/.ready
+	$(BIN)/python tools/build_clients.py --operators
+
 # Playwright for the tests of the HTML page in Chromium, which the system has to have (Debian: apt-get install chromium).
 browser: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser

@@ -5,13 +5,17 @@ enough. All are built once into the user's cache, where the tests look for them:
 
     python tools/build_clients.py
 
-It takes some minutes and about a gigabyte of Go's caches.
+It takes some minutes and about a gigabyte of Go's caches. With --operators it builds real operators with published bugs
+instead, unmodified, by module and version, which takes some minutes more.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
+import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -20,6 +24,9 @@ CACHE = Path.home() / ".cache" / "kontend"
 TESTS = Path(__file__).parent.parent / "tests"
 #: The sources of controllers by the names of their binaries.
 CONTROLLERS = {"gardener": TESTS / "clients" / "go", "fitter": TESTS / "live" / "go"}
+
+#: Real operators: the module, its versions, the package of the command, and the directory with its definitions.
+OPERATORS = {"kro": ("github.com/kubernetes-sigs/kro", ("v0.9.3", "v0.9.4"), "cmd/controller", "helm/crds")}
 
 MAIN = """\
 package main
@@ -52,8 +59,15 @@ def main() -> None:
     """Build what is not there yet, and print where it is."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--release", default="1.35.0", help="of kubectl, such as 1.35.0")
-    release = parser.parse_args().release
+    parser.add_argument("--operators", action="store_true", help="build real operators instead")
+    options = parser.parse_args()
+    release = options.release
     CACHE.mkdir(parents=True, exist_ok=True)
+    if options.operators:
+        for name, (_, versions, _, _) in OPERATORS.items():
+            for version in versions:
+                print(build_operator(name, version))
+        return
     kubectl = CACHE / f"kubectl-{release}"
     if not kubectl.exists():
         build_kubectl(release, kubectl)
@@ -69,6 +83,26 @@ def controller_hash(directory: Path) -> str:
     """Return the end of the name of a controller's binary: another one for other sources."""
     sources = sorted(path for path in directory.iterdir() if path.name.startswith("go.") or path.suffix == ".go")
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+
+
+def build_operator(name: str, version: str) -> Path:
+    """Build an operator of a version, and return the directory with its command and its definitions."""
+    module, _, package, definitions = OPERATORS[name]
+    target = CACHE / f"{name}-{version}"
+    if target.exists():
+        return target
+    with tempfile.TemporaryDirectory(dir=CACHE) as directory:
+        made = Path(directory, "made")
+        made.mkdir()
+        command = ["go", "install", f"{module}/{package}@{version}"]
+        subprocess.run(command, cwd=directory, env={**os.environ, "GOBIN": str(made)}, check=True)
+        (made / Path(package).name).rename(made / name)
+        download = ["go", "mod", "download", "-json", f"{module}@{version}"]
+        source = json.loads(subprocess.run(download, cwd=directory, capture_output=True, check=True).stdout)["Dir"]
+        shutil.copytree(Path(source, definitions), made / "crds", copy_function=shutil.copyfile)
+        (made / "crds").chmod(0o755)
+        made.rename(target)
+    return target
 
 
 def build_kubectl(release: str, target: Path) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from kontend.cli import main
+from kontend.live.baseline import Unusable
+from kontend.live.plans.derivation import derive
 from kontend.report.archive import read_archive
 from live.conftest import HERE, SUBJECTS, explore, python, setting
 
@@ -172,3 +174,19 @@ def test_properties_that_cannot_be_used(
     source.write_text(content)
     assert main(["live", *OPTIONS, "--properties", str(source), "--", "true"]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_controller_may_install_the_definition_of_its_kind() -> None:
+    """A user who acts before the definition is there tries again."""
+    verdict = explore(setting(python("defining.py"), "gadget.yaml"), only="right after create", jobs=2)
+    assert verdict.ok, list(verdict.lines())
+    assert "next user action right after create configmaps default/installing" in {
+        plan.name for plan in derive(verdict.baseline)
+    }
+
+
+def test_a_kind_that_nothing_defines_is_named() -> None:
+    with pytest.raises(
+        Unusable, match=r"action 1 \(create default/g\): neither does --crds name the definition of Gadget"
+    ):
+        explore(setting(python("plain.py"), "gadget.yaml"))

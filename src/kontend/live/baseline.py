@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from kontend.explore.properties.built_in import BuiltIn
+from kontend.kube.errors import ApiError
 from kontend.live.gate.call import Call
 from kontend.live.gate.plan import Plan
 from kontend.live.process.quiescence import Patience, Rest
@@ -164,6 +165,15 @@ def _check(run: Run, setting: Setting) -> None:
             "that, or does it talk to another server? If it takes longer to start, raise --limit. The end of its "
             f"output:\n{_tail(run)}"
         )
+
+    for number, action in enumerate(setting.workload.actions if run.rest is Rest.IDLE else (), start=1):
+        try:
+            action.resource(*run.phases, run.final)
+        except ApiError:
+            raise Unusable(
+                f"action {number} ({action.verb} {action.key}): neither does --crds name the definition of "
+                f"{action.kind}, nor does {command} create it"
+            ) from None
 
 
 def _tail(run: Run) -> str:

@@ -26,7 +26,7 @@ from kontend.live.process.process import CannotStart
 from kontend.live.process.quiescence import Patience
 from kontend.live.process.ready import BadReady, parse_ready
 from kontend.live.runs.setting import Setting
-from kontend.live.runs.workload import BadWorkload, Workload, check_actions, read_actions
+from kontend.live.runs.workload import BadWorkload, Workload, read_actions
 from kontend.runtime.user_file import BadFile, load_file
 
 Result = TypeVar("Result")
@@ -88,7 +88,6 @@ def setting_of(options: Namespace, command: Sequence[str]) -> Setting:
     state, _ = manifests.store_all(state, manifests.read_definitions(options.crds), manager="kontend")
     state, _ = manifests.store_all(state, manifests.read(options.objects), manager="user")
     actions = read_actions(options.actions) if options.actions else ()
-    check_actions(state, actions, str(options.actions))
     directory = options.directory.resolve()
     if not directory.is_dir():
         raise UsageError(f"--directory {options.directory}: not a directory")

@@ -55,7 +55,7 @@ class _Observed:
         self.run: Run = baseline.runs[0]
         self.actions = baseline.setting.workload.actions
         self.watches = self.run.watches
-        self.resources = [action.resource(self.run.final) for action in self.actions]
+        self.resources = [action.resource(*self.run.phases, self.run.final) for action in self.actions]
         points = [_points(run) for run in baseline.runs]
         #: The writes that every unperturbed run makes, in order, each with the user's actions before it.
         self.writes = [(point, action) for point, action in points[0] if all(point in dict(other) for other in points)]

@@ -308,8 +308,8 @@ class Runner:
         if self._user.is_done:
             return
         number = self._gate.action + 1
-        if unseen:
-            resource = self._user.resource(number)
+        resource = self._user.resource(number) if unseen else ""
+        if resource:
             self._gate.hold(resource)
             self._unseen.add(resource)
         self._user.act_until(number)

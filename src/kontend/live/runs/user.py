@@ -1,8 +1,9 @@
 """The user of a run: takes the actions of the workload, one after the other.
 
 An action that a webhook must answer first goes on by itself while the processes work, because the webhook is usually
-one of theirs. A webhook that cannot be reached, because its process is down, refuses the action; a user tries again, so
-the action is repeated when the process is idle.
+one of theirs. A webhook that cannot be reached, because its process is down, refuses the action, and so does the server
+while no process has created the definition of the kind. A user tries again, so the action is repeated when the process
+is idle.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ class User:
         return self._waiting is not None
 
     def resource(self, number: int) -> str:
-        """Return the resource that an action is about."""
-        return self._actions[number - 1].resource(self._server.state)
+        """Return the resource that an action is about; empty while it is not served."""
+        action, state = self._actions[number - 1], self._server.state
+        return action.resource(state) if action.is_served(state) else ""
 
     def act_until(self, number: int) -> None:
         """Take the actions up to a number."""
@@ -62,6 +64,7 @@ class User:
             return False
         index, self._refused = self._refused, None
         self._take(index)
+        self.act_until(self._wanted)
         return True
 
     def stop(self) -> None:
@@ -72,6 +75,8 @@ class User:
     def _take(self, index: int) -> None:
         before = self._server.cluster.state
         self._gate.action = index + 1
+        if not self._actions[index].is_served(before) and self._repeat_later(index):
+            return
         try:
             refused = self._actions[index].perform(self._server.cluster)
         except Waiting as waiting:
@@ -83,12 +88,18 @@ class User:
         response = await waiting.response
         refused = str(response.body.get("message", "")) if response.code >= 400 else ""
         self._waiting = None
-        if _UNREACHABLE in refused and self._repeats < _REPEATS:
-            self._repeats += 1
-            self._refused = index
+        if _UNREACHABLE in refused and self._repeat_later(index):
             return
         self._note(index, refused, *waiting.states)
         self.act_until(self._wanted)
+
+    def _repeat_later(self, index: int) -> bool:
+        """Return whether an action is to be repeated when the process is idle."""
+        if self._repeats < _REPEATS:
+            self._repeats += 1
+            self._refused = index
+            return True
+        return False
 
     def _note(self, index: int, refused: str, before: State | None = None, after: State | None = None) -> None:
         text = f"{USER} {self._actions[index].text}" + (f": refused: {refused}" if refused else "")

@@ -11,7 +11,8 @@ Actions come from a YAML file, a list of steps that are taken in order, each whe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -59,9 +60,23 @@ class UserAction:
         what = f": {', '.join(fields)}" if self.verb in ("patch", "apply") and fields else ""
         return f"{verbs[self.verb]} {self.obj.get('kind')} {self.key}{what}"
 
-    def resource(self, state: State) -> str:
-        """The resource of the object, as the server stores it."""
-        return resource_of(state.registry, kind_of(self.obj)).key
+    def resource(self, *states: State) -> str:
+        """The resource of the object, as the server stores it; raises :class:`ApiError` where no state serves it.
+
+        A controller may create the definition of the kind while it runs.
+        """
+        for state in states[:-1]:
+            with contextlib.suppress(ApiError):
+                return resource_of(state.registry, kind_of(self.obj)).key
+        return resource_of(states[-1].registry, kind_of(self.obj)).key
+
+    def is_served(self, state: State) -> bool:
+        """Return whether a cluster serves the kind."""
+        try:
+            self.resource(state)
+        except ApiError:
+            return False
+        return True
 
     def perform(self, cluster: Cluster) -> str:
         """Carry it out, and return the error of the server, if any: a user may be refused."""
@@ -119,12 +134,3 @@ def _action_of(step: Any, where: str) -> UserAction:
     if not isinstance(metadata, Mapping) or not metadata.get("name"):
         raise BadWorkload(f"{where}: expected metadata.name")
     return UserAction(verbs[0], obj, str(step.get("subresource") or ""))
-
-
-def check_actions(state: State, actions: Sequence[UserAction], source: str) -> None:
-    """Raise :class:`BadWorkload` for an action about a kind that is not served."""
-    for number, action in enumerate(actions, start=1):
-        try:
-            action.resource(state)
-        except ApiError as error:
-            raise BadWorkload(f"{source}, step {number}: {error.message}; --crds names its definition") from None
