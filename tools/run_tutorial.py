@@ -21,7 +21,7 @@ PAGE: Final = Path(__file__).parent.parent / "docs" / "tutorial.md"
 _BLOCK: Final = re.compile(
     r'^```(?:python title="(?P<file>[^"]+)"|(?P<console>console))\n(?P<text>.*?)^```$', re.M | re.S
 )
-#: What differs from run to run, and from version to version without a meaning for the reader.
+#: Text that differs from run to run, and from version to version without a meaning for the reader.
 _MASKED: Final = {
     r"\b\d+(\.\d+)? ?s\b": "N s",
     r"\b\d[\d,]* (states|steps|times|final states?)\b": r"N \1",

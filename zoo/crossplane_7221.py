@@ -1,4 +1,4 @@
-"""crossplane: a revision stamps its status for ever.
+"""crossplane: a revision stamps its status forever.
 
 Link: https://github.com/crossplane/crossplane/issues/7221
 Archetype: A10

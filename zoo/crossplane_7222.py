@@ -1,4 +1,4 @@
-"""crossplane: a composition that is deleted leaves its resources in an error for ever.
+"""crossplane: a composition that is deleted leaves its resources in an error forever.
 
 Link: https://github.com/crossplane/crossplane/issues/7222
 Archetype: A6

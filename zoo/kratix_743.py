@@ -1,4 +1,4 @@
-"""kratix: a promise is updated for ever.
+"""kratix: a promise is updated forever.
 
 Link: https://github.com/syntasso/kratix/issues/743
 Archetype: A10

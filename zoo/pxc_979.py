@@ -1,4 +1,4 @@
-"""percona xtradb: a cluster that is half deleted stays for ever.
+"""percona xtradb: a cluster that is half deleted stays forever.
 
 Link: https://jira.percona.com/browse/K8SPXC-979
 Archetype: A2

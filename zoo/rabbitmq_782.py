@@ -5,7 +5,7 @@ Archetype: A2
 
 To enlarge the volume of a cluster the operator recreates the StatefulSet with the new size and then updates the
 claims. It knows that there is something to do because the wanted size is larger than that of the StatefulSet.
-After a crash between the two writes they are equal, and the claims keep their old size for ever.
+After a crash between the two writes they are equal, and the claims keep their old size forever.
 
 Interleaving: wanted 15, set 10, claim 10 -> write 15 to the set -> crash -> wanted 15, set 15: nothing to do ->
 claim 10

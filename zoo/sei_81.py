@@ -6,7 +6,7 @@ Archetype: A6
 A change of the template is detected by comparing its hash with the stored one, which is updated at the end of
 every reconcile unless a plan is in progress. The reconcile that detects a change sets a condition and leaves
 the plan to the next one, and its last write stores the new hash. The next one sees no change; the condition
-says that a rollout is in progress, for ever.
+says that a rollout is in progress, forever.
 
 Interleaving: hash differs, set RolloutInProgress -> end of the reconcile: no plan yet, store the new hash ->
 hash is equal, no plan is made

@@ -5,7 +5,7 @@ Archetype: A5
 
 A reconcile takes a snapshot and locks its last status patch to the version of that. In between, the executor of the
 plan patches the same status. So the last patch names a version that the reconcile itself has replaced: 409, this time
-and every time, and the deployment is upgrading for ever.
+and every time, and the deployment is upgrading forever.
 
 Interleaving: snapshot at 10 -> the executor patches: 11 -> patch locked to 10: 409 -> the next reconcile does the same
 

@@ -7,7 +7,7 @@ The executor of a plan removes it when its last task is complete. The planner, w
 ends the condition NodeUpdateInProgress when it sees a plan that is complete. It never sees one.
 
 Interleaving: executor completes the plan and removes it, in one write -> planner: no plan, nothing to end -> in
-progress for ever
+progress forever
 
 Fix: the executor leaves the complete plan; the planner ends the condition and removes the plan in one write.
 """

@@ -1,4 +1,4 @@
-"""sei-k8s-controller: an invalid node creates and deletes StatefulSets for ever.
+"""sei-k8s-controller: an invalid node creates and deletes StatefulSets forever.
 
 Link: https://github.com/sei-protocol/sei-k8s-controller/pull/348
 Archetype: A10

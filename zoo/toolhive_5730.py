@@ -1,4 +1,4 @@
-"""toolhive: the annotations of a Service are replaced for ever.
+"""toolhive: the annotations of a Service are replaced forever.
 
 Link: https://github.com/stacklok/toolhive/issues/5730
 Archetype: A10

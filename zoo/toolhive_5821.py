@@ -1,4 +1,4 @@
-"""toolhive: a hash that is never removed is drift for ever.
+"""toolhive: a hash that is never removed is drift forever.
 
 Link: https://github.com/stacklok/toolhive/pull/5821
 Archetype: A10

@@ -45,7 +45,7 @@ class Sources(Controller):
     predicates: ClassVar[dict[str, Predicate]] = {SOURCE: GenerationChanged()}
     #: Seconds that a checkout takes.
     checkout: float = 2.0
-    #: How often the helper tries to store conditions.
+    #: Attempts of the helper to store conditions.
     attempts: int = 5
     #: The twins: read conditions from the server, store the status in one request, stamp the generation that was read.
     reads_live = False

@@ -25,7 +25,7 @@ from kontend.cli import main
 
 UNIT = Unusable("f.py", "refused", "why")
 OUTCOME = Outcome("violated", "one", 3, 4, (FoundViolation("p", "s"),), "details")
-#: How often a campaign is killed.
+#: The number of times that a campaign is killed.
 ROUNDS = int(os.environ.get("KONTEND_KILLS", "2"))
 SLOW = files.LIMITED.replace("Bounds(states=2)", "Bounds(lag=1, concurrent=2)")
 

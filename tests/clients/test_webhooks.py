@@ -59,8 +59,8 @@ def operator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
                 break
         yield Operator(server)
         process.send_signal(signal.SIGTERM)
-        _, told = process.communicate(timeout=30)
-        assert process.returncode == 0, told
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode == 0, errors
 
 
 def _configuration(authority: bytes) -> Iterator[tuple[str, Any]]:

@@ -86,7 +86,7 @@ def test_the_changes_of_one_object_are_told_newest_first_over_all_of_history(mon
 
 
 def test_history_is_bounded_by_bytes_too() -> None:
-    """A large object that changes often does not fill the memory; a watch from long ago is told to list again."""
+    """A large object that changes often does not fill the memory; a watch from long ago has to list again."""
     cluster = Cluster()
     cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}})
     first = cluster.state.resource_version

@@ -126,7 +126,7 @@ def test_foreground_deletion_waits_for_blocking_dependents_only() -> None:
 
 
 def test_a_circle_of_foreground_deletions_is_broken() -> None:
-    """Two objects that block each other would otherwise wait for ever."""
+    """Two objects that block each other would otherwise wait forever."""
     harness = Harness()
     one = harness.create(config_map("one"))
     two = harness.create(config_map("two", reference_to(one, blockOwnerDeletion=True)))

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-#: What to do with a request: bytes to send (the connection stays open), or None to hang up.
+#: The reaction to a request: bytes to send (the connection stays open), or None to hang up.
 Reaction = bytes | None
 
 

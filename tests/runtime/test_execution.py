@@ -31,9 +31,9 @@ class Sidecar:
     """A machine outside the cluster that does work once for each id, and answers what became of it."""
 
     submitted: list[str] = field(default_factory=list)
-    #: What the next queries answer; done when nothing is left.
+    #: The answers to the next queries; done when nothing is left.
     answers: list[TaskStatus | Exception] = field(default_factory=list)
-    #: What the next submissions raise.
+    #: The errors that the next submissions raise.
     refusals: list[Exception] = field(default_factory=list)
 
     def submit(self, task: str) -> None:

@@ -40,7 +40,7 @@ class Wire:
 
     inner: InProcess
     name: str = "a"
-    #: What to do before the n-th call: raise a fault, or let somebody else act.
+    #: The action before the n-th call: raise a fault, or let somebody else act.
     at: Mapping[int, Fault | Callable[[], object]] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     _uuids: int = 0

@@ -42,7 +42,7 @@ def logged(tmp_path: Path) -> Iterator[Logged]:
 
 
 def test_a_create_is_logged_with_both_objects(logged: Logged) -> None:
-    """Who, from where, with what, and what became of it."""
+    """The client, its address, its request and the outcome."""
     with Client(logged.running.url) as client:
         answer = client.send("POST", CONFIG_MAPS, config_map("c", a="1"), User_Agent="me/1.0", Audit_Id="abc")
     (event,) = logged.events()

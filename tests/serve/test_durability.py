@@ -19,7 +19,7 @@ from kontend.serve.storage import committing
 from kontend.serve.storage.store import Store
 from serve.wire import CONFIG_MAPS, Client, config_map, process, until, watching
 
-#: How often the server is killed; CI does it more often than a developer wants to wait for.
+#: The number of times that the server is killed; CI does it more often than a developer wants to wait for.
 ROUNDS = int(os.environ.get("KONTEND_CRASH_ROUNDS", "3"))
 WRITERS = 8
 
@@ -92,7 +92,7 @@ def _check(url: str, writers: list[Writer]) -> None:
 
 
 def test_after_a_restart_versions_and_watches_go_on(tmp_path: Path) -> None:
-    """A client that knew a version before the crash is told what happened since."""
+    """A client that knew a version before the crash gets the changes since then."""
     with process("--data", str(tmp_path)) as server, Client(server.url) as client:
         created = client.create("a", n="1").json
         patched = client.patch("a", n="2").json
@@ -109,7 +109,7 @@ def test_after_a_restart_versions_and_watches_go_on(tmp_path: Path) -> None:
 
 
 def test_a_write_that_cannot_be_saved_has_not_happened(tmp_path: Path) -> None:
-    """The client is told so, and nobody ever sees it."""
+    """The client gets an error, and no reader ever sees it."""
     state = Cluster().state
     store = Store(tmp_path)
     store.save(None, state)
@@ -198,7 +198,7 @@ def test_room_is_kept_for_deletes_and_given_up_when_the_disk_is_full(tmp_path: P
 
 
 def test_after_a_failed_save_writes_start_from_what_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its client is told so, and so are all who wrote after it; the next write starts from what is on disk."""
+    """Its client gets an error, and so do all who wrote after it; the next write starts from what is on disk."""
 
     async def check() -> None:
         state = Cluster().state

@@ -153,7 +153,7 @@ def test_what_is_not_a_snapshot_is_refused_with_its_name(tmp_path: Path, content
 
 
 def test_two_servers_cannot_share_a_directory(tmp_path: Path) -> None:
-    """The second one is told so."""
+    """The second one gets an error."""
     store = Store(tmp_path)
     store.save(None, Cluster().state)
     with pytest.raises(StoreError, match="in use by another server"):

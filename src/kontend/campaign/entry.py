@@ -106,7 +106,7 @@ def read_entries(path: Path) -> list[Entry]:
     listed = document["campaign"]
     if set(document) != {"campaign"} or not isinstance(listed, list) or not listed:
         raise BadScenario(f"{path}: expected campaign: with a list of entries, such as - explore: FILE")
-    return [_entry(each, f"{path}: campaign[{at}]", path.parent) for at, each in enumerate(listed)]
+    return [_entry(item, f"{path}: campaign[{at}]", path.parent) for at, item in enumerate(listed)]
 
 
 def _entry(document: Any, where: str, base: Path) -> Entry:

@@ -109,11 +109,11 @@ class Journal:
             content = content[: content.rindex(b"\n") + 1]
             self._rewrite(content)
         for line in content[len(_MAGIC) :].splitlines():
-            found = _decoded(line)
-            if found is None:
+            record = _decoded(line)
+            if record is None:
                 self.damaged += 1
             else:
-                yield found
+                yield record
 
     def _rewrite(self, content: bytes) -> None:
         try:

@@ -133,7 +133,7 @@ def _files(path: Path) -> list[Path]:
     """A file, or the files in a directory."""
     try:
         if path.is_dir():
-            return sorted(each for each in path.iterdir() if each.is_file() and os.access(each, os.R_OK))
+            return sorted(file for file in path.iterdir() if file.is_file() and os.access(file, os.R_OK))
         return [path] if path.is_file() and os.access(path, os.R_OK) else []
     except (OSError, ValueError):
         return []

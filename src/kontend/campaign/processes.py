@@ -26,7 +26,7 @@ from kontend.campaign.unit import Task
 from kontend.campaign.work import REFUSALS, carry_out
 
 _OFTEN: Final = 0.2
-#: How many characters of the output of a process are kept.
+#: Characters of the output of a process that are kept.
 _TAIL: Final = 2_000
 #: The seconds that a process gets to end by itself.
 _GRACE: Final = 10.0
@@ -85,17 +85,20 @@ class Processes:
                     watch.started(at)
                 ready = wait(list(running), _OFTEN)
                 for pipe in ready:
-                    each = running[pipe]  # type: ignore[index]
-                    ended, result = self._received(each, watch)
+                    process = running[pipe]  # type: ignore[index]
+                    ended, result = self._received(process, watch)
                     if ended:
-                        del running[each.pipe]
-                        each.end()
-                        yield each.at, result
-                for each in [each for each in running.values() if time.monotonic() > each.deadline]:
-                    del running[each.pipe]
-                    output = each.tail()
-                    each.end()
-                    yield each.at, Ended(False, f"it did not end within {self._timeout:g} seconds", output, each.last)
+                        del running[process.pipe]
+                        process.end()
+                        yield process.at, result
+                for process in [process for process in running.values() if time.monotonic() > process.deadline]:
+                    del running[process.pipe]
+                    output = process.tail()
+                    process.end()
+                    yield (
+                        process.at,
+                        Ended(False, f"it did not end within {self._timeout:g} seconds", output, process.last),
+                    )
                 watch.tick()
         finally:
             for process in running.values():

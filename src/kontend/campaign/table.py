@@ -111,5 +111,5 @@ def _cut(text: str, width: int) -> str:
 def _progress(report: Report | None) -> str:
     if not isinstance(report, Snapshot):
         return ""
-    found = f"{report.violations} violated, " if report.violations else ""
-    return f"{report.states:,} states, {found}"
+    violated = f"{report.violations} violated, " if report.violations else ""
+    return f"{report.states:,} states, {violated}"

@@ -162,7 +162,7 @@ class Outcome:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Outcome:
         """An outcome from JSON. Raises ``TypeError`` or ``KeyError`` for anything else."""
-        violations = tuple(FoundViolation(**each) for each in document["violations"])
+        violations = tuple(FoundViolation(**violation) for violation in document["violations"])
         return cls(**{**document, "violations": violations})
 
 

@@ -52,7 +52,7 @@ from kontend.runtime.user_sources import UserCode
 
 #: Errors whose messages are meant for users.
 REFUSALS: Final = (BadScenario, BadController, BadFile, Nondeterminism, ApiError)
-#: How many runs of a scenario are made again in other processes.
+#: Runs of a scenario that are made again in other processes.
 _RECHECKED: Final = 100
 _STATUSES: Final[dict[int, Status]] = {0: "holds", 1: "violated", 2: "refused", 3: "undecided"}
 _REPLAY: Final = re.compile(r"^Replay: kontend replay (.*)$", re.MULTILINE)
@@ -144,11 +144,12 @@ def _live(unit: LiveCommand) -> Outcome:
         lines = [line for line in errors.splitlines() if line] or [f"it ended with {process.returncode}"]
         return Outcome(status, lines[-1] if status == "crashed" else lines[0], details=errors.strip())
     replays = _REPLAY.findall(output)
-    found = _VIOLATION.findall(output)
+    printed = _VIOLATION.findall(output)
     # Violations of the unperturbed run have no trace; they are printed first.
-    replays = [""] * (len(found) - len(replays)) + replays
+    replays = [""] * (len(printed) - len(replays)) + replays
     violations = tuple(
-        FoundViolation(name, sentence, replay=replay) for (name, sentence), replay in zip(found, replays, strict=False)
+        FoundViolation(name, sentence, replay=replay)
+        for (name, sentence), replay in zip(printed, replays, strict=False)
     )
     summary = lines[-1] if status != "violated" else f"{len(violations)} violated"
     return Outcome(status, summary, violations=violations, details=output.strip())
@@ -193,8 +194,8 @@ def _code(file: Path, scenario: Scenario, inputs: Inputs) -> str:
     """A digest of everything that a scenario is made from."""
     digest = xxhash.xxh3_128()
     files = [file, *(Path(module.__file__) for module in user_modules(scenario) if module.__file__ is not None)]
-    for each in files:
-        content = each.read_bytes() if each.is_file() else b""
+    for source in files:
+        content = source.read_bytes() if source.is_file() else b""
         digest.update(f"{len(content)}\n".encode() + content)
     described = [metadata.version("kontend"), scenario.objects, scenario.crds, scenario.bounds, inputs.to_json()]
     digest.update(repr(described).encode())

@@ -60,9 +60,9 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _run(entries: list[Entry], executor: Executor, journal: Journal, options: Namespace) -> int:
-    here = Processes(options.jobs or os.cpu_count() or 1, default_method(), timeout=options.timeout)
+    processes = Processes(options.jobs or os.cpu_count() or 1, default_method(), timeout=options.timeout)
     is_remote = not isinstance(executor, Processes)
-    units = list_units(entries, here, Unobserved(), recheck=not options.one_process, with_sources=is_remote)
+    units = list_units(entries, processes, Unobserved(), recheck=not options.one_process, with_sources=is_remote)
     table = Table(sys.stderr)
     results: list[Result] = []
     shows = "-" not in (options.json, options.junit)
@@ -152,16 +152,16 @@ def _is_module(text: str) -> bool:
 
 def _bounds(text: str) -> dict[str, Any]:
     """Bounds from ``lag=2,atomic=true``."""
-    found: dict[str, Any] = {}
+    bounds: dict[str, Any] = {}
     for part in text.split(","):
-        name, equals, value = (each.strip() for each in part.partition("="))
+        name, equals, value = (piece.strip() for piece in part.partition("="))
         if value in ("true", "false"):
-            found[name] = value == "true"
+            bounds[name] = value == "true"
         elif equals and value.isascii() and value.isdecimal() and len(value) < 19:
-            found[name] = int(value)
+            bounds[name] = int(value)
         else:
             raise UsageError(f"--bounds {text}: expected NAME=NUMBER, such as lag=2,crashes=1, found {part!r}")
-    return found
+    return bounds
 
 
 def _executor(options: Namespace) -> Executor:

@@ -121,7 +121,7 @@ def visible(text: str) -> str:
     >>> print(visible("red: \\x1b[31m"))
     red: \\u001b[31m
     """
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def write(text: str) -> None:

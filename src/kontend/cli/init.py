@@ -196,13 +196,13 @@ def _literal(value: Any, indent: str = "") -> str:
 def _definitions(file: Path, scenario: Scenario) -> list[str]:
     """The definitions as code: the path of their file, or a permissive one."""
     near = {manifest.obj["metadata"]["name"]: manifest.source for manifest in definitions_near(file).values()}
-    found: list[str] = []
+    expressions: list[str] = []
     for crd in scenario.crds:
         source = near.get(crd["metadata"]["name"])
         if source is not None:
             path = os.path.relpath(source, file.resolve().parent)
-            found.append(f'"{Path(path).as_posix()}"')
+            expressions.append(f'"{Path(path).as_posix()}"')
             continue
         spec = crd["spec"]
-        found.append(f'permissive_crd("{spec["names"]["kind"]}.{spec["group"]}/{spec["versions"][0]["name"]}")')
-    return list(dict.fromkeys(found))
+        expressions.append(f'permissive_crd("{spec["names"]["kind"]}.{spec["group"]}/{spec["versions"][0]["name"]}")')
+    return list(dict.fromkeys(expressions))

@@ -154,11 +154,11 @@ def _undecided(result: Result) -> bool:
 
 
 def _summary(documents: Sequence[Document], result: Result) -> str:
-    found = f"{len(documents)} finding{'s' * (len(documents) != 1)}" if documents else "nothing found"
+    findings = f"{len(documents)} finding{'s' * (len(documents) != 1)}" if documents else "nothing found"
     times = ""
     if result.first is not None and result.last is not None:
         times = f" between {_clock(result.first)} and {_clock(result.last)}"
-    return f"{found} in {result.judged:,} judged write{'s' * (result.judged != 1)}{times}"
+    return f"{findings} in {result.judged:,} judged write{'s' * (result.judged != 1)}{times}"
 
 
 def _clock(at: float) -> str:

@@ -69,7 +69,7 @@ class Target:
     subresource: str = ""
     options: WriteOptions = _NO_OPTIONS
     user: User = ADMIN
-    #: Where webhooks' answers come from; without any, neither webhooks nor policies see the request.
+    #: The source of webhooks' answers; without any, neither webhooks nor policies see the request.
     answers: Answers | None = None
     warnings: list[str] = field(default_factory=list)
     #: Traits of the body that the decoded object has lost.

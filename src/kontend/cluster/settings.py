@@ -37,7 +37,7 @@ class Settings:
     #: Signs the tokens of service accounts; without one they are not signed and stand for no one.
     signer: Signer | None = None
     issuer: str = ISSUER
-    #: Where clients reach the server.
+    #: The address at which clients reach the server.
     url: str = ""
     #: Users by their bearer tokens; never shown.
     tokens: Mapping[str, User] = field(default_factory=dict, repr=False)

@@ -25,9 +25,9 @@ from kontend.kube.apply import managed_fields
 from kontend.kube.apply.managed_fields import ManagedFields
 from kontend.kube.meta.names import Key
 
-#: How many changes are kept for watches and for lists in the past: at least this many, at most twice as many.
+#: Changes that are kept for watches and for lists in the past: at least this many, at most twice as many.
 HISTORY: Final = 10_000
-#: How many bytes of replaced objects end a stretch of history before it has as many changes.
+#: Bytes of replaced objects that end a stretch of history before it has as many changes.
 HISTORY_BYTES: Final = 64 << 20
 
 #: The default time at which a cluster starts: 2026-01-01T00:00:00Z, in seconds since 1970.
@@ -41,7 +41,7 @@ class Version:
 
     __slots__ = ("_digest", "body", "managed", "resource_version")
 
-    #: Whether writing what was read changes nothing.
+    #: True if writing what was read changes nothing.
     settled: ClassVar[bool] = True
 
     def __init__(self, body: bytes, managed: ManagedFields, resource_version: int) -> None:
@@ -173,7 +173,7 @@ class State:
         self.registry = registry
         #: The user's admission hooks.
         self.hooks = hooks
-        #: How the server is configured.
+        #: The configuration of the server.
         self.settings = settings
         self.resource_version = resource_version
         #: The number of uids and names handed out.

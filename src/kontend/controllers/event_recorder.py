@@ -114,8 +114,8 @@ def _owner(obj: Object) -> dict[str, str] | None:
     """A reference to the controller of an object."""
     for owner in obj["metadata"].get("ownerReferences") or ():
         if owner.get("controller"):
-            found = {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}
-            return {**found, "namespace": obj["metadata"].get("namespace", "")}
+            reference = {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}
+            return {**reference, "namespace": obj["metadata"].get("namespace", "")}
     return None
 
 

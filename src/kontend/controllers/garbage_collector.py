@@ -244,7 +244,9 @@ async def _remove_owners(api: Api, obj: Object, uids: Iterable[str]) -> None:
 
 async def _unblock_owners(api: Api, obj: Object) -> None:
     free = [{**reference, "blockOwnerDeletion": False} for reference in owner_references(obj)]
-    blocking = [each for each, old in zip(free, owner_references(obj), strict=True) if old.get("blockOwnerDeletion")]
+    blocking = [
+        reference for reference, old in zip(free, owner_references(obj), strict=True) if old.get("blockOwnerDeletion")
+    ]
     await _patch_owners(api, obj, blocking, free)
 
 

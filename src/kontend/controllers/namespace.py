@@ -24,7 +24,7 @@ from kontend.runtime.predicates import Event, Predicate, Where
 NAMESPACE: Final = "Namespace/v1"
 PODS: Final = "Pod/v1"
 _FINALIZER: Final = "kubernetes"
-#: How long finalizers are given before the namespace is looked at again, in seconds.
+#: Seconds until the namespace is looked at again where finalizers hold it.
 _FINALIZERS_NEED: Final = 15
 _GOOD: Final = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),

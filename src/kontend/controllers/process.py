@@ -68,7 +68,7 @@ class ControllerProcess(InProcessManager):
             for loop in self.loops
             if isinstance(loop.controller, OfEveryKind) and not loop.controller.only
         ]
-        #: How many more reconciles the first controller may run before it is the next one's turn.
+        #: Reconciles that the first controller may still run before it is the next one's turn.
         self._turn = 0
         self._registry: object = None
         self._custom: frozenset[str] = frozenset()

@@ -20,7 +20,7 @@ from kontend.executors.names import BadExecutor, host_and_port
 _PATIENCE: Final = 10.0
 #: The seconds in which Dask starts a lost worker again.
 _RESTART: Final = 15
-#: How often workers are started on this machine: one that is killed while it starts makes the others end, too.
+#: Attempts to start workers on this machine: one that is killed while it starts makes the others end, too.
 _ATTEMPTS: Final = 5
 
 
@@ -107,7 +107,7 @@ def dask_cluster(address: str, count: int) -> DaskCluster:
 
 
 def _check_scheduler(address: str) -> None:
-    """Wait for the greeting of a scheduler: Dask's client waits for ever where something else accepts connections."""
+    """Wait for the greeting of a scheduler: Dask's client waits forever where something else accepts connections."""
     try:
         with socket.create_connection(host_and_port(address), timeout=_PATIENCE) as connection:
             greeting = connection.recv(1)

@@ -15,7 +15,7 @@ from kontend.executors.names import BadExecutor, ExecutorName
 from kontend.executors.results import Raised, portable, result_of
 from kontend.runtime.user_sources import UserCode
 
-#: How often a task is repeated whose worker was lost.
+#: The number of times that a task is repeated whose worker was lost.
 _RETRIES: Final = 3
 
 

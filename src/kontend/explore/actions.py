@@ -61,7 +61,7 @@ class Writer:
     #: The name in traces, and the field manager of the user's writes.
     name: str
     actions: Sequence[Action]
-    #: Whether the actions are taken in the order given, or in any order.
+    #: True if the actions are taken in the order given, False for any order.
     ordered: bool = True
     line: SourceLocation | None = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 

@@ -51,9 +51,9 @@ def lasting(scenario: Scenario, verdict: Verdict) -> list[Violation]:
 
 def deepened(scenario: Scenario, verdict: Verdict, beyond: Verdict) -> Verdict:
     """The verdict on a scenario that holds within its bounds, and on the same ``beyond`` them."""
-    found = lasting(scenario, beyond)
-    if found:
-        beyond.violations = found
+    violations = lasting(scenario, beyond)
+    if violations:
+        beyond.violations = violations
         beyond.notes.append(f"it takes two faults: with one, everything holds in all {verdict.states:,} states")
         return beyond
     where = f"all {beyond.states:,} states" if beyond.exhausted else f"the first {beyond.states:,} states, not in all"

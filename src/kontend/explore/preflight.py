@@ -91,7 +91,7 @@ def initial_cluster(scenario: Scenario) -> Cluster:
     """The cluster with the definitions and the objects of a scenario in it."""
     given = [*_given(scenario, "crds"), *_given(scenario, "objects")]
     state = empty_state().replace(resource_version=FIRST_VERSION)
-    for where, obj in sorted(given, key=lambda each: seed_order(each[1])):
+    for where, obj in sorted(given, key=lambda item: seed_order(item[1])):
         try:
             state = seed(state, obj, manager=_USER)
         except ApiError as error:
@@ -107,8 +107,8 @@ def _introduced_object(obj: Mapping[str, Any]) -> str:
 def _given(scenario: Scenario, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for index, obj in enumerate(getattr(scenario, name)):
         if not isinstance(obj, Mapping):
-            found = _shown(obj)
-            raise BadScenario(f"{name}[{index}]: expected an object (a dict), found {found}", scenario.line)
+            shown = _shown(obj)
+            raise BadScenario(f"{name}[{index}]: expected an object (a dict), found {shown}", scenario.line)
         yield f"{name}[{index}]", obj
 
 
@@ -119,18 +119,20 @@ def resolved_controllers(scenario: Scenario, cluster: Cluster) -> list[Controlle
     """The controllers of a scenario; those that it only names are looked up among the built-in ones."""
     controllers: list[Controller] = []
     built_in: Mapping[str, Controller] = {}
-    for index, each in enumerate(scenario.controllers):
-        if isinstance(each, str):
+    for index, controller in enumerate(scenario.controllers):
+        if isinstance(controller, str):
             built_in = built_in or _library(cluster)
-            if each not in built_in:
-                message = f"controllers[{index}]: {not_among('built-in controller', each, sorted(built_in))}"
+            if controller not in built_in:
+                message = f"controllers[{index}]: {not_among('built-in controller', controller, sorted(built_in))}"
                 raise BadScenario(message, scenario.line)
-            controllers.append(built_in[each])
-        elif isinstance(each, Controller):
-            controllers.append(each)
+            controllers.append(built_in[controller])
+        elif isinstance(controller, Controller):
+            controllers.append(controller)
         else:
-            hint = f"; write {each.__name__}(), not {each.__name__}" if isinstance(each, type) else ""
-            message = f"controllers[{index}]: expected a Controller or the name of a built-in one, found {each!r}{hint}"
+            hint = f"; write {controller.__name__}(), not {controller.__name__}" if isinstance(controller, type) else ""
+            message = (
+                f"controllers[{index}]: expected a Controller or the name of a built-in one, found {controller!r}{hint}"
+            )
             raise BadScenario(message, scenario.line)
     names = [controller.name for controller in controllers]
     for name in scenario.bounds.instances:
@@ -192,29 +194,29 @@ def _check_kinds(scenario: Scenario, controller: Controller, cluster: Cluster) -
 
 def _check_properties(scenario: Scenario, cluster: Cluster) -> None:
     known: dict[str, Property] = {}
-    for index, each in enumerate(scenario.properties):
-        if not isinstance(each, Property):
-            name = getattr(each, "__name__", None)
+    for index, prop in enumerate(scenario.properties):
+        if not isinstance(prop, Property):
+            name = getattr(prop, "__name__", None)
             raise BadScenario(
                 f"properties[{index}]: expected always(...), never(...), eventually(...) or sometimes(...), "
-                f"found {f'the function {name}; write always({name})' if name else repr(each)}",
+                f"found {f'the function {name}; write always({name})' if name else repr(prop)}",
                 scenario.line,
             )
-        if each.name in set(BuiltIn):
+        if prop.name in set(BuiltIn):
             raise BadScenario(
-                f"{each}: {each.name} is always checked, by that name; give this property another: name='...'",
-                each.line,
+                f"{prop}: {prop.name} is always checked, by that name; give this property another: name='...'",
+                prop.line,
             )
-        if each.name in known:
+        if prop.name in known:
             raise BadScenario(
-                f"two properties are called {each.name}: {known[each.name]} at {known[each.name].line}, and {each} "
+                f"two properties are called {prop.name}: {known[prop.name]} at {known[prop.name].line}, and {prop} "
                 "here; give one another name: name='...'",
-                each.line,
+                prop.line,
             )
-        known[each.name] = each
+        known[prop.name] = prop
         # A question about a write cannot be asked yet: nothing has been written.
-        if each.arity == 1:
-            each.ask(Cluster(state=cluster.state), when="asked about the initial cluster")
+        if prop.arity == 1:
+            prop.ask(Cluster(state=cluster.state), when="asked about the initial cluster")
 
 
 # Actions

@@ -58,26 +58,26 @@ class Bounds:
     'lag ≤ 1, 1 instance, faults ≤ 1 (crashes, failed calls)'
     """
 
-    #: How many events a view of an instance may be behind, for each kind.
+    #: The number of events that a view of an instance may be behind, for each kind.
     lag: int = 1
-    #: How many instances of each controller run at once, each with its own views and queue.
+    #: The number of instances of each controller that run at once, each with its own views and queue.
     concurrent: int = 1
     #: The same for single controllers, by their names.
     instances: Mapping[str, int] = field(default_factory=dict, hash=False)
-    #: Whether a reconcile is one step, with nothing between its calls: far fewer states, and far fewer bugs.
+    #: True if a reconcile is one step, with nothing between its calls: far fewer states, and far fewer bugs.
     atomic: bool = False
-    #: How many faults there may be in all, and of each kind: crashes of an instance, calls that the server refuses for
+    #: The most faults in all, and of each kind: crashes of an instance, calls that the server refuses for
     #: no fault of the caller, responses that are lost after the server has carried out the call.
     faults: int = 1
     crashes: int = 1
     failed: int = 1
     lost: int = 1
-    #: How many times an instance may be replaced while a write of it is still on its way.
+    #: The number of times that an instance may be replaced while a write of it is still on its way.
     handovers: int = 0
-    #: How many changes the lists may be old that an instance starts with after a crash.
+    #: The number of changes that the lists may miss with which an instance starts after a crash.
     rewind: int = 1
-    #: Where the search stops, and says so: numbers of states and steps, seconds. What does not fit into so many MiB of
-    #: memory goes to disk.
+    #: The limits at which the search stops, and says so: numbers of states and steps, seconds. Data beyond so many MiB
+    #: of memory goes to disk.
     states: int = 1_000_000
     steps: int = 50_000_000
     seconds: int | None = None
@@ -195,12 +195,12 @@ class Scenario:
         base = Path(self.line.file).parent if self.line is not None else Path()
         for name, reader in _READERS.items():
             given = getattr(self, name)
-            if not isinstance(given, (list, tuple)) or not any(isinstance(each, (str, Path)) for each in given):
+            if not isinstance(given, (list, tuple)) or not any(isinstance(item, (str, Path)) for item in given):
                 continue
             values: list[Any] = []
-            for each in given:
+            for item in given:
                 try:
-                    values += reader(base / each) if isinstance(each, (str, Path)) else [each]
+                    values += reader(base / item) if isinstance(item, (str, Path)) else [item]
                 except BadManifest as error:
                     raise BadScenario(f"Scenario({name}=...): {error}", self.line) from error
             object.__setattr__(self, name, values)
@@ -214,4 +214,4 @@ class Scenario:
 
     def property_names(self) -> list[str]:
         """The names under which violations are reported: the scenario's own properties, then the built-in ones."""
-        return [*(each.name for each in self.properties), *(each.value for each in BuiltIn)]
+        return [*(prop.name for prop in self.properties), *(built_in.value for built_in in BuiltIn)]

@@ -44,17 +44,17 @@ def scenario_documents(path: str | Path) -> dict[str, tuple[Scenario, Any]]:
     listed = document.get("scenarios") if isinstance(document, Mapping) and "scenarios" in document else [document]
     if not isinstance(listed, list) or not listed:
         raise BadScenario(f"{path}: scenarios: expected a list of scenarios, found {listed!r}")
-    found: dict[str, tuple[Scenario, Any]] = {}
+    scenarios: dict[str, tuple[Scenario, Any]] = {}
     with _importable(Path(path).resolve().parent):
-        for at, each in enumerate(listed):
+        for at, item in enumerate(listed):
             where = f"{path}: scenarios[{at}]" if len(listed) > 1 else str(path)
-            if not isinstance(each, Mapping):
-                raise BadScenario(f"{where}: expected a scenario, found {each!r}")
-            name = str(each.get("name") or f"scenario{at + 1}")
-            if name in found:
+            if not isinstance(item, Mapping):
+                raise BadScenario(f"{where}: expected a scenario, found {item!r}")
+            name = str(item.get("name") or f"scenario{at + 1}")
+            if name in scenarios:
                 raise BadScenario(f"{where}: two scenarios are called {name}")
-            found[name] = (_scenario(each, where, Path(path).resolve().parent), each.get("plan"))
-    return found
+            scenarios[name] = (_scenario(item, where, Path(path).resolve().parent), item.get("plan"))
+    return scenarios
 
 
 def _scenario(document: Mapping[str, Any], where: str, base: Path) -> Scenario:
@@ -79,8 +79,8 @@ def _scenario(document: Mapping[str, Any], where: str, base: Path) -> Scenario:
         objects=objects,
         actions=actions,
         properties=[
-            property_of(each, f"{where}: properties[{at}]", every)
-            for at, each in enumerate(document.get("properties", []))
+            property_of(item, f"{where}: properties[{at}]", every)
+            for at, item in enumerate(document.get("properties", []))
         ],
         bounds=_options(Bounds, Bounds(), document.get("bounds"), f"{where}: bounds"),
         guards=_options(Guards, Guards(fencing=False), document.get("guards"), f"{where}: guards"),

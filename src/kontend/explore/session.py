@@ -100,9 +100,9 @@ class Session:
                 self._model, self._baseline = None, None
 
         def looked(model: Model) -> T:
-            found = look(model)
+            result = look(model)
             self._model = model
-            return found
+            return result
 
         return restarted(self._scenario, looked)
 
@@ -133,7 +133,7 @@ class Session:
         judged = Walk(model, baseline=self._baseline)
         judged.follow(walk.schedule)
         walk.violations.update(
-            {name: found for name, found in judged.violations.items() if name not in walk.violations}
+            {name: violation for name, violation in judged.violations.items() if name not in walk.violations}
         )
 
     def _choice(self, model: Model, walk: Walk, step: Step, keys: list[bytes]) -> Choice:

@@ -33,11 +33,11 @@ class Violation:
     schedule: tuple[Step, ...] = ()
     #: The number of steps that are perturbations: stale reads, relists, overlapping reconciles, users who interrupt.
     perturbations: int = 0
-    #: Whether no trace with as few perturbations is shorter, or it was shrunk, or it was given.
+    #: The length of the trace: none with as few perturbations is shorter, or it was shrunk, or it was given.
     how: Literal["shortest", "shrunk", "given"] = "shortest"
     #: Reproduces the trace in a test: ``@reproduce("...")``. Empty for a violation that has no trace.
     token: str = ""
-    #: How many times the search has found it, in different states.
+    #: The number of times that the search has found it, in different states.
     count: int = field(default=1, compare=False)
     #: The line of code that is at fault, where the violation is a single write.
     line: SourceLocation | None = field(default=None, compare=False)
@@ -78,7 +78,7 @@ class Verdict:
     steps: int = 0
     #: The number of sets of states that show that everything holds; 0 where all states were visited one by one.
     sets: int = 0
-    #: Whether the whole space within the bounds was searched, and if not, why the search stopped.
+    #: True if the whole space within the bounds was searched; if not, the reason why the search stopped.
     exhausted: bool = False
     stopped: str = ""
     #: States that were found and not expanded, or walks that were cut off.
@@ -89,7 +89,7 @@ class Verdict:
     repeated: int = 0
     #: Describes the walks that were made; empty for an exhaustive search.
     walks: str = ""
-    #: How many of the final states an unperturbed run reaches.
+    #: The number of final states that an unperturbed run reaches.
     baseline_states: int = 0
     #: Properties that were never put to the test.
     untested: list[str] = field(default_factory=list)
@@ -154,8 +154,8 @@ class Verdict:
             all_states = f"all states, as {self.sets:,} sets of them" if self.sets else f"all {self.states:,} states"
             return f"holds in {all_states} ({self.coverage})"
         if self.walks:
-            found = f"found in {self.walks}; there may be more"
-            return found if self.violations else f"nothing found in {self.walks}; that proves nothing"
+            sentence = f"found in {self.walks}; there may be more"
+            return sentence if self.violations else f"nothing found in {self.walks}; that proves nothing"
         if not self.exhausted:
             what = "the search is incomplete" if self.violations else "undecided: the space was not exhausted"
             return f"{what}, because {self.stopped} ({self.coverage})"

@@ -20,7 +20,7 @@ from kontend.pytest_plugin.kept import archives_in, directory_of, keep, replayed
 from kontend.pytest_plugin.settings import settings_of
 from kontend.report.saving import page_beside
 
-#: How much of the repr of a verdict the message of a failed assert certainly has: pytest cuts long ones in the middle.
+#: Characters of the repr of a verdict that the message of a failed assert has: pytest cuts long ones in the middle.
 _RECOGNIZED: Final = 80
 
 

@@ -33,7 +33,7 @@ from kontend.report.document import (
 
 #: The key of ``bounds`` under which a document says that it comes from a log.
 RACE: Final = "race"
-#: How a trace was found.
+#: The way in which a trace was found.
 RECORDED: Final = "recorded"
 
 

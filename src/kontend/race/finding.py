@@ -55,7 +55,7 @@ class Finding:
     unless: Watch | None = None
     #: Holds in that case.
     otherwise: Finding | None = None
-    #: How many times the log shows the same.
+    #: The number of times that the log shows the same.
     count: int = field(default=1, compare=False)
 
     @property

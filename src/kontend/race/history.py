@@ -17,7 +17,7 @@ _MOMENTS: Final = 64
 #: Reads of each client and object that are kept, and of how many.
 _READS: Final = 6
 _READERS: Final = 200_000
-#: How far a trace reaches back for the reads of other clients.
+#: Moments that a trace reaches back for the reads of other clients.
 _EARLIER: Final = 8
 #: Moments in a trace, at most.
 _LONGEST: Final = 30

@@ -26,7 +26,7 @@ class Version:
     #: The object as canonical JSON; None where the log does not have it.
     body: bytes | None
     uid: str
-    #: When the server had answered the client: the write was carried out before that.
+    #: The time at which the server had answered the client: the write was carried out before that.
     completed: float
 
     def content(self) -> dict[str, Any]:

@@ -113,19 +113,19 @@ class WriteJudge:
         if moment.before.body is None:
             return
         if refused is not None and moment.received - refused.moment.completed <= _RETRY and intent.how != "delete":
-            found = list(self._retried(trail, moment, intent, refused))
-            yield from found
-            if found:
+            findings = list(self._retried(trail, moment, intent, refused))
+            yield from findings
+            if findings:
                 return
         if intent.locked is not None:
             return
         base, unless = self._base(trail, moment)
         if base is not None and base.number < moment.before.number:
-            found = list(self._overwrites(trail, moment, intent, base, unless))
-            if found and unless is not None and intent.how != "delete":
-                found[0].otherwise = next(self._stale_content(trail, moment, intent, counts=False), None)
-            yield from found
-            if found:
+            findings = list(self._overwrites(trail, moment, intent, base, unless))
+            if findings and unless is not None and intent.how != "delete":
+                findings[0].otherwise = next(self._stale_content(trail, moment, intent, counts=False), None)
+            yield from findings
+            if findings:
                 return
         if intent.how != "delete":
             yield from self._stale_content(trail, moment, intent)
@@ -290,11 +290,11 @@ class WriteJudge:
     def _unread(self, trail: Trail, moment: Moment, other: Moment, path: Path) -> Finding:
         """A write over that of another, by a client that has never read the object."""
         assert moment.before is not None
-        each = Overwrite(path)
+        overwrite = Overwrite(path)
         return Finding(
             BLIND_OVERWRITE,
-            (moment.actor, " ", did(moment, each), " without having read it; ", other.actor, " had ",
-             had_changed(moment.before, each), f" at resourceVersion {number_of(other)}, "
+            (moment.actor, " ", did(moment, overwrite), " without having read it; ", other.actor, " had ",
+             had_changed(moment.before, overwrite), f" at resourceVersion {number_of(other)}, "
              f"{max(0.0, moment.received - other.completed):.3f} s before"),
             (moment.actor, other.actor),
             _LOCK,

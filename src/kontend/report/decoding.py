@@ -109,6 +109,6 @@ def _scalar(kind: Any, value: Any, path: str) -> Any:
 
 
 def _unexpected(path: str, expected: str, value: Any) -> BadDocument:
-    found = repr(value)
+    shown = repr(value)
     where = f"{path}: " if path else ""
-    return BadDocument(f"{where}expected {expected}, found {found if len(found) <= 40 else f'{found[:39]}…'}")
+    return BadDocument(f"{where}expected {expected}, found {shown if len(shown) <= 40 else f'{shown[:39]}…'}")

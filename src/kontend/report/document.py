@@ -102,9 +102,9 @@ class Explanation:
     traceback: str | None = None
     #: Other properties that the same cause violates.
     also: tuple[str, ...] = ()
-    #: How many times the search met this violation.
+    #: The number of times that the search met this violation.
     count: int = 1
-    #: How the trace came to be as short as it is: shortest, shrunk or given.
+    #: The reason why the trace is as short as it is: shortest, shrunk or given.
     how: str = ""
 
 
@@ -181,7 +181,7 @@ class Step:
     #: The status of the response, such as "200" or "409 Conflict"; None where there is no call.
     response: str | None = None
     reads: tuple[Read, ...] = ()
-    #: How many objects of a long list are left out of ``reads``.
+    #: The number of objects of a long list that are left out of ``reads``.
     reads_omitted: int = 0
     writes: tuple[Write, ...] = ()
     delivered: tuple[Delivered, ...] = ()
@@ -202,10 +202,10 @@ class Step:
 class FinalState:
     """A final state, up to made-up names."""
 
-    #: How many quiescent states of the search end in it.
+    #: The number of quiescent states of the search that end in it.
     count: int
     unperturbed: bool
-    #: How it differs from the first unperturbed one.
+    #: Differences from the first unperturbed one.
     difference: tuple[Difference, ...] = ()
 
 
@@ -264,8 +264,8 @@ class Document:
     def from_json(cls, value: Any) -> Document:
         """A document from JSON. Raises :class:`~kontend.report.decoding.BadDocument`."""
         if isinstance(value, Mapping) and value.get("format") != FORMAT:
-            found = value.get("format")
-            raise BadDocument(f"format: expected {FORMAT}, found {found!r}: written by another version of kontend")
+            actual = value.get("format")
+            raise BadDocument(f"format: expected {FORMAT}, found {actual!r}: written by another version of kontend")
         document = decode(cls, value)
         document._check()
         return document

@@ -127,14 +127,14 @@ def writes_of(document: Document, name: str, path: str) -> Iterator[FieldWrite]:
 
 def fields_of(document: Document, name: str) -> list[str]:
     """The fields of an object that are written in a trace."""
-    found = dict.fromkeys(
+    paths = dict.fromkeys(
         change.path
         for step in document.steps
         for write in step.writes
         if write.object == name
         for change in write.fields
     )
-    return sorted(found)
+    return sorted(paths)
 
 
 def overlaps(one: str, other: str) -> bool:

@@ -12,7 +12,7 @@ from kontend.report.document import Call, Difference, Document, Explanation, Fie
 
 #: An object and a path in it.
 _Field = tuple[str, str]
-#: How many fields of one write and how many differences are shown, unless everything is asked for.
+#: Fields of one write, and differences, that are shown unless everything is asked for.
 _FIELDS: Final = 6
 _DIFFERENCES: Final = 12
 _LONGEST: Final = 60
@@ -235,10 +235,10 @@ def _list_of(path: str, element: Any) -> str:
 # Differences, fixes
 
 
-def difference_lines(found: Sequence[Difference], *, verbose: bool = False) -> Iterator[str]:
+def difference_lines(differences: Sequence[Difference], *, verbose: bool = False) -> Iterator[str]:
     """The final state as a diff against the expected one."""
     yield "  The final state (+) against that of the nearest good run (-):"
-    shown = found if verbose else found[:_DIFFERENCES]
+    shown = differences if verbose else differences[:_DIFFERENCES]
     last = ""
     for line in shown:
         if line.object != last:
@@ -252,8 +252,8 @@ def difference_lines(found: Sequence[Difference], *, verbose: bool = False) -> I
         for sign, content, text in (("-", line.expected, pair[0]), ("+", line.got, pair[1])):
             if content is not None:
                 yield f"    {sign}   {_list_of(line.path, content) or line.path}: {text}"
-    if len(shown) < len(found):
-        yield f"    … and {len(found) - len(shown)} more differences"
+    if len(shown) < len(differences):
+        yield f"    … and {len(differences) - len(shown)} more differences"
 
 
 def _fix(violation: Explanation, width: int) -> str:
@@ -297,7 +297,7 @@ def values(one: Any, other: Any) -> tuple[str, str]:
     >>> values(None, "b")
     ('absent', '"b"')
     """
-    texts = [orjson.dumps(each, option=orjson.OPT_SORT_KEYS).decode() for each in (one, other)]
+    texts = [orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode() for content in (one, other)]
     common = next((at for at, (left, right) in enumerate(zip(*texts, strict=False)) if left != right), 0)
     if one is None or other is None or common < _LONGEST - 10:
         return value(one), value(other)

@@ -36,7 +36,7 @@ class UserCode(NamedTuple):
     """Everything that another process needs to import the user's modules."""
 
     sources: Sequence[UserSource] = ()
-    #: Where to look for other modules, which were not imported yet.
+    #: Directories with other modules, which were not imported yet.
     path: Sequence[str] = ()
     #: The directory that paths in messages are relative to.
     directory: str = ""

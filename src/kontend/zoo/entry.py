@@ -72,10 +72,10 @@ def directory() -> Path | None:
 
 def entries(folder: Path) -> dict[str, Entry]:
     """Read the entries of a folder by name, in the order of archetypes."""
-    found = [read(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")]
+    listed = [read(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")]
     order = {archetype: at for at, archetype in enumerate(ARCHETYPES)}
-    found.sort(key=lambda entry: (order[entry.archetype], entry.name))
-    return {entry.name: entry for entry in found}
+    listed.sort(key=lambda entry: (order[entry.archetype], entry.name))
+    return {entry.name: entry for entry in listed}
 
 
 def read(path: Path) -> Entry:

@@ -80,12 +80,12 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
     missed = next((run for run in outcome.buggy if not run.violated), None)
     first = missed or (outcome.buggy[0] if outcome.buggy else None)
     if first is None:
-        found = ("-", "", "", "")
+        cells = ("-", "", "", "")
     elif not first.violated:
-        found = ("MISSED" if first.exhausted else "UNDECIDED", *_count(first), "", _milliseconds(first))
+        cells = ("MISSED" if first.exhausted else "UNDECIDED", *_count(first), "", _milliseconds(first))
     else:
         name = first.found_by if first.built_in else f"{first.found_by} (own)"
-        found = (name, *_count(first), str(first.steps), _milliseconds(first))
+        cells = (name, *_count(first), str(first.steps), _milliseconds(first))
     twins = outcome.clean
     alarms, undecided = outcome.false_alarms, outcome.undecided
     answer = f"ALARM: {alarms[0].found_by}" if alarms else "not exhausted" if undecided else "clean"
@@ -93,7 +93,7 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
     return (
         entry.name,
         entry.archetype,
-        *found,
+        *cells,
         answer,
         f"{states:,}",
         f"{sum(run.seconds for run in twins) * 1e3:.0f}",
@@ -102,12 +102,12 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
 
 def _summary(outcomes: Sequence[Outcome], seconds: float) -> list[str]:
     bugs = [outcome for outcome in outcomes if outcome.buggy]
-    found, built_in = sum(outcome.found for outcome in bugs), sum(outcome.built_in for outcome in bugs)
+    detected, built_in = sum(outcome.found for outcome in bugs), sum(outcome.built_in for outcome in bugs)
     twins = [run for outcome in outcomes for run in outcome.clean]
     alarms = sum(len(outcome.false_alarms) for outcome in outcomes)
     undecided = sum(len(outcome.undecided) for outcome in outcomes)
     return [
-        f"found {found} of {len(bugs)} bugs, {built_in} by built-in properties alone{_share(built_in, len(bugs))}",
+        f"found {detected} of {len(bugs)} bugs, {built_in} by built-in properties alone{_share(built_in, len(bugs))}",
         f"{alarms} false alarm{'s' * (alarms != 1)} on {len(twins)} fixed twins and negative controls, "
         f"{len(twins) - undecided - alarms} of them exhausted",
         f"{seconds:.1f} s",

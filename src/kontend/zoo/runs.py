@@ -25,8 +25,8 @@ from kontend.zoo.entry import BadEntry, Entry, role
 
 #: Ends the name of a guarded scenario that was explored without crashes, failures and lost responses.
 NO_FAULTS: Final = ", no faults"
-#: How many states are searched for a violation of a built-in property where another one was found: so many times as
-#: many as that took, and at least a few.
+#: The limit of the search for a violation of a built-in property where another one was found: so many times as many
+#: states as that took, and at least a few.
 _TIMES: Final = 10
 _FEW: Final = 1_000
 
@@ -42,7 +42,7 @@ class Run:
     sentence: str
     steps: int
     perturbations: int
-    #: Whether a built-in property found it, without the properties that the scenario names.
+    #: True if a built-in property found it, without the properties that the scenario names.
     built_in: bool
     states: int
     exhausted: bool
@@ -175,7 +175,7 @@ def _first_violation(scenario: Scenario) -> tuple[Verdict, bool]:
         verdict = check(scenario, until_first=True)
         return verdict, bool(verdict.violations)
     own = check(scenario, until_first=True)
-    # Without its properties a buggy controller may go on for ever. That must not take longer than a multiple of this.
+    # Without its properties a buggy controller may go on forever. That must not take longer than a multiple of this.
     states = min(scenario.bounds.states, max(_FEW, _TIMES * own.states))
     plain = replace(scenario, properties=(), bounds=replace(scenario.bounds, states=states))
     verdict = check(plain, until_first=True)
@@ -183,7 +183,9 @@ def _first_violation(scenario: Scenario) -> tuple[Verdict, bool]:
 
 
 def _run(name: str, part: str, verdict: Verdict, *, built_in: bool, seconds: float) -> Run:
-    violation = min(verdict.violations, key=lambda each: (each.perturbations, len(each.trace)), default=None)
+    violation = min(
+        verdict.violations, key=lambda candidate: (candidate.perturbations, len(candidate.trace)), default=None
+    )
     return Run(
         scenario=name,
         role=part,

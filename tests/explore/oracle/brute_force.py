@@ -24,9 +24,9 @@ class Findings:
     unperturbed_ends: list[FinalState] = field(default_factory=list)
     states: int = 0
     steps: int = 0
-    #: How many more objects there are in some state than in any that is reached without a perturbation.
+    #: The most objects that some state has beyond any state that is reached without a perturbation.
     growth: int = 0
-    #: Whether the whole space was visited.
+    #: True if the whole space was visited.
     exhausted: bool = True
     #: One way to each violation, as text.
     ways: dict[str, list[str]] = field(default_factory=dict)

@@ -40,7 +40,7 @@ class Expected:
     """The answer of the oracle to a scenario."""
 
     findings: Findings
-    #: Whether an unperturbed fair run writes forever; only asked where the space is not finite.
+    #: True if an unperturbed fair run writes forever; only asked where the space is not finite.
     endless: bool = False
 
     @property

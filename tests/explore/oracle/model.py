@@ -41,7 +41,7 @@ class InFlight:
     calls: tuple[tuple[int, Call], ...] = ()
     #: Versions of objects that it was shown: resource, key, resourceVersion.
     met: tuple[tuple[str, Key, int], ...] = ()
-    #: Whether it has asked for the time.
+    #: True if it has asked for the time.
     asked: bool = False
 
 
@@ -95,9 +95,9 @@ class World:
 
     state: State
     instances: tuple[Instance, ...]
-    #: How many of the user's actions were taken.
+    #: The number of the user's actions that were taken.
     acted: int = 0
-    #: How many numbers were used up for uids, uuids and generated names.
+    #: The numbers that were used up for uids, uuids and generated names.
     issued: int = 0
     #: Suffixes of generated names so far.
     suffixes: tuple[str, ...] = ()
@@ -113,17 +113,17 @@ class Step:
 
     text: str
     world: World
-    #: Whether the cluster changed.
+    #: True if the cluster changed.
     wrote: bool = False
-    #: Whether a reconcile ended with an error.
+    #: True if a reconcile ended with an error.
     failed: bool = False
-    #: Whether it perturbs: a stale read, a start beside another reconcile, a user who acts during one, a fault …
+    #: True if it perturbs: a stale read, a start beside another reconcile, a user who acts during one, a fault …
     perturbs: bool = False
-    #: Whether it is a fault, which need not happen in a fair run.
+    #: True for a fault, which need not happen in a fair run.
     optional: bool = False
-    #: Whether a timer fires.
+    #: True if a timer fires.
     fires: bool = False
-    #: Whether the user acts; and whether that perturbs only because the controllers have not settled since then.
+    #: True if the user acts; and True if that perturbs only because the controllers have not settled since then.
     acts: bool = False
     hurries: bool = False
     #: Names of built-in properties that a write violates.

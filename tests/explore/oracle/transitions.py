@@ -100,12 +100,12 @@ class Model(Caches):
                 yield self._fire(world, index, timer, f"{name}: timer of {timer[1]} after {timer[0]} s")
             for kind, position in instance.positions:
                 for change in self.pending(world.state, kind, position)[:1]:
-                    told = self._delivered(world.state, instance, kind, change)
+                    informed = self._delivered(world.state, instance, kind, change)
                     text = f"{name}: cache sees {change.type} {kind} {change.key}"
-                    yield Step(text, _with(world, index, told))
+                    yield Step(text, _with(world, index, informed))
                 if len(self.pending(world.state, kind, position)) > 1:
-                    told = self._relisted(world.state, instance, kind, position)
-                    yield Step(f"{name}: cache lists {kind} again", _with(world, index, told), perturbs=True)
+                    informed = self._relisted(world.state, instance, kind, position)
+                    yield Step(f"{name}: cache lists {kind} again", _with(world, index, informed), perturbs=True)
             if world.faults.total:
                 yield from self._faults(world, index, name)
         if world.acted < len(self.scenario.actions):

@@ -24,7 +24,7 @@ from kontend.explore.search.graph import Graph
 from kontend.explore.search.store import visited
 from kontend.explore.shards import checkpoint, sharded
 
-#: How often a search is killed.
+#: The number of times that a search is killed.
 ROUNDS = int(os.environ.get("KONTEND_KILLS", "3"))
 LIMITED = replace(RACE, bounds=replace(RACE.bounds, memory=100))
 

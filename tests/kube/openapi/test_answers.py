@@ -20,7 +20,7 @@ GROUPS = json.loads((Path(__file__).parent / "answers.json").read_text())
 
 @pytest.mark.parametrize("group", [pytest.param(group, id=str(index)) for index, group in enumerate(GROUPS)])
 def test_an_object_fares_as_it_does_on_the_server(group: dict[str, Any]) -> None:
-    """The same fields are dropped, the same defaults filled in and the same mistakes told (in any order)."""
+    """The same fields are dropped, the same defaults filled in and the same mistakes reported (in any order)."""
     schema = structural_schema(group["schema"])
     for case in group["cases"]:
         obj, old = copy.deepcopy(case["obj"]), case.get("old", MISSING)

@@ -186,7 +186,7 @@ def test_a_finished_pod_is_marked() -> None:
 COLUMNS: list[dict[str, Any]] = [
     {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
     {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].status', "priority": 1},
-    {"name": "When", "type": "date", "jsonPath": ".metadata.creationTimestamp", "description": "told"},
+    {"name": "When", "type": "date", "jsonPath": ".metadata.creationTimestamp", "description": "noted"},
     {"name": "On", "type": "boolean", "jsonPath": ".spec.on"},
     {"name": "Tags", "type": "string", "jsonPath": ".spec.tags"},
     {"name": "Part", "type": "number", "jsonPath": ".spec.size"},
@@ -209,7 +209,7 @@ def test_custom_resources_bring_their_columns_along() -> None:
     assert result["columnDefinitions"][1]["description"] == (
         "Custom resource definition column (in JSONPath format): .spec.size"
     )
-    assert result["columnDefinitions"][3]["description"] == "told"
+    assert result["columnDefinitions"][3]["description"] == "noted"
 
 
 def test_numbers_without_a_fraction_are_written_like_integers() -> None:

@@ -48,7 +48,7 @@ def retried(core: Any, custom: Any, widget: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Run for ever."""
+    """Run forever."""
     config.load_kube_config(os.environ["KUBECONFIG"])
     core, custom = client.CoreV1Api(), client.CustomObjectsApi()
     while True:

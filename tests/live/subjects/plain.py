@@ -111,7 +111,7 @@ def put_child(client: Client, child: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Run for ever."""
+    """Run forever."""
     client = Client()
     widgets: dict[str, Any] = {}
     changed: queue.Queue[str] = queue.Queue()

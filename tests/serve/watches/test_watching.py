@@ -59,7 +59,7 @@ def test_a_watch_from_a_future_version_is_silent_until_then(kontend_server: Back
         assert next(events)["object"]["data"] == {"x": "2"}
 
 
-def test_a_watch_from_a_forgotten_version_is_told_so_and_ends() -> None:
+def test_a_watch_from_a_forgotten_version_gets_an_error_and_ends() -> None:
     """With the event that clients know."""
     cluster = Cluster(objects=[config_map("a"), config_map("b")])
     forgetful = cluster.state.replace(newest=None, older=None, stretch=0, floor=cluster.state.resource_version)
@@ -67,8 +67,8 @@ def test_a_watch_from_a_forgotten_version_is_told_so_and_ends() -> None:
         BackgroundServer(forgetful) as running,
         watching(running.url, CONFIG_MAPS, resourceVersion="1") as events,
     ):
-        told = list(events)
-    assert [(event["type"], event["object"]["code"], event["object"]["reason"]) for event in told] == [
+        received = list(events)
+    assert [(event["type"], event["object"]["code"], event["object"]["reason"]) for event in received] == [
         ("ERROR", 410, "Expired")
     ]
 

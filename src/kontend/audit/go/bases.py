@@ -124,7 +124,7 @@ def _from_literal_calls(
     if statement is None or outer is None:
         return []
     holder = next(iter(text(syntax.field(statement, "left") or syntax.field(statement, "name")).split(",")), "")
-    names = [each for each, _ in _literal_parameters(literal)]
+    names = [parameter for parameter, _ in _literal_parameters(literal)]
     sources: list[PatchSource] = []
     for call in syntax.nearby_calls(outer, literal):
         operand, called = syntax.callee(call)
@@ -267,7 +267,7 @@ def _how_built(workspace: Workspace, file: GoFile, node: Node, depth: int) -> tu
             source += "\n" + text(function.body)
     traced = False
     outer = outermost_function(stripped)
-    for identifier in syntax.descend(stripped, lambda each: each.type == "identifier"):
+    for identifier in syntax.descend(stripped, lambda child: child.type == "identifier"):
         for definition in definitions(workspace, file, text(identifier), identifier):
             if definition.value is not None:
                 more, inner = _how_built(workspace, definition.file, definition.value, depth + 1)

@@ -320,7 +320,9 @@ def _comment(workspace: Workspace, write: Write, made: list[PatchSource]) -> str
     for source in made:
         snapshot = syntax.strip(source.snapshot)
         if source.file is write.file and snapshot is not None and snapshot.type == "identifier":
-            starts += [line(found.node) for found in definitions(workspace, source.file, text(snapshot), snapshot)]
+            starts += [
+                line(definition.node) for definition in definitions(workspace, source.file, text(snapshot), snapshot)
+            ]
     for start in starts:
         at, collected = start - 2, []
         while at >= 0 and lines[at].strip().startswith(b"//"):

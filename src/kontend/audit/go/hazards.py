@@ -281,11 +281,11 @@ def _indexed_json_patch(workspace: Workspace, write: Write, made: list[PatchSour
 
 def _literal_text(workspace: Workspace, file: GoFile, node: Node) -> str:
     source = text(node)
-    for identifier in syntax.descend(node, lambda each: each.type == "identifier"):
+    for identifier in syntax.descend(node, lambda child: child.type == "identifier"):
         for definition in definitions(workspace, file, text(identifier), identifier):
             if definition.value is not None:
                 source += "\n" + text(definition.value)
-                for inner in syntax.descend(definition.value, lambda each: each.type == "identifier"):
+                for inner in syntax.descend(definition.value, lambda child: child.type == "identifier"):
                     source += "".join(
                         "\n" + text(more.value)
                         for more in definitions(workspace, file, text(inner), inner)

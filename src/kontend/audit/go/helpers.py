@@ -40,11 +40,11 @@ class Helper:
     chain: tuple[Location, ...] = ()
 
 
-def helper_calls(workspace: Workspace, found: list[Classified], roles: dict[str, Role]) -> Iterator[Site]:
+def helper_calls(workspace: Workspace, writes: list[Classified], roles: dict[str, Role]) -> Iterator[Site]:
     """Yield a site for every call of a function that writes on behalf of its caller, helpers of helpers included."""
     seen: set[int] = set()
     rejected: set[tuple[int, str, Verb, BaseOrigin]] = set()
-    for write in found:
+    for write in writes:
         function = write.write.file.function_at(write.write.call)
         if function is None or id(function) in seen:
             continue
@@ -60,14 +60,14 @@ def helper_calls(workspace: Workspace, found: list[Classified], roles: dict[str,
 
 
 def _calls_of(
-    workspace: Workspace, each: Classified, helper: Helper, roles: dict[str, Role], seen: set[int]
+    workspace: Workspace, write: Classified, helper: Helper, roles: dict[str, Role], seen: set[int]
 ) -> Iterator[Site]:
     for file, call in callers(workspace, helper.function):
-        yield _site(workspace, each, helper, file, call, roles.get(file.path, Role.PRODUCTION))
+        yield _site(workspace, write, helper, file, call, roles.get(file.path, Role.PRODUCTION))
         outer = _forwarding(helper, file, call) if len(helper.chain) < _LEVELS else None
         if outer is not None and id(outer.function) not in seen:
             seen.add(id(outer.function))
-            yield from _calls_of(workspace, each, outer, roles, seen)
+            yield from _calls_of(workspace, write, outer, roles, seen)
 
 
 def _forwarding(helper: Helper, file: GoFile, call: Node) -> Helper | None:
@@ -88,9 +88,9 @@ def _forwarding(helper: Helper, file: GoFile, call: Node) -> Helper | None:
     return Helper(around, -1 if position is None else position, callback, (*helper.chain, place))
 
 
-def _as_helper(workspace: Workspace, each: Classified, function: GoFunction) -> Helper | None:
+def _as_helper(workspace: Workspace, write: Classified, function: GoFunction) -> Helper | None:
     """Return the helper that a function is, when it only writes for others."""
-    site = each.site
+    site = write.site
     if site.base.origin is BaseOrigin.PARAMETER:
         return None
     if site.verb is Verb.CREATE_OR_UPDATE:  # the change is whatever the callback given to the helper does
@@ -98,7 +98,7 @@ def _as_helper(workspace: Workspace, each: Classified, function: GoFunction) -> 
         return Helper(function, -1, callback) if callback is not None and not site.fields else None
     if site.verb not in (Verb.UPDATE, Verb.PATCH, Verb.APPLY):
         return None
-    parts = syntax.selector(each.write.object)
+    parts = syntax.selector(write.write.object)
     if not parts or function.body is None:
         return None
     position = function.parameter_index(parts[0]) if len(parts) == 1 else None
@@ -135,7 +135,7 @@ def _callback(function: GoFunction, changed: str = "") -> int | None:
     return None
 
 
-def _site(workspace: Workspace, each: Classified, helper: Helper, file: GoFile, call: Node, role: Role) -> Site:
+def _site(workspace: Workspace, write: Classified, helper: Helper, file: GoFile, call: Node, role: Role) -> Site:
     args = syntax.arguments(call)
     function, position, callback = helper.function, helper.position, helper.callback
     target = args[position] if 0 <= position < len(args) else None
@@ -143,16 +143,16 @@ def _site(workspace: Workspace, each: Classified, helper: Helper, file: GoFile, 
     changed = _changes(workspace, file, call, target, change)
     kind = type_of(workspace, file, target)
     around = file.function_at(call)
-    base = each.site.base
+    base = write.site.base
     if callback is not None:
         base = replace(base, origin=BaseOrigin.HELPER)
-    targets = each.site.targets
-    if each.site.verb is Verb.CREATE_OR_UPDATE or Target.STATUS not in targets:
+    targets = write.site.targets
+    if write.site.verb is Verb.CREATE_OR_UPDATE or Target.STATUS not in targets:
         targets = tuple(part for part in Target if any(mutation.target is part for mutation in changed)) or targets
     listed = [change for change in changed if change.target in (Target.FINALIZERS, Target.OWNER_REFERENCES)]
     code = " ".join(text(call).split())
     return replace(
-        each.site,
+        write.site,
         path=file.path,
         line=line(call),
         end_line=call.end_point[0] + 1,
@@ -160,10 +160,10 @@ def _site(workspace: Workspace, each: Classified, helper: Helper, file: GoFile, 
         code=code,
         call=function.name,
         targets=targets,
-        object=text(target) or each.site.object,
-        kind=kind.name if kind else each.site.kind if target is None else "",
+        object=text(target) or write.site.object,
+        kind=kind.name if kind else write.site.kind if target is None else "",
         client="",
-        base=replace(base, path=base.path or each.site.path) if base.line else base,
+        base=replace(base, path=base.path or write.site.path) if base.line else base,
         provenance=provenance(workspace, file, target, call),
         retry=retry_around(workspace, file, call, target),
         error=error_use(call) if _returns_error(function) else ErrorUse.HANDLED,
@@ -176,17 +176,17 @@ def _site(workspace: Workspace, each: Classified, helper: Helper, file: GoFile, 
         conditions=tuple(sorted({mutation.condition for mutation in changed if mutation.condition})),
         removal=bool(listed) and all(mutation.removal for mutation in listed),
         deleting=runs_while_deleting(workspace, file, call),
-        helper=Location(each.site.path, each.site.line, function.label),
+        helper=Location(write.site.path, write.site.line, function.label),
         chain=helper.chain,
         read_line=0,
-        creates_or_patches=callback is not None and _creates(each),
+        creates_or_patches=callback is not None and _creates(write),
     )
 
 
-def _creates(each: Classified) -> bool:
+def _creates(write: Classified) -> bool:
     """Decide whether the function of a write reads the object and creates it where it is missing."""
-    function = each.write.file.function_at(each.write.call)
-    read = each.site.provenance in (Provenance.CACHED_GET, Provenance.LIVE_GET)
+    function = write.write.file.function_at(write.write.call)
+    read = write.site.provenance in (Provenance.CACHED_GET, Provenance.LIVE_GET)
     calls = syntax.calls(function.body) if function is not None and function.body is not None else ()
     return read and any(syntax.callee(call)[1] == "Create" for call in calls)
 

@@ -102,11 +102,11 @@ def registrations(files: Iterable[GoFile]) -> dict[str, Registration]:
 
 def _filtered(source: bytes) -> set[str]:
     """Return the kinds whose registration has a predicate that is not one of controller-runtime's own."""
-    found = {"*"} if _FILTER.search(source) else set()
+    kinds = {"*"} if _FILTER.search(source) else set()
     for registering in _REGISTERING.finditer(source):
         if _CUSTOM.search(source, registering.end(), _closing(source, registering.end())):
-            found.add(registering.group(2).decode())
-    return found
+            kinds.add(registering.group(2).decode())
+    return kinds
 
 
 def _closing(source: bytes, start: int) -> int:

@@ -73,8 +73,8 @@ def _text_before(outer: Node, call: Node) -> str:
 
 
 def _given_version(before: str, name: str) -> bool:
-    here = rf"\b{re.escape(name)}"
-    assigned = rf"{here}(\.ObjectMeta)?\.(SetResourceVersion\(|ResourceVersion\s*=[^=])|{here}\.ObjectMeta\s*=[^=]"
+    word = rf"\b{re.escape(name)}"
+    assigned = rf"{word}(\.ObjectMeta)?\.(SetResourceVersion\(|ResourceVersion\s*=[^=])|{word}\.ObjectMeta\s*=[^=]"
     return re.search(assigned, before) is not None
 
 

@@ -191,9 +191,9 @@ def _shared(writers: Writers, policy_for: Callable[[str], Policy]) -> list[Findi
             if together:
                 groups.setdefault(together, []).append(path)
         for group, fields in groups.items():
-            found = _multi_writer(group, fields, policy_for)
-            if found is not None:
-                findings.append(found)
+            finding = _multi_writer(group, fields, policy_for)
+            if finding is not None:
+                findings.append(finding)
     return findings
 
 
@@ -286,6 +286,8 @@ def _without_owner(sites: list[Site], policy_for: Callable[[str], Policy]) -> li
                 f"{site.call} makes a {kind} without an owner reference, while {sibling.function} at "
                 f"{sibling.path}:{sibling.line} sets one: this one stays behind when its owner is deleted."
             )
-            found = at_site(site, rule.name, severity, rule.confidence, said, "Set the owner reference before Create.")
-            findings.append(replace(found, related=(Location(sibling.path, sibling.line, "sibling"),)))
+            finding = at_site(
+                site, rule.name, severity, rule.confidence, said, "Set the owner reference before Create."
+            )
+            findings.append(replace(finding, related=(Location(sibling.path, sibling.line, "sibling"),)))
     return findings

@@ -16,7 +16,7 @@ def fixed(report: Report) -> dict[str, bytes]:
     for finding in report.findings:
         for edit in finding.edits:
             edits.setdefault(edit.path, []).append(edit)
-    return {path: apply_edits(report.sources[path], found) for path, found in sorted(edits.items())}
+    return {path: apply_edits(report.sources[path], changes) for path, changes in sorted(edits.items())}
 
 
 def unified_diff(report: Report, changes: Mapping[str, bytes], context: int = 3) -> str:

@@ -219,8 +219,8 @@ def _has_list(node: ast.AST) -> bool:
 
 def _name(module: Module, node: ast.Name, prefix: str, body: Body, use: ast.AST, depth: int) -> None:
     function = module.function_of(use)
-    found = bindings(module, node.id, use)
-    if not found and function is not None and node.id in parameters(function):
+    values = bindings(module, node.id, use)
+    if not values and function is not None and node.id in parameters(function):
         if not prefix:
             body.parameter = node.id
         else:
@@ -228,7 +228,7 @@ def _name(module: Module, node: ast.Name, prefix: str, body: Body, use: ast.AST,
             body.given[prefix] = node.id
     if not prefix and any(is_read(module, source, use) for source in loops(module, node.id, use)):
         body.from_read, body.known = True, True  # an element of a list carries its own version
-    for value in found:
+    for value in values:
         body.line = body.line or value.lineno
         if value is node:
             continue
@@ -269,12 +269,12 @@ def changes(module: Module, name: str, use: ast.AST) -> Iterator[tuple[str, ast.
             method = node.func.attr
             owner = node.func.value
             path = subscript_path(module, owner, name)
-            here = isinstance(owner, ast.Name) and owner.id == name
-            if method == "update" and (here or path) and isinstance(node.args[0], ast.Dict):
+            whole = isinstance(owner, ast.Name) and owner.id == name
+            if method == "update" and (whole or path) and isinstance(node.args[0], ast.Dict):
                 for key, value in zip(node.args[0].keys, node.args[0].values, strict=True):
                     if key is not None:
                         yield ".".join(filter(None, (path, constant(key) or "<dynamic>"))), value, node
-            elif method in ("append", "extend", "insert") and here:
+            elif method in ("append", "extend", "insert") and whole:
                 yield "<operations>", node.args[-1], node
             elif method in ("append", "extend", "insert") and path:
                 yield (

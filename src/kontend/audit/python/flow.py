@@ -41,10 +41,12 @@ def _names(node: ast.AST | None) -> set[str]:
 
 
 def _repeats(loop: ast.AST, node: ast.AST) -> bool:
-    for each in ast.walk(loop):
-        if not isinstance(each, ast.Try) or not any(inner is node for tried in each.body for inner in ast.walk(tried)):
+    for statement in ast.walk(loop):
+        if not isinstance(statement, ast.Try) or not any(
+            inner is node for tried in statement.body for inner in ast.walk(tried)
+        ):
             continue
-        if any(_CONFLICT.search(ast.unparse(handler)) and not _leaves(handler) for handler in each.handlers):
+        if any(_CONFLICT.search(ast.unparse(handler)) and not _leaves(handler) for handler in statement.handlers):
             return True
     return False
 

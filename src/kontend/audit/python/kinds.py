@@ -33,7 +33,7 @@ def resource_name(module: Module, node: ast.expr | None, use: ast.AST) -> str:
         if owner in ("self", "cls"):
             holder = class_around(module, use)
             return class_constant(holder, node.attr) or own_name(module, holder)
-        declared = next((found for found in module.classes if found.name == owner), None)
+        declared = next((defined for defined in module.classes if defined.name == owner), None)
         if declared is not None and (text := class_constant(declared, node.attr)):
             return text
         return node.attr if _CONSTANT.match(node.attr) else ""

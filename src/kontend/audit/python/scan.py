@@ -43,7 +43,7 @@ def scan(
         except RecursionError:
             problems.append(Problem(module.path, "nested too deeply to be analysed; skipped", incomplete=True))
     if helpers:
-        everywhere = {function: handler for found in known.values() for function, handler in found.items()}
+        everywhere = {function: handler for handlers in known.values() for function, handler in handlers.items()}
         sites += helper_sites(modules, helpers, roles, everywhere, sources)
     return [replace(site, programs=(_program(site.path),)) for site in sites]
 

@@ -47,7 +47,7 @@ def status_subresources(manifests: Mapping[str, bytes], go: Mapping[str, bytes],
     return subresources
 
 
-def _definition(spec: Any, found: dict[str, bool]) -> None:
+def _definition(spec: Any, subresources: dict[str, bool]) -> None:
     if not isinstance(spec, dict):
         return
     names = spec.get("names")
@@ -58,4 +58,4 @@ def _definition(spec: Any, found: dict[str, bool]) -> None:
     if isinstance(names, dict) and has:
         for name in (names.get("kind"), names.get("plural"), names.get("singular")):
             if isinstance(name, str):
-                found[resource_key(name)] = all(has)
+                subresources[resource_key(name)] = all(has)

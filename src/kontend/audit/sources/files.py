@@ -115,7 +115,7 @@ def _within(root: str, path: str) -> bool:
     return real == root or real.startswith(root + os.sep)
 
 
-def _read(path: str, relative: str, found: Sources, *, tests: bool) -> None:
+def _read(path: str, relative: str, sources: Sources, *, tests: bool) -> None:
     role = role_of(relative)
     if role is Role.TEST and not tests:
         return
@@ -125,27 +125,27 @@ def _read(path: str, relative: str, found: Sources, *, tests: bool) -> None:
     try:
         if not os.path.isfile(path):
             if not os.path.islink(path):
-                found.problems.append(Problem(path, "not a regular file"))
+                sources.problems.append(Problem(path, "not a regular file"))
             return
-        if os.path.islink(path) and os.path.realpath(path) in found.real:
+        if os.path.islink(path) and os.path.realpath(path) in sources.real:
             return
-        found.real.add(os.path.realpath(path))
+        sources.real.add(os.path.realpath(path))
         size = os.path.getsize(path)
         if size > MAX_BYTES:
             if not manifest:
                 said = f"{size / 1e6:.0f} MB is more than the {MAX_BYTES / 1e6:.0f} MB that are read; skipped"
-                found.problems.append(Problem(path, said, incomplete=not _is_generated(path)))
+                sources.problems.append(Problem(path, said, incomplete=not _is_generated(path)))
             return
         content = Path(path).read_bytes()
     except OSError as error:
-        found.problems.append(Problem(path, _said(error), incomplete=not manifest))
+        sources.problems.append(Problem(path, _said(error), incomplete=not manifest))
         return
     if manifest:
         if b"CustomResourceDefinition" in content:
-            found.manifests[path] = content
+            sources.manifests[path] = content
         return
     if b"\x00" in content[:8000]:
-        found.problems.append(Problem(path, "binary content, not source code; skipped", incomplete=True))
+        sources.problems.append(Problem(path, "binary content, not source code; skipped", incomplete=True))
         return
     if role is Role.PRODUCTION and path.endswith(".go"):
         head = content[:4000]
@@ -155,9 +155,9 @@ def _read(path: str, relative: str, found: Sources, *, tests: bool) -> None:
                 return
         elif _GENERATED.search(head):
             role = Role.GENERATED
-    found.lines += content.count(b"\n")
-    found.roles[path] = role
-    (found.go if path.endswith(".go") else found.python)[path] = content
+    sources.lines += content.count(b"\n")
+    sources.roles[path] = role
+    (sources.go if path.endswith(".go") else sources.python)[path] = content
 
 
 def _is_generated(path: str) -> bool:

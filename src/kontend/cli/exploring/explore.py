@@ -46,9 +46,9 @@ from kontend.report.saving import page_beside, save
 from kontend.runtime.controller import BadController
 
 _FAILURES: Final = Path("failures")
-#: How many states are searched with two faults in a run.
+#: States that are searched with two faults in a run.
 _DEEPEN: Final = 1_000
-#: How many runs are made again in other processes.
+#: Runs that are made again in other processes.
 _RECHECKED: Final = 300
 _BOUNDS: Final = {
     "lag": "the number of events that a cache may be behind",
@@ -231,7 +231,7 @@ def _plans(options: Namespace, targets: Mapping[str, Target]) -> dict[str, Plan]
     """The plans of scenarios: that of the command line, or those of their files."""
     if options.plan is not None:
         return dict.fromkeys(targets, load_plan(options.plan))
-    return {title: plan_of(each.plan, f"{title}: plan") for title, each in targets.items() if each.plan}
+    return {title: plan_of(target.plan, f"{title}: plan") for title, target in targets.items() if target.plan}
 
 
 def _bounds(bounds: Bounds, given: dict[str, Any], options: Namespace) -> Bounds:

@@ -69,7 +69,7 @@ def find_targets(options: Namespace) -> dict[str, Target]:
     titled = {target.name if single else f"{target.file}:{target.name}": target for target in targets}
     if options.scenario is None:
         return titled
-    chosen = {title: each for title, each in titled.items() if options.scenario in (title, each.name)}
+    chosen = {title: target for title, target in titled.items() if options.scenario in (title, target.name)}
     if not chosen:
         raise UsageError(f"--scenario: {not_among('scenario', options.scenario, titled)}")
     return chosen

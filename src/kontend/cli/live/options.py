@@ -147,7 +147,7 @@ def _in_cel(path: Path) -> list[Property]:
     listed = document.get("properties") if isinstance(document, Mapping) else document
     if not isinstance(listed, list):
         raise UsageError(f"--properties {path}: expected a list of properties such as - {{always: 'CEL', name: NAME}}")
-    return [property_of(each, f"--properties {path}: properties[{at}]") for at, each in enumerate(listed)]
+    return [property_of(item, f"--properties {path}: properties[{at}]") for at, item in enumerate(listed)]
 
 
 def _inside(options: Namespace) -> Callable[[Any], None] | None:

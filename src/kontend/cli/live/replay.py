@@ -94,14 +94,14 @@ def _is_absolute(text: object) -> bool:
 
 
 def _below(root: Path, invoked: Mapping[str, Any]) -> dict[str, Any]:
-    found = dict(invoked)
+    resolved = dict(invoked)
     for name in _PATHS:
-        value = found.get(name, "" if name == "directory" else None)
+        value = resolved.get(name, "" if name == "directory" else None)
         if value is not None:
-            found[name] = [str(root / path) for path in value] if isinstance(value, list) else str(root / value)
-    first, *rest = [str(argument) for argument in found.get("command") or [""]]
-    found["command"] = [str(root / first) if os.sep in first else first, *rest]
-    return found
+            resolved[name] = [str(root / path) for path in value] if isinstance(value, list) else str(root / value)
+    first, *rest = [str(argument) for argument in resolved.get("command") or [""]]
+    resolved["command"] = [str(root / first) if os.sep in first else first, *rest]
+    return resolved
 
 
 def _arguments(invoked: Mapping[str, Any]) -> list[str]:

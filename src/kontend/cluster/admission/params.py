@@ -35,11 +35,11 @@ def params_of(operation: Operation, kind: Mapping[str, Any] | None, reference: M
         raise MissingParams("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
     objects = operation.state.objects(resource.key)
     if reference.get("name"):
-        found = objects.get(Key(namespace, str(reference["name"])))
-        params = [] if found is None else [read_back(resource, found)]
+        stored = objects.get(Key(namespace, str(reference["name"])))
+        params = [] if stored is None else [read_back(resource, stored)]
     else:
         selector = selector_from_json(reference.get("selector") or {})
-        versions = [each for key, each in sorted(objects.items()) if key.namespace == namespace]
+        versions = [version for key, version in sorted(objects.items()) if key.namespace == namespace]
         listed = [read_back(resource, version) for version in versions]
         params = [param for param in listed if selector.matches(param["metadata"].get("labels") or {})]
     if params:

@@ -36,9 +36,9 @@ def validate(state: State, target: Target, obj: dict[str, Any], *, creating: boo
         return
     ranges = _ranges(state, target)
     if ranges:
-        found = limit_ranges.violations(kind, obj, ranges)
-        if found:
-            why = found[0] if len(found) == 1 else f"[{', '.join(found)}]"
+        violations = limit_ranges.violations(kind, obj, ranges)
+        if violations:
+            why = violations[0] if len(violations) == 1 else f"[{', '.join(violations)}]"
             raise forbidden("", target.resource.plural, obj["metadata"].get("name") or "", why)
 
 

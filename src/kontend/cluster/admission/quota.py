@@ -58,18 +58,18 @@ def _charged(
         missing = unspecified(obj, hard)
         if missing:
             raise _refused(target, obj, f"failed quota: {name}: must specify {missing}")
-    counted = {each: value for each, value in delta.items() if each in hard and value != ZERO}
+    counted = {resource: value for resource, value in delta.items() if resource in hard and value != ZERO}
     if not counted:
         return False
     used = amounts(status.get("used"))
-    total = {each: used.get(each, ZERO) + value for each, value in counted.items()}
-    exceeded = [each for each, value in total.items() if hard[each] < value and counted[each] > ZERO]
+    total = {resource: used.get(resource, ZERO) + value for resource, value in counted.items()}
+    exceeded = [resource for resource, value in total.items() if hard[resource] < value and counted[resource] > ZERO]
     if exceeded:
         requested, limited = {e: counted[e] for e in exceeded}, {e: hard[e] for e in exceeded}
         now = {name: used.get(name, ZERO) for name in exceeded}
         why = f"requested: {shown(requested)}, used: {shown(now)}, limited: {shown(limited)}"
         raise _refused(target, obj, f"exceeded quota: {name}, {why}")
-    status["used"] = {**(status.get("used") or {}), **{each: str(value) for each, value in total.items()}}
+    status["used"] = {**(status.get("used") or {}), **{resource: str(value) for resource, value in total.items()}}
     return True
 
 

@@ -18,9 +18,9 @@ from typing import Any, Final
 import orjson
 import xxhash
 
-#: How many uids and names a suspended request may draw.
+#: Uids and names that a suspended request may generate.
 RESERVED: Final = 64
-#: How often a request may be suspended before it is refused.
+#: The number of times that a request may be suspended before it is refused.
 MOST_ROUNDS: Final = 100
 
 
@@ -28,7 +28,7 @@ MOST_ROUNDS: Final = 100
 class Call:
     """One POST to a webhook."""
 
-    #: Where kube-apiserver would send it: of a service, ``https://NAME.NAMESPACE.svc:PORT/PATH``.
+    #: The address to which kube-apiserver would send it: of a service, ``https://NAME.NAMESPACE.svc:PORT/PATH``.
     url: str
     #: ``NAMESPACE/NAME:PORT`` when it is a service.
     service: str

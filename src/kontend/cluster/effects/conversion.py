@@ -25,7 +25,7 @@ from kontend.kube.errors import ApiError
 
 Json = dict[str, Any]
 _TIMEOUT: Final = 30
-#: What is known of conversions is forgotten beyond so many.
+#: Conversions that are remembered.
 _MOST_KNOWN: Final = 20_000
 
 
@@ -159,8 +159,8 @@ def _read(answer: Answer, call: Call, questions: Mapping[bytes, _Question]) -> t
     for obj, question in zip(objects, questions.values(), strict=True):
         wanted = (question.api_version, question.obj.get("kind"))
         if not isinstance(obj, dict) or (obj.get("apiVersion"), obj.get("kind")) != wanted:
-            found = _kind(obj) if isinstance(obj, dict) else "no object"
-            return f"invalid converted object: expected {wanted[0]}, Kind={wanted[1]}, found {found}", []
+            actual = _kind(obj) if isinstance(obj, dict) else "no object"
+            return f"invalid converted object: expected {wanted[0]}, Kind={wanted[1]}, found {actual}", []
         if ((obj.get("metadata") or {}).get("name")) != question.obj["metadata"].get("name"):
             return "invalid converted object: metadata.name was changed", []
     return "", objects

@@ -49,10 +49,10 @@ def read_definitions(paths: Iterable[Path]) -> list[Manifest]:
     """The custom resource definitions in files and directories; whatever else is there is left out."""
     manifests = []
     for path in paths:
-        here = [manifest for manifest in read([path]) if manifest.obj.get("kind") == _DEFINITION]
-        if not here:
+        definitions = [manifest for manifest in read([path]) if manifest.obj.get("kind") == _DEFINITION]
+        if not definitions:
             raise BadManifest(f"{path}: there is no {_DEFINITION} in it")
-        manifests += here
+        manifests += definitions
     return manifests
 
 
@@ -62,7 +62,7 @@ def store_all(state: State, manifests: Iterable[Manifest], *, manager: str) -> t
     Returns the state and how many objects were new.
     """
     count = 0
-    for manifest in sorted(manifests, key=lambda each: _ORDER.get(str(each.obj.get("kind")), 2)):
+    for manifest in sorted(manifests, key=lambda candidate: _ORDER.get(str(candidate.obj.get("kind")), 2)):
         try:
             if not _is_there(state, manifest.obj):
                 state = seed(state, manifest.obj, manager=manager)
@@ -122,8 +122,8 @@ def _documents(path: Path) -> Iterator[Any]:
 
 def _objects(value: Any, where: str) -> Iterator[Manifest]:
     if isinstance(value, list):
-        for each in value:
-            yield from _objects(each, where)
+        for item in value:
+            yield from _objects(item, where)
         return
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
         raise BadManifest(f"{where}: expected an object with apiVersion and kind")

@@ -23,7 +23,7 @@ from kontend.kube.errors import Conflict, Forbidden, conflict, forbidden, not_fo
 
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
-#: Where CustomResourceDefinitions are stored, and the finalizer that holds one until its objects are gone.
+#: The resource of CustomResourceDefinitions, and the finalizer that holds one until its objects are gone.
 DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 #: Resources whose registry deletes in its own way, and checks preconditions in its own words.

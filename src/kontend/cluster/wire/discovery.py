@@ -91,8 +91,8 @@ def _version_order(version: str) -> tuple[int, int, str]:
     """Kubernetes' order: v2 before v1 before v1beta1 before v1alpha1 before anything else."""
     digits = version[1:]
     for rank, stage in ((2, "beta"), (1, "alpha")):
-        number, found, rest = digits.partition(stage)
-        if found and number.isdigit():
+        number, separator, rest = digits.partition(stage)
+        if separator and number.isdigit():
             return rank, whole_number(number) * 1000 + whole_number(rest or "0"), version
     return (3, whole_number(digits) * 1000, version) if version[:1] == "v" and digits.isdigit() else (0, 0, version)
 

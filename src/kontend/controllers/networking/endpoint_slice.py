@@ -193,16 +193,16 @@ def _fill(slices: list[Object], endpoints: list[Endpoint]) -> list[tuple[Object,
     wanted = {_who(endpoint): endpoint for endpoint in endpoints}
     filled = []
     for slice_ in slices:
-        here = [wanted.pop(_who(endpoint)) for endpoint in slice_.get("endpoints") or () if _who(endpoint) in wanted]
-        filled.append((slice_, here))
-    for _, here in sorted(filled, key=lambda known_slice: -len(known_slice[1])):
-        while wanted and len(here) < _MOST:
-            here.append(wanted.pop(next(iter(wanted))))
+        members = [wanted.pop(_who(endpoint)) for endpoint in slice_.get("endpoints") or () if _who(endpoint) in wanted]
+        filled.append((slice_, members))
+    for _, members in sorted(filled, key=lambda known_slice: -len(known_slice[1])):
+        while wanted and len(members) < _MOST:
+            members.append(wanted.pop(next(iter(wanted))))
     return filled
 
 
 def _left_over(filled: list[tuple[Object, list[Endpoint]]], endpoints: list[Endpoint]) -> list[Endpoint]:
-    placed = {_who(endpoint) for _, here in filled for endpoint in here}
+    placed = {_who(endpoint) for _, members in filled for endpoint in members}
     return [endpoint for endpoint in endpoints if _who(endpoint) not in placed]
 
 

@@ -144,16 +144,18 @@ def repacked(subsets: list[dict[str, Any]]) -> list[dict[str, Any]]:
             for address in subset.get(where, ()):
                 key = orjson.dumps([where, address], option=orjson.OPT_SORT_KEYS)
                 addresses[key] = where, address
-                found = ports.setdefault(key, {})
+                open_ports = ports.setdefault(key, {})
                 for port in subset.get("ports", ()):
-                    found[orjson.dumps(port, option=orjson.OPT_SORT_KEYS)] = port
+                    open_ports[orjson.dumps(port, option=orjson.OPT_SORT_KEYS)] = port
     groups: dict[tuple[bytes, ...], dict[str, list[Any]]] = {}
     shown: dict[tuple[bytes, ...], list[Any]] = {}
-    for key, found in ports.items():
-        group = tuple(sorted(found))
+    for key, open_ports in ports.items():
+        group = tuple(sorted(open_ports))
         where, address = addresses[key]
         groups.setdefault(group, {}).setdefault(where, []).append(address)
-        shown[group] = sorted(found.values(), key=lambda port: (port.get("name", ""), port["port"], port["protocol"]))
+        shown[group] = sorted(
+            open_ports.values(), key=lambda port: (port.get("name", ""), port["port"], port["protocol"])
+        )
     packed = []
     for group in sorted(groups):
         subset = {where: sorted(item, key=_by_address) for where, item in sorted(groups[group].items())}

@@ -139,10 +139,10 @@ def requests_of(pod: Mapping[str, Any]) -> dict[str, Quantity]:
     return total
 
 
-def _has_room(pod: Object, node: Object, here: list[Object]) -> bool:
+def _has_room(pod: Object, node: Object, placed: list[Object]) -> bool:
     """Reports whether a node has room for a pod; a node without declared resources has enough."""
     allocatable = (node.get("status") or {}).get("allocatable") or {}
-    if "pods" in allocatable and parse(str(len(here) + 1)) > parse(str(allocatable["pods"])):
+    if "pods" in allocatable and parse(str(len(placed) + 1)) > parse(str(allocatable["pods"])):
         return False
     for name, amount in requests_of(pod).items():
         if name not in allocatable:
@@ -150,7 +150,7 @@ def _has_room(pod: Object, node: Object, here: list[Object]) -> bool:
                 return False  # a resource that a node must offer
             continue
         used = amount
-        for other in here:
+        for other in placed:
             more = requests_of(other).get(name)
             used = used + more if more is not None else used
         if parse(str(allocatable[name])) < used:

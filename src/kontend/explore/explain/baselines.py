@@ -6,7 +6,7 @@ from kontend.explore.explain.fields import shown
 from kontend.explore.explain.final_states import differences
 from kontend.explore.verdict import Verdict
 
-#: How many differences a note shows.
+#: Differences that a note shows.
 _MOST = 3
 
 
@@ -17,14 +17,14 @@ def several_baselines(verdict: Verdict) -> list[str]:
     ]
     if len(states) < 2:
         return []
-    found = differences(states[1], states[0])
+    between = differences(states[1], states[0])
     texts = [
         f"{final.object} {final.path} = {shown(final.expected)} or {shown(final.got)}"
         if final.path
         else f"{final.object} {'is there or not' if final.got is None or final.expected is None else 'differs'}"
-        for final in found[:_MOST]
+        for final in between[:_MOST]
     ]
-    more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+    more = f" and {len(between) - _MOST} more" if len(between) > _MOST else ""
     return [
         f"unperturbed runs already end in {len(states)} different states, none of which counts as diverged; "
         f"two of them differ in {'; '.join(texts) or 'order alone'}{more}"

@@ -112,9 +112,9 @@ class _Explaining:
         self._end = self._trail.world
         self._cycle: Round | None = None
         if violation.property in (BuiltIn.NEVER_SETTLES, BuiltIn.FAILS_FOREVER):
-            found = shortest_round(self._trail, writes=violation.property == BuiltIn.NEVER_SETTLES)
-            if found is not None:
-                self._trail, self._cycle = found
+            shortest = shortest_round(self._trail, writes=violation.property == BuiltIn.NEVER_SETTLES)
+            if shortest is not None:
+                self._trail, self._cycle = shortest
         self._good: Trail | None = None
         if violation.schedule and not (self._cycle is not None and not violation.perturbations):
             good = nearest_good_run(model, violation.property, violation.schedule, self._end)
@@ -174,7 +174,7 @@ class _Explaining:
 
     def _traceback(self, failure: Failure) -> str | None:
         """The traceback of an exception, with paths as in the rest of the document."""
-        return _FILES.sub(lambda found: f'File "{self._lines.relative(found[1])}"', failure.traceback) or None
+        return _FILES.sub(lambda match: f'File "{self._lines.relative(match[1])}"', failure.traceback) or None
 
     def _round(self) -> Cycle | None:
         cycle = self._cycle

@@ -15,7 +15,7 @@ from kontend.kube.meta.names import Key, kind_of
 from kontend.report.document import FieldChange
 
 ABSENT: Final = object()
-#: How much of a value a sentence shows.
+#: Characters of a value that a sentence shows.
 _LONGEST: Final = 48
 #: Fields that the server sets, and that say nothing about what a writer wanted.
 _METADATA: Final = ("creationTimestamp", "generation", "managedFields", "name", "namespace", "resourceVersion", "uid")
@@ -38,7 +38,7 @@ def content_of(version: Version) -> dict[str, Any]:
 
 @lru_cache(maxsize=10_000)
 def _content(body: bytes) -> dict[str, Any]:
-    obj: dict[str, Any] = orjson.loads(VERSIONS.sub(lambda found: b"%d" % number_of(int(found[0])), body))
+    obj: dict[str, Any] = orjson.loads(VERSIONS.sub(lambda match: b"%d" % number_of(int(match[0])), body))
     return obj
 
 
@@ -144,5 +144,5 @@ def shown(value: Any) -> str:
     if value is ABSENT or value is None:
         return "absent"
     raw = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    text = IDENTITIES.sub(lambda found: found[0][:8] + "…".encode(), raw).decode()
+    text = IDENTITIES.sub(lambda match: match[0][:8] + "…".encode(), raw).decode()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -107,16 +107,16 @@ class _Names:
         body = VERSIONS.sub(b"<resourceVersion>", relative_body(version.body))
         if self._renamed:
             # All at once: two objects may have each other's names.
-            found = re.compile(b"|".join(map(re.escape, self._renamed)))
-            body = found.sub(lambda match: self._renamed[match[0]], body)
+            names = re.compile(b"|".join(map(re.escape, self._renamed)))
+            body = names.sub(lambda match: self._renamed[match[0]], body)
         obj: dict[str, Any] = orjson.loads(IDENTITIES.sub(self._name, body))
         metadata = obj["metadata"]
         for name in ("creationTimestamp", "uid") + (("name",) if metadata.get("generateName") else ()):
             metadata.pop(name, None)
         return obj
 
-    def _name(self, found: re.Match[bytes]) -> bytes:
-        identity = found[0].decode()
+    def _name(self, match: re.Match[bytes]) -> bytes:
+        identity = match[0].decode()
         name = self._names.get(identity)
         if name is None:
             name = self._others.setdefault(identity, f"<uuid {len(self._others) + 1}>")

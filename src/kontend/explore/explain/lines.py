@@ -14,7 +14,7 @@ from kontend.runtime.source_location import UNKNOWN, SourceLocation, working_dir
 
 #: Files that mark the root of a project.
 _MARKS: Final = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
-#: How many lines before and after one are kept with a trace.
+#: Lines before and after one that are kept with a trace.
 _AROUND: Final = 4
 
 

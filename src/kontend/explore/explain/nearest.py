@@ -21,7 +21,7 @@ from kontend.explore.properties.judge import Judge
 from kontend.explore.search.baseline import SOON, Baseline
 from kontend.explore.search.walks.walk import Walk
 
-#: How many prefixes are tried, for how many steps each goes on, and how many steps that may take in all.
+#: Prefixes that are tried, steps for which each goes on, and steps that this may take in all.
 _MOST: Final = 40
 _STEPS: Final = 500
 _BUDGET: Final = 3_000
@@ -33,7 +33,7 @@ class GoodRun:
 
     schedule: tuple[Step, ...]
     world: World
-    #: How many of its first steps are those of the failing run.
+    #: The number of its first steps that are those of the failing run.
     common: int
 
 

@@ -15,7 +15,7 @@ from kontend.kube.meta.names import Key
 from kontend.report.document import Call, Delivered, Read, Step, Write, hash_of
 from kontend.runtime.client.call import Call as ApiCall
 
-#: How many objects of a list are kept with a read.
+#: Objects of a list that are kept with a read.
 _MOST_READS: Final = 25
 _OK: Final = {"create": "201"}
 
@@ -38,11 +38,11 @@ class StepWriter:
         resources = {resource for resources in trail.model.resources for resource in resources}
         for taken in trail.steps:
             resources.update(change.resource for change in taken.transition.changes)
-        found = {}
+        bodies = {}
         for resource in sorted(resources):
             for _, version in sorted(trail.initial.state.objects(resource).items()):
-                found[object_name(content_of(version))] = self._kept(version)
-        return found
+                bodies[object_name(content_of(version))] = self._kept(version)
+        return bodies
 
     def _step(self, trail: Trail, taken: Taken, *, quiet: bool) -> Step:
         step, transition = taken.step, taken.transition
@@ -183,7 +183,7 @@ def _base(taken: Taken, change: Change) -> tuple[int | None, int | None]:
         for (resource, key, number), step in taken.reconcile.met.items()
         if resource == change.resource and key == change.key and number < change.resource_version
     ]
-    return max(met, default=(None, None), key=lambda each: each[0] or 0)
+    return max(met, default=(None, None), key=lambda version: version[0] or 0)
 
 
 def _call(call: ApiCall) -> Call:

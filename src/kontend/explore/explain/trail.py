@@ -214,8 +214,8 @@ class Trail:
                 position = undelivered[0].resource_version - 1
         in_flight = part.transition.in_flight
         assert in_flight is not None
-        found = model.response(world, index, in_flight, part.transition.at)
-        versions = _versions(call, found, objects)
+        response = model.response(world, index, in_flight, part.transition.at)
+        versions = _versions(call, response, objects)
         return Seen(taken.number, call, resource, position, versions, in_flight, part.transition.at)
 
 

@@ -185,7 +185,9 @@ class Model:
         elif action == "land":
             return self._landed(world, at)
         elif action == "depose":
-            number = next(at for at, each in enumerate(world.instances[index].running) if each.request == subject)
+            number = next(
+                at for at, in_flight in enumerate(world.instances[index].running) if in_flight.request == subject
+            )
             after, replaced = self.faults.deposed(world, index, number, at)
             return Transition(after, replaced, cost=2)
         elif action == "crash":

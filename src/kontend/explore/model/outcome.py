@@ -32,7 +32,7 @@ class Outcome:
     #: The objects whose versions the run meets with this response, in order.
     met: tuple[tuple[str, Key], ...]
     writes: tuple[Change, ...]
-    #: How many identities the server handed out (0 or 1 requests' worth).
+    #: The number of identities that the server handed out (0 or 1 requests' worth).
     issued: int
     #: The served resources after a change of definitions; None where they stay the same.
     registry: Registry | None

@@ -18,7 +18,7 @@ from kontend.explore.program.identities import UUIDS, generated_uuid
 from kontend.explore.program.symbols import Assumption
 from kontend.kube.meta.names import Key
 
-#: How many real values are set aside for a run.
+#: Real values that are set aside for a run.
 _STRIDE: Final = 64
 
 
@@ -45,7 +45,7 @@ class Uuids:
         if missing <= 0:
             return world
         label = self._label(index, in_flight.request)
-        taken = {uuid for each in self._reconciles(world, index, in_flight.request) for uuid in each.uuids}
+        taken = {uuid for reconcile in self._reconciles(world, index, in_flight.request) for uuid in reconcile.uuids}
         uuids = list(in_flight.uuids)
         at = world.issued.get(label) or 0
         while missing:

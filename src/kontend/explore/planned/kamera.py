@@ -43,13 +43,13 @@ def _scenario(
     objects = [dict(obj) for obj in (document.get("environmentState") or {}).get("objects") or []]
     inputs = document.get("externalInputs") or document.get("userInputs") or []
     actions = []
-    for at, each in enumerate(inputs):
-        verb = str(each.get("opType", "")).lower()
+    for at, given in enumerate(inputs):
+        verb = str(given.get("opType", "")).lower()
         if verb not in ("create", "update", "delete"):
             raise BadScenario(
                 f"{name}: externalInputs[{at}]: {not_among('opType', verb, ('CREATE', 'UPDATE', 'DELETE'))}"
             )
-        actions.append({verb: each["object"]})
+        actions.append({verb: given["object"]})
     known = _kinds([*objects, *(obj for action in actions for obj in action.values())], kinds)
     tuning = document.get("tuning") or {}
     for field in tuning:

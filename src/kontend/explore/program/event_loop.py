@@ -50,7 +50,7 @@ _REFUSED: Final = (
 )
 #: A reconcile that runs so many callbacks between two API calls does not come to an end.
 _MOST_CALLBACKS: Final = 100_000
-#: How often a coroutine may await something else while it is being closed.
+#: The number of times that a coroutine may await something else while it is being closed.
 _CLOSING_ATTEMPTS: Final = 20
 
 

@@ -24,7 +24,7 @@ FIRST_VERSION: Final = 7_000_000_000_000_000
 VERSIONS: Final = re.compile(rb"70000000\d{8}")
 #: Times in objects and in memory.
 TIMES: Final = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
-#: How many serials one request to the server may use.
+#: Serials that one request to the server may use.
 _STRIDE: Final = 16
 #: The objects that have got a serial, to see that no two get the same; and how many are kept.
 _HOLDERS: Final[dict[int, tuple[str, str, int]]] = {}

@@ -32,7 +32,7 @@ _RANDOM: Final = "use api.uuid(), or random.Random(seed) with a seed that comes 
 _DURATION: Final = "a duration may be logged, but nothing may depend on it"
 _PROCESS: Final = "it differs from one process to the next"
 _HASH: Final = "the hash of a text differs from one process to the next; use hashlib"
-#: How many calls a message names.
+#: Calls that a message names.
 _MOST: Final = 3
 
 
@@ -41,7 +41,7 @@ class _Source(NamedTuple):
 
     name: str
     advice: str
-    #: Whether a reconcile must not call it at all.
+    #: True if a reconcile must not call it at all.
     forbidden: bool = True
 
 

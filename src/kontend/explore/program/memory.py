@@ -48,7 +48,7 @@ def _problem(value: Any, path: str) -> str:
                 return problem
         return ""
     if kind is list:
-        return next((found for at, item in enumerate(value) if (found := _problem(item, f"{path}[{at}]"))), "")
+        return next((problem for at, item in enumerate(value) if (problem := _problem(item, f"{path}[{at}]"))), "")
     if kind is float and not math.isfinite(value):
         return f"self.{path} is {value}"
     if kind in (NoneType, bool, int, float, str):

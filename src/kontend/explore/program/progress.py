@@ -11,7 +11,7 @@ from kontend.runtime.client.call import Call
 from kontend.runtime.source_location import UNKNOWN, SourceLocation
 
 _ABSENT: Final = object()
-#: How much is shown of a value that differs.
+#: Characters that are shown of a value that differs.
 _LONGEST: Final = 60
 
 
@@ -21,7 +21,7 @@ class Failure:
 
     #: Type and message, without addresses in memory.
     text: str
-    #: Whether it is a programming error (TypeError, KeyError …) and not a way to ask for a retry.
+    #: True for a programming error (TypeError, KeyError …), False for a way to ask for a retry.
     is_bug: bool = False
     line: SourceLocation = UNKNOWN
     traceback: str = ""
@@ -45,7 +45,7 @@ class Progress(NamedTuple):
     #: The calls it waits for, in the order in which it made them.
     calls: tuple[Call, ...]
     done: Done | None
-    #: How many uuids it has generated so far.
+    #: The number of uuids that it has generated so far.
     uuids: int
     #: For each call, the line of user code that made it.
     lines: tuple[SourceLocation, ...] = ()

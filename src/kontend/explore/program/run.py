@@ -54,7 +54,7 @@ class Start(NamedTuple):
     request: Key
     memory: bytes
     now: str
-    #: Where generated uuids are counted from, if the run sees real ones; -1 if it sees tokens.
+    #: The number from which generated uuids are counted, if the run sees real ones; -1 if it sees tokens.
     uuids_from: int = -1
 
 
@@ -208,8 +208,8 @@ def _waiting_line(task: asyncio.Task[Any]) -> SourceLocation:
     coroutine: Any = task.get_coro()
     while getattr(coroutine, "cr_frame", None) is not None:
         frame = coroutine.cr_frame
-        found = user_line(frame)
-        if found.file == frame.f_code.co_filename:
-            line = found
+        location = user_line(frame)
+        if location.file == frame.f_code.co_filename:
+            line = location
         coroutine = coroutine.cr_await
     return line

@@ -30,7 +30,7 @@ _MOST: Final = 3
 
 def iterated_sets(controller: Controller, code: UserCode) -> list[str]:
     """Describes the lines of a controller that depend on the order of a set."""
-    found: dict[str, None] = {}
+    described: dict[str, None] = {}
     for function in _functions(controller, code):
         try:
             lines, first = inspect.getsourcelines(function)
@@ -39,8 +39,8 @@ def iterated_sets(controller: Controller, code: UserCode) -> list[str]:
             continue
         for node in _Order(tree).dependent():
             line = SourceLocation(function.__code__.co_filename, first + node.lineno - 1)
-            found[f"{line.short} depends on the order of a set, which differs from one process to the next"] = None
-    return list(found)[:_MOST]
+            described[f"{line.short} depends on the order of a set, which differs from one process to the next"] = None
+    return list(described)[:_MOST]
 
 
 def _functions(controller: Controller, code: UserCode) -> Iterator[FunctionType]:

@@ -39,7 +39,7 @@ class Exchange(NamedTuple):
     """A call of a run and the response to it."""
 
     call: Call
-    #: Which of the pending calls it was.
+    #: Its position among the pending calls.
     at: int
     response: bytes
 
@@ -58,7 +58,7 @@ class Behaviour(NamedTuple):
     start: Start
     #: The id of the node before; empty at the start of a run.
     parent: bytes
-    #: Which of its calls got a response, the key of the edge, and the response.
+    #: The position of the call that got a response, the key of the edge, and the response.
     at: int
     key: Any
     response: bytes
@@ -90,7 +90,7 @@ class Node:
         #: 128 bits for the run so far: the same in every process.
         self.id = id
         self.parent = parent
-        #: Which of the parent's calls got a response, and the response: JSON, behind ``=`` or, for errors, ``!``.
+        #: The position of the parent's call that got a response, and the response: JSON, behind ``=`` or ``!`` (error).
         self.at = at
         self.response = response
         self.calls = progress.calls
@@ -101,7 +101,7 @@ class Node:
         self.text = tuple(str(call) for call in progress.calls)
         #: The number of generated uuids that leave the run, by these calls or in its memory.
         self.uuids = uuids
-        #: How many uuids the run has generated.
+        #: The number of uuids that the run has generated.
         self.generated = progress.uuids
         #: The run has asked for the time.
         self.asks_time = progress.asks_time
@@ -135,7 +135,7 @@ class Program:
         #: Behaviours that were found and not yet exchanged with other processes; None where nobody asks for them.
         self.fresh: list[Behaviour] | None = None
         self.initial_memory = read_memory(controller)
-        #: How many paths user code was run for. Runs that only compare do not count.
+        #: The number of paths that user code was run for. Runs that only compare do not count.
         self.runs = 0
         #: Some run has asked for the time.
         self.asks_time = False

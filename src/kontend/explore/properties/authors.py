@@ -31,10 +31,10 @@ def _depth(tree: Tree, path: Path) -> int:
     for depth, step in enumerate(path):
         if not tree:
             return depth
-        found = next((below for name, below in tree.items() if _stands_for(name, step)), None)
-        if found is None:
+        child = next((below for name, below in tree.items() if _stands_for(name, step)), None)
+        if child is None:
             return 0
-        tree = found
+        tree = child
     return len(path)
 
 

@@ -35,10 +35,10 @@ class Judge:
         self._answers: dict[tuple[object, ...], bool] = {}
         #: For each set of objects: for each property of clusters, whether it holds.
         self._holds: dict[int, tuple[bool, ...]] = {}
-        self._of_clusters = [each for each in properties if each.arity == 1]
-        self._invariants = [each for each in properties if each.is_invariant]
+        self._of_clusters = [prop for prop in properties if prop.arity == 1]
+        self._invariants = [prop for prop in properties if prop.is_invariant]
         #: The index of each property in the answers of :meth:`holds`.
-        self.positions = {each.name: at for at, each in enumerate(self._of_clusters)}
+        self.positions = {prop.name: at for at, prop in enumerate(self._of_clusters)}
 
     def forget(self) -> None:
         """Forget all answers."""
@@ -49,14 +49,14 @@ class Judge:
         """For each property of clusters, whether its question is answered with yes in a state."""
         answers = self._holds.get(world.objects)
         if answers is None:
-            answers = self._holds[world.objects] = tuple(self._ask(each, world) for each in self._of_clusters)
+            answers = self._holds[world.objects] = tuple(self._ask(prop, world) for prop in self._of_clusters)
         return answers
 
     def of_initial(self, world: World) -> Iterator[Finding]:
         """Violations in the initial state."""
-        for each in self._of_clusters:
-            if each.is_invariant and each.is_broken_by(self._ask(each, world)):
-                yield initially_broken(each.name)
+        for prop in self._of_clusters:
+            if prop.is_invariant and prop.is_broken_by(self._ask(prop, world)):
+                yield initially_broken(prop.name)
 
     def of_write(self, world: World, transition: Transition, instance: int) -> Iterator[Finding]:
         """Violations by a write that an instance (or the user: -1) made in a state."""
@@ -70,19 +70,19 @@ class Judge:
             own = sole_manager(self.model, world, in_flight, instance)
             for fault in faults_of_writes(world.state, writer, in_flight, call, resource, transition.changes, own=own):
                 yield Finding(fault.property, fault.sentence, line)
-        for each in self._invariants:
-            worlds = (world, transition.world) if each.arity == 2 else (transition.world,)
-            if each.is_broken_by(self._ask(each, *worlds)):
-                yield broken_by(each.name, transition.text)
+        for prop in self._invariants:
+            worlds = (world, transition.world) if prop.arity == 2 else (transition.world,)
+            if prop.is_broken_by(self._ask(prop, *worlds)):
+                yield broken_by(prop.name, transition.text)
 
     def of_failure(self, failure: Failure, instance: int, request: Key) -> Iterator[Finding]:
         """The violation by a reconcile that raised a programming error."""
         if failure.is_bug:
             yield raised(self.model.names[instance], str(request), failure)
 
-    def _ask(self, each: Property, *worlds: World) -> bool:
-        question = (each.name, *(world.objects for world in worlds))
+    def _ask(self, prop: Property, *worlds: World) -> bool:
+        question = (prop.name, *(world.objects for world in worlds))
         answer = self._answers.get(question)
         if answer is None:
-            answer = self._answers[question] = each.ask(*(Cluster(state=world.state) for world in worlds))
+            answer = self._answers[question] = prop.ask(*(Cluster(state=world.state) for world in worlds))
         return answer

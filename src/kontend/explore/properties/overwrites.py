@@ -74,9 +74,9 @@ class Overwrite(NamedTuple):
     """A field that was changed again."""
 
     path: Path
-    #: Whether it is an element of a list, added since the read, that is gone now.
+    #: True for an element of a list, added since the read, that is gone now.
     vanished: bool = False
-    #: Whether it had been removed since the read, and was put back.
+    #: True if it had been removed since the read, and was put back.
     removed: bool = False
     #: The value that is lost.
     lost: Any = None

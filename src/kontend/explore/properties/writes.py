@@ -145,7 +145,7 @@ def _read(before: State, in_flight: Reader, change: Change) -> list[Version]:
     """
     wanted = {met[2] for met in in_flight.versions if met[0] == change.resource and met[1] == change.key}
     read: list[Version] = []
-    later = (each.old for each in before.changes_of(change.resource, change.key))
+    later = (earlier.old for earlier in before.changes_of(change.resource, change.key))
     for version in chain([change.old], later) if wanted else ():
         if version is None:
             continue
@@ -167,7 +167,7 @@ def _wrong_object(before: State, writer: str, call: Call, change: Change, old: V
     else:
         path = next(iter(_changed(old.body, new.body)), ())
         did = f"wrote {path_text(path)} of" if path else "wrote"
-    births = (each.new for each in before.changes_of(change.resource, change.key) if each.old is None)
+    births = (earlier.new for earlier in before.changes_of(change.resource, change.key) if earlier.old is None)
     born = next(births, None)
     creator = creator_of(born) if born is not None else ""
     return (
@@ -191,7 +191,7 @@ def _wrong_owner(before: State, writer: str, in_flight: Reader, change: Change, 
             if alive is None or _uid(alive) != reference["uid"]:
                 continue  # an orphan, which is there to be deleted
             read = _read(before, in_flight, Change(resource, key, alive, None, 0, None))
-            if read and all(_uid(each) != reference["uid"] for each in read):
+            if read and all(_uid(version) != reference["uid"] for version in read):
                 owner, uid = f"{reference['kind']} {key}", str(reference["uid"])
                 yield Fault(
                     BuiltIn.WRONG_OWNER,
@@ -212,46 +212,46 @@ def _overwrites(before: State, writer: str, base: Version, change: Change, old: 
     for overwrite in _all_overwrites(base.body, old.body, new.body if new is not None else b""):
         if overwrite.vanished not in first and not (own and _is_own(own, base, old, overwrite)):
             first[overwrite.vanished] = overwrite
-    for each in first.values():
-        author = "" if each.removed else _author_since(before, base, change, each.path)
-        if each.vanished:
+    for overwrite in first.values():
+        author = "" if overwrite.removed else _author_since(before, base, change, overwrite.path)
+        if overwrite.vanished:
             yield Fault(
                 BuiltIn.VANISHED_ELEMENT,
-                f"{writer} removed {each.path[-1]} from {path_text(each.path[:-1])} of {_named(change, old)}, which "
-                f"{author or 'another client'} had added since {writer} read the object; the server accepted the write "
-                "without a conflict",
+                f"{writer} removed {overwrite.path[-1]} from {path_text(overwrite.path[:-1])} of {_named(change, old)},"
+                f" which {author or 'another client'} had added since {writer} read the object; the server accepted "
+                "the write without a conflict",
                 change,
                 base,
-                each.path,
+                overwrite.path,
             )
         else:
             yield Fault(
                 BuiltIn.LOST_UPDATE,
-                f"{writer} overwrote {path_text(each.path)} of {_named(change, old)}, which "
+                f"{writer} overwrote {path_text(overwrite.path)} of {_named(change, old)}, which "
                 f"{author or 'another client'} had changed since {writer} read the object; the server accepted the "
                 "write without a conflict",
                 change,
                 base,
-                each.path,
+                overwrite.path,
             )
 
 
 def _author_since(before: State, base: Version, change: Change, path: Path) -> str:
     """The manager that last changed a field of the object since a version of it; empty when that is not known."""
-    for each in before.changes_of(change.resource, change.key):
-        if each.old is None or each.new is None or each.resource_version <= base.resource_version:
+    for earlier in before.changes_of(change.resource, change.key):
+        if earlier.old is None or earlier.new is None or earlier.resource_version <= base.resource_version:
             break
-        for other in _changed(each.old.body, each.new.body):
+        for other in _changed(earlier.old.body, earlier.new.body):
             if path[: len(other)] == other or other[: len(path)] == path:
-                return author_of(each.new, path)
+                return author_of(earlier.new, path)
     return ""
 
 
-def _is_own(own: str, base: Version, old: Version, each: Overwrite) -> bool:
+def _is_own(own: str, base: Version, old: Version, overwrite: Overwrite) -> bool:
     """The field was the writer's alone, and what is lost is no identity."""
-    if each.removed:
-        return author_of(base, each.path) == own
-    return author_of(old, each.path) == own and not _UUID.search(orjson.dumps(each.lost))
+    if overwrite.removed:
+        return author_of(base, overwrite.path) == own
+    return author_of(old, overwrite.path) == own and not _UUID.search(orjson.dumps(overwrite.lost))
 
 
 @lru_cache(maxsize=10_000)
@@ -297,15 +297,15 @@ def _observed(
     whole = {met[2] for met in in_flight.versions if met[0] == change.resource and met[1] == change.key}
     again = whole - set(met) if met else set()
     read = [
-        each
-        for each in _read(before, in_flight, change)
-        if _uid(each) == _uid(old) and each.resource_version not in again
+        version
+        for version in _read(before, in_flight, change)
+        if _uid(version) == _uid(old) and version.resource_version not in again
     ]
     if met and not read:
         return  # history does not reach back to what it has read
     generations = sorted({_generation(version) for version in read})
     for path, claimed in claims:
-        if claimed in generations or any((path, claimed) in _claims(each.body) for each in read):
+        if claimed in generations or any((path, claimed) in _claims(version.body) for version in read):
             continue
         known = f"read only generation {' and '.join(map(str, generations))} of it" if read else "never read it"
         if again:
@@ -318,12 +318,12 @@ def _observed(
 
 def _made_by(before: State, change: Change, generation: int) -> str:
     """Names the manager that made a generation of the object; empty when no change in history made it."""
-    for each in before.changes_of(change.resource, change.key):
-        if each.new is None or each.old is None or _generation(each.new) < generation:
+    for earlier in before.changes_of(change.resource, change.key):
+        if earlier.new is None or earlier.old is None or _generation(earlier.new) < generation:
             break
-        if _generation(each.old) < generation:
-            path = next(iter(_changed(each.old.body, each.new.body)), ())
-            return f"; generation {generation} was made by {author_of(each.new, path) or 'another client'}"
+        if _generation(earlier.old) < generation:
+            path = next(iter(_changed(earlier.old.body, earlier.new.body)), ())
+            return f"; generation {generation} was made by {author_of(earlier.new, path) or 'another client'}"
     return ""
 
 

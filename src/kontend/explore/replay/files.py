@@ -31,13 +31,13 @@ def locate(document: Document, archive: Path, given: Path | None = None) -> Path
     name = document.source.file
     if not name:
         raise BadScenario(f"{archive}: it names no file; give the one that defines the scenario: --file mine.py")
-    found = list(dict.fromkeys(_candidates(name, archive)))
-    if not found:
+    candidates = list(dict.fromkeys(_candidates(name, archive)))
+    if not candidates:
         raise BadScenario(
             f"{archive}: {name} is neither here nor beside the trace; say where it is: --file path/to/{Path(name).name}"
         )
-    same = [path for path in found if hashlib.sha256(path.read_bytes()).hexdigest() == document.source.digest]
-    return (same or found)[0]
+    same = [path for path in candidates if hashlib.sha256(path.read_bytes()).hexdigest() == document.source.digest]
+    return (same or candidates)[0]
 
 
 def _candidates(name: str, archive: Path) -> Iterator[Path]:

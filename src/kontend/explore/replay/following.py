@@ -23,7 +23,7 @@ from kontend.explore.verdict import Verdict
 
 #: Properties that concern everything that can happen from a state on.
 _NEVER_END: Final = (BuiltIn.NEVER_SETTLES, BuiltIn.FAILS_FOREVER)
-#: How many more steps a run may take that has left its schedule and must settle to be judged.
+#: Further steps of a run that has left its schedule and must settle to be judged.
 _SETTLING: Final = 500
 
 
@@ -64,7 +64,7 @@ def followed(model: Model, name: str, schedule: Sequence[Step], recorded: Sequen
     if changed and name not in walk.violations and name not in _NEVER_END:
         walk.settle(_SETTLING, until=name)
     steps = tuple(walk.schedule)
-    violations = {each: (sentence, steps[:length]) for each, (sentence, length) in walk.violations.items()}
+    violations = {violated: (sentence, steps[:length]) for violated, (sentence, length) in walk.violations.items()}
     why, undecided = "", False
     if name not in violations:
         sentence, why, undecided = _concerning_the_rest(model, name, walk, baseline)
@@ -79,7 +79,8 @@ def followed(model: Model, name: str, schedule: Sequence[Step], recorded: Sequen
     verdict.runs = sum(program.runs for program in set(model.programs))
     if name in violations:  # otherwise it is another run, and nothing is said about it
         verdict.violations = [
-            counterexample(model, each, sentence, way, how="given") for each, (sentence, way) in violations.items()
+            counterexample(model, violated, sentence, way, how="given")
+            for violated, (sentence, way) in violations.items()
         ]
     return Followed(verdict, name in violations, changed, why, undecided)
 

@@ -44,7 +44,7 @@ ENOUGH_RESTLESS: Final = 2_000
 PROVE_AFTER: Final = 50_000
 INTERRUPTED: Final = "it was interrupted"
 FIRST_FOUND: Final = "it stops at the first violation"
-#: How many states of a layer are expanded at a time where memory is limited.
+#: States of a layer that are expanded at a time where memory is limited.
 _TOGETHER: Final = 1 << 14
 
 

@@ -36,7 +36,7 @@ def closed_components(edges: Edges, directory: Path | None = None) -> list[list[
     # A state that has an index and no component is on the stack.
     stack, path, positions = (_empty(directory) for _ in range(3))
     closed: list[list[int]] = []
-    visited = found = 0
+    visited = component = 0
     for root in range(size):
         if index[root] or costs[root] > most:
             continue
@@ -70,16 +70,16 @@ def closed_components(edges: Edges, directory: Path | None = None) -> list[list[
             low[node] = least
             if least != index[node]:
                 continue
-            found += 1
+            component += 1
             members = array("I")
             while True:
                 other = stack.pop()
-                component_of[other] = found
+                component_of[other] = component
                 members.append(other)
                 if other == node:
                     break
             if all(
-                component_of[targets[at]] == found
+                component_of[targets[at]] == component
                 for member in members
                 for at in range(begins[member], begins[member] + max(0, counts[member]))
                 if not (first[at] or (second is not None and second[at])) and costs[targets[at]] <= most

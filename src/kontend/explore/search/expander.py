@@ -17,9 +17,9 @@ from kontend.explore.search.graph import Graph
 from kontend.explore.search.ways import Walker, ways_to
 from kontend.kube.meta.names import Key
 
-#: How many states are looked at together: those that are not kept are made again.
+#: States that are looked at together: those that are not kept are made again.
 _TOGETHER: Final = 256
-#: How many keys are remembered where memory is limited.
+#: Keys that are remembered where memory is limited.
 _MOST_SEEN: Final = 200_000
 
 
@@ -100,7 +100,7 @@ class Expander:
         #: The successors of the state that was expanded last, and of all states of the last layer.
         self._last: list[MacroStep] = []
         self._held: dict[int, list[MacroStep]] = {}
-        #: How many of them are kept at most; the others are made again.
+        #: The most of them that are kept; the others are made again.
         self._most: int | None = None
         #: The keys of states that this expander has seen: of all of them, unless memory is limited.
         self._seen: set[bytes] = set()

@@ -58,7 +58,7 @@ class Exploration:
         self.verdict = Verdict(bounds=str(bounds), not_tried=bounds.not_tried, guards=guards.on)
         self._properties = model.scenario.properties
         self._positions = {
-            each.name: at for at, each in enumerate([each for each in self._properties if each.arity == 1])
+            prop.name: at for at, prop in enumerate([prop for prop in self._properties if prop.arity == 1])
         }
         self._violations = Violations(self.graph)
         #: Final states by canonical form: the cheapest state, and its cluster.
@@ -363,9 +363,9 @@ class Exploration:
             self._judge_eventually(number)
 
     def _judge_eventually(self, number: int) -> None:
-        for each in self._properties:
-            if each.mode == "eventually" and not self.graph.holds[number][self._positions[each.name]]:
-                self._violations.add(built_in.not_eventually(each.name), number)
+        for prop in self._properties:
+            if prop.mode == "eventually" and not self.graph.holds[number][self._positions[prop.name]]:
+                self._violations.add(built_in.not_eventually(prop.name), number)
 
     def _judge_cycles(self, *, perturbed: bool) -> None:
         for number, finding in self._cycles(perturbed=perturbed):
@@ -387,16 +387,16 @@ class Exploration:
         answers = set(self.graph.holds.values)
         if self._proof is not None and self._is_proven:
             answers |= self._proof.answers
-        for each in self._properties:
-            if each.mode == "sometimes":
-                position = self._positions[each.name]
-                if each.name in self._passed or any(holds[position] for holds in answers):
+        for prop in self._properties:
+            if prop.mode == "sometimes":
+                position = self._positions[prop.name]
+                if prop.name in self._passed or any(holds[position] for holds in answers):
                     continue
-                verdict.untested.append(each.name)
+                verdict.untested.append(prop.name)
                 if not verdict.stopped:
-                    verdict.violations.append(Violation(each.name, "it holds in no state at all", ()))
-            elif each.arity == 2 and not self._wrote:
-                verdict.untested.append(each.name)
+                    verdict.violations.append(Violation(prop.name, "it holds in no state at all", ()))
+            elif prop.arity == 2 and not self._wrote:
+                verdict.untested.append(prop.name)
 
     def _must_go_on(self, number: int) -> bool:
         """Something else can happen in a state than faults, and deliveries that enqueue nothing."""

@@ -29,7 +29,7 @@ from kontend.kube.meta.names import Key
 _REPEATS: Final = 3
 #: The first bytes for bits of values that have occurred.
 _FEWEST: Final = 1 << 13
-#: How many forms are kept; others are made again.
+#: Forms that are kept; others are made again.
 _MOST_FORMS: Final = 100_000
 
 

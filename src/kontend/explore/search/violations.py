@@ -51,35 +51,37 @@ class Violations:
     def add(self, finding: Finding, number: int, last: tuple[Step, ...] = (), cost: int = 0) -> None:
         """Keep the cheapest violation of each property, and of each line of code that can lose an update."""
         graph = self._graph
-        found = Found(graph.costs[number] + cost, graph.depths[number] + len(last), finding, number, last)
+        occurrence = Found(graph.costs[number] + cost, graph.depths[number] + len(last), finding, number, last)
         cause = (finding.property, finding.line)
         self._counts[cause] += 1
         known = self._cheapest.get(cause)
         if known is None:
             self.last_news = len(graph)
-        if known is None or found[:2] < known[:2]:
-            self._cheapest[cause] = found
+        if known is None or occurrence[:2] < known[:2]:
+            self._cheapest[cause] = occurrence
         if finding.line is not None and finding.property in _LOSSES:
             known = self._losses.get(finding.line)
-            if known is None or found[:2] < known[:2]:
-                self._losses[finding.line] = found
+            if known is None or occurrence[:2] < known[:2]:
+                self._losses[finding.line] = occurrence
 
     def explained(self, explain: Explain) -> list[Violation]:
         """All violations, programming errors first."""
-        ordered = sorted(self._cheapest.values(), key=lambda found: found.finding.property != BuiltIn.EXCEPTION)
+        ordered = sorted(
+            self._cheapest.values(), key=lambda occurrence: occurrence.finding.property != BuiltIn.EXCEPTION
+        )
         explained: dict[tuple[str, tuple[Step, ...]], Violation] = {}
-        for found in ordered:
-            violation = self._explained(found, explain)
+        for occurrence in ordered:
+            violation = self._explained(occurrence, explain)
             # Shrunk, a violation by one line may turn into that by another.
             explained.setdefault((violation.property, violation.schedule), violation)
         return list(explained.values())
 
     def losses(self, explain: Explain) -> dict[SourceLocation, Violation]:
         """The shortest trace for each line of code that can lose an update."""
-        return {line: self._explained(found, explain) for line, found in self._losses.items()}
+        return {line: self._explained(occurrence, explain) for line, occurrence in self._losses.items()}
 
-    def _explained(self, found: Found, explain: Explain) -> Violation:
-        schedule = (*self._graph.schedule(found.number), *found.last)
-        violation = explain(found.finding.property, found.finding.sentence, schedule)
-        line = found.finding.line
-        return replace(violation, count=self._counts[found.finding.property, line], line=line)
+    def _explained(self, occurrence: Found, explain: Explain) -> Violation:
+        schedule = (*self._graph.schedule(occurrence.number), *occurrence.last)
+        violation = explain(occurrence.finding.property, occurrence.finding.sentence, schedule)
+        line = occurrence.finding.line
+        return replace(violation, count=self._counts[occurrence.finding.property, line], line=line)

@@ -15,7 +15,7 @@ from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
 from kontend.explore.search.graph import Graph
 
-#: How many states on the way to others are kept for the next ones.
+#: States on the way to others that are kept for the next ones.
 _KEPT: Final = 4_096
 
 
@@ -40,7 +40,7 @@ def ways_to(graph: Graph, numbers: Iterable[int]) -> list[Way]:
             seen.add(number)
             chain.append(number)
             number = graph.parents[number]
-        ways += [Way(each, graph.parents[each], graph.steps[each], each in wanted) for each in reversed(chain)]
+        ways += [Way(node, graph.parents[node], graph.steps[node], node in wanted) for node in reversed(chain)]
     return ways
 
 

@@ -22,16 +22,16 @@ _METADATA: Final = ("labels", "annotations", "finalizers")
 
 def read_actions(paths: Iterable[Path]) -> list[dict[str, Any]]:
     """The action documents of files and directories, in their order. Raises :class:`BadScenario`."""
-    found: list[dict[str, Any]] = []
+    documents: list[dict[str, Any]] = []
     try:
         for path in paths:
             for where, value in documents_in(path):
                 for document in value if isinstance(value, list) else [value]:
                     action_of(document, where)  # a mistake is reported with its file
-                    found.append(document)
+                    documents.append(document)
     except BadManifest as error:
         raise BadScenario(str(error)) from error
-    return found
+    return documents
 
 
 def actions_of(documents: Iterable[Any], where: str, objects: Iterable[Any] = ()) -> list[Action]:

@@ -44,7 +44,7 @@ def scenarios_below(
     cannot be read goes there with the reason, and the others are listed. Files to ``leave_out`` are not read.
     """
     given = inputs or Inputs()
-    found: dict[Path, dict[str, Scenario]] = {}
+    by_file: dict[Path, dict[str, Scenario]] = {}
     modules: dict[Path, ModuleType] = {}
     left_out = set(leave_out)
     for file in candidates(directory):
@@ -54,10 +54,10 @@ def scenarios_below(
             loading(file)
         try:
             if file.suffix in ENDINGS:
-                found[file] = scenarios_in(file, given)
+                by_file[file] = scenarios_in(file, given)
             else:
                 modules[file] = load(file)
-                found[file] = written_scenarios(modules[file], given)
+                by_file[file] = written_scenarios(modules[file], given)
         except BadScenario as error:
             if broken is None:
                 raise
@@ -65,21 +65,21 @@ def scenarios_below(
             broken[file] = str(error)
     explored = {
         _name(controller)
-        for scenarios in found.values()
+        for scenarios in by_file.values()
         for scenario in scenarios.values()
         for controller in scenario.controllers
     }
     for file, module in modules.items():
         try:
-            if not found[file] and _defined(file, module) - explored:
-                found[file] = generated_scenarios(module, file, given)
+            if not by_file[file] and _defined(file, module) - explored:
+                by_file[file] = generated_scenarios(module, file, given)
         except BadScenario as error:
             if broken is None:
                 raise
             broken[file] = str(error)
-    makers = {(name, scenario.line) for file, name, scenario in _listed(found) if _makes(file, scenario)}
+    makers = {(name, scenario.line) for file, name, scenario in _listed(by_file) if _makes(file, scenario)}
     chosen: dict[Path, dict[str, Scenario]] = {}
-    for file, name, scenario in _listed(found):
+    for file, name, scenario in _listed(by_file):
         if _makes(file, scenario) or (name, scenario.line) not in makers:
             chosen.setdefault(file, {})[name] = scenario
     if not chosen and not broken and not left_out:
@@ -110,15 +110,15 @@ def candidates(directory: Path) -> list[Path]:
 
 def _files(directory: Path) -> Iterator[Path]:
     for parent, directories, names in os.walk(directory):
-        here = Path(parent)
+        folder = Path(parent)
         directories[:] = sorted(
             name
             for name in directories
-            if not name.startswith(".") and name not in _LEFT_OUT and not (here / name / "pyvenv.cfg").exists()
+            if not name.startswith(".") and name not in _LEFT_OUT and not (folder / name / "pyvenv.cfg").exists()
         )
         for name in sorted(names):
             if (name.endswith(".py") and not _TESTS.fullmatch(name)) or name.endswith(ENDINGS):
-                yield here / name
+                yield folder / name
 
 
 def _parsed(file: Path) -> ast.Module | None:
@@ -152,8 +152,8 @@ def _has_scenarios(file: Path) -> bool:
     return not others and isinstance(first, Mapping) and ("controllers" in first or "scenarios" in first)
 
 
-def _listed(found: Mapping[Path, Mapping[str, Scenario]]) -> Iterator[tuple[Path, str, Scenario]]:
-    for file, scenarios in found.items():
+def _listed(by_file: Mapping[Path, Mapping[str, Scenario]]) -> Iterator[tuple[Path, str, Scenario]]:
+    for file, scenarios in by_file.items():
         for name, scenario in scenarios.items():
             yield file, name, scenario
 

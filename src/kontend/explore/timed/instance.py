@@ -30,7 +30,7 @@ from kontend.runtime.manager.queue import Queue
 from kontend.runtime.predicates import Event
 from kontend.runtime.source_location import raised_at
 
-#: What a write did to the server, when it did nothing.
+#: The effect of a write that changed nothing on the server.
 NO_CHANGE: Final = "no change"
 #: Faults of a call.
 FAILED: Final = "failed"
@@ -150,7 +150,7 @@ class Instance:
         )
         self.reconciles: list[Reconcile] = []
         self._guards = guards
-        #: How often it has crashed, and whether it has not started again.
+        #: The number of crashes, and True while it has not started again.
         self.life = 0
         self.is_down = False
         self._clear()
@@ -245,7 +245,7 @@ class Instance:
             future: asyncio.Future[None] = self.loop.create_future()
             self._waiting.append((call.kind, call.at_least, future))
             await future
-            self._waiting = [each for each in self._waiting if not each[2].done()]
+            self._waiting = [waiter for waiter in self._waiting if not waiter[2].done()]
 
     def _list(self, kind: str) -> None:
         state = self.cluster.state

@@ -19,7 +19,7 @@ from kontend.report.timed import (
     TimedWrite,
 )
 
-#: How many reconciles of a run that did not come to rest are shown where none repeat, and how many writes of each.
+#: Reconciles that are shown of a run that did not come to rest where none repeat, and writes of each.
 _LAST: Final = 2
 _WRITES: Final = 50
 

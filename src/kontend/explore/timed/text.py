@@ -11,7 +11,7 @@ from kontend.explore.timed.sweep import Point, Sweep, bands
 from kontend.explore.timed.timing import SHARES
 
 _BAR: Final = 20
-#: How many reconciles of a cycle, and writes of each, are shown.
+#: Reconciles of a cycle, and writes of each, that are shown.
 _MOST_SHOWN: Final = 12
 
 

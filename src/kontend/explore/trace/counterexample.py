@@ -56,7 +56,7 @@ def _renumbered(model: Model, schedule: Sequence[Step], sentence: str) -> tuple[
         return schedule, sentence
     names = {model.names[one]: model.names[other] for one, other in new.items()}
     pattern = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
-    renamed = re.sub(rf"\b(?:{pattern})(?!\w)", lambda found: names[found[0]], sentence)
+    renamed = re.sub(rf"\b(?:{pattern})(?!\w)", lambda match: names[match[0]], sentence)
     return [step._replace(instance=new.get(step.instance, step.instance)) for step in schedule], renamed
 
 

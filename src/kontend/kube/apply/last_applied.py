@@ -57,5 +57,5 @@ def with_annotation(obj: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any
 
 def _annotations(obj: dict[str, Any]) -> dict[str, Any]:
     metadata = obj.get("metadata")
-    found = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return found if isinstance(found, dict) else {}
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return annotations if isinstance(annotations, dict) else {}

@@ -22,7 +22,7 @@ Operation: TypeAlias = Literal["Apply", "Update"]
 #: The identity of a manager: name, operation, apiVersion (of updates only) and subresource.
 Identity: TypeAlias = tuple[str, Operation, str, str]
 
-#: How many entries updates may leave behind before the oldest are put together.
+#: Entries that updates may leave behind before the oldest are put together.
 MOST_UPDATES: Final = 10
 _OLD_UPDATES: Final = "ancient-changes"
 
@@ -105,8 +105,8 @@ def decode(raw: Any) -> ManagedFields:
     if not isinstance(raw, list) or not all(isinstance(entry, dict) for entry in raw):
         raise InvalidManagedFields("managedFields must be a list of objects")
     entries = {}
-    for index, each in enumerate(raw):
-        entry = _decode_entry(each, index)
+    for index, item in enumerate(raw):
+        entry = _decode_entry(item, index)
         entries[entry.identity] = entry
     return in_order(entries.values())
 

@@ -17,7 +17,7 @@ SCALE_VERSION: Final = "autoscaling/v1"
 _REPLICAS: Final = ("spec", "replicas")
 _OWNS_REPLICAS: Final = FieldSet.of_paths([_REPLICAS])
 
-#: Where each version of the kind has its replicas; nothing for a version without a scale.
+#: The path of the replicas in each version of the kind; nothing for a version without a scale.
 ReplicasAt: TypeAlias = Mapping[str, Sequence[str] | None]
 
 

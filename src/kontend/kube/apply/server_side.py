@@ -213,13 +213,13 @@ def _pruned(
     for entry in others:
         owned[entry.api_version] = union(owned.get(entry.api_version, {}), entry.fields.tree)
     whole, pruned, at = start, remove(kind, start, applied_last) or {}, last.api_version
-    for version in sorted(owned, key=lambda each: (each != last.api_version, each)):
+    for version in sorted(owned, key=lambda api_version: (api_version != last.api_version, api_version)):
         text = f"failed add back owned items: failed to convert %s object at version {version}: "
-        here, whole = versions.convert(whole, version, text % "merged", at=at)
-        here, pruned = versions.convert(pruned, version, text % "pruned", at=at)
+        converted, whole = versions.convert(whole, version, text % "merged", at=at)
+        converted, pruned = versions.convert(pruned, version, text % "pruned", at=at)
         at = version
-        wanted = union(_present(here, pruned), with_named_fields(here, owned[version]))
-        pruned = remove(here, whole, difference(_present(here, whole), wanted)) or {}
+        wanted = union(_present(converted, pruned), with_named_fields(converted, owned[version]))
+        pruned = remove(converted, whole, difference(_present(converted, whole), wanted)) or {}
     text = "failed add back dangling items: failed to convert pruned object to last applied version: "
     pruned = versions.convert(pruned, last.api_version, text, at=at)[1]
     gone = difference(_present(kind, start), _present(kind, pruned))

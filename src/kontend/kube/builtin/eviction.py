@@ -23,16 +23,16 @@ def evicts_freely(pod: Mapping[str, Any]) -> bool:
 def matching_budget(pod: Mapping[str, Any], budgets: Mapping[Key, Mapping[str, Any]]) -> Key | None:
     """The budget that protects a pod. Two are one too many."""
     labels = pod["metadata"].get("labels") or {}
-    found = []
+    matching = []
     for key, budget in sorted(budgets.items()):
         selector = (budget.get("spec") or {}).get("selector")
         if selector is not None and labels and selector_from_json(selector).matches(labels):
-            found.append(key)
-    if len(found) > 1:
+            matching.append(key)
+    if len(matching) > 1:
         raise errors.ApiError(
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.", code=500
         )
-    return found[0] if found else None
+    return matching[0] if matching else None
 
 
 def charge(budget: Json, pod: Mapping[str, Any], *, now: str) -> bool:

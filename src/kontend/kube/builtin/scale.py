@@ -8,7 +8,7 @@ from typing import Any, Final
 from kontend.kube.field_errors import FieldError, invalid
 from kontend.kube.json_types import Json
 
-#: Where the number of replicas stands, for the managed fields of the two views.
+#: The path of the number of replicas, for the managed fields of the two views.
 REPLICAS_PATH: Final = ("spec", "replicas")
 _KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 

@@ -107,13 +107,13 @@ def _set_ip_families(service: Json, spec: Json, old: Mapping[str, Any] | None) -
     policy = spec["ipFamilyPolicy"]
     addresses = spec.get("clusterIPs") or []
     families: list[str] = list(spec.get("ipFamilies") or [])
-    found = []
+    errors = []
     if policy == "SingleStack":
         why = "must be 'RequireDualStack' or 'PreferDualStack' when multiple {} are specified"
         if len(addresses) == 2:
-            found.append(invalid("spec.ipFamilyPolicy", policy, why.format("cluster IPs")))
+            errors.append(invalid("spec.ipFamilyPolicy", policy, why.format("cluster IPs")))
         if len(families) == 2:
-            found.append(invalid("spec.ipFamilyPolicy", policy, why.format("IP families")))
+            errors.append(invalid("spec.ipFamilyPolicy", policy, why.format("IP families")))
     for index, address in enumerate(addresses):
         if address == "None":
             break
@@ -121,11 +121,11 @@ def _set_ip_families(service: Json, spec: Json, old: Mapping[str, Any] | None) -
             family = _family_of(address)
             if family == "IPv6":
                 why = "IPv6 is not configured on this cluster"
-                found.append(invalid(f"spec.clusterIPs[{index}]", addresses, why))
+                errors.append(invalid(f"spec.clusterIPs[{index}]", addresses, why))
             elif family:
                 families.append(family)
-    if found:
-        raise _refuse(service, *found)
+    if errors:
+        raise _refuse(service, *errors)
     if without_endpoints:
         families = families or ["IPv4"]
         if len(families) < 2 and policy != "SingleStack":
@@ -134,12 +134,12 @@ def _set_ip_families(service: Json, spec: Json, old: Mapping[str, Any] | None) -
         return
     if policy == "RequireDualStack":
         why = "this cluster is not configured for dual-stack services"
-        found.append(invalid("spec.ipFamilyPolicy", policy, why))
+        errors.append(invalid("spec.ipFamilyPolicy", policy, why))
     for index, family in enumerate(families):
         if family == "IPv6":
-            found.append(invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
-    if found:
-        raise _refuse(service, *found)
+            errors.append(invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
+    if errors:
+        raise _refuse(service, *errors)
     spec["ipFamilies"] = families or ["IPv4"]
 
 

@@ -103,16 +103,16 @@ _AS_IT_IS: Final = frozenset({
 })  # fmt: skip
 
 
-def variable_type(found: Type | None) -> Type:
+def variable_type(kind: Type | None) -> Type:
     """The type under which later expressions see a variable: objects lose theirs.
 
     >>> str(variable_type(types.list_of(types.struct("kubernetes.URL"))))
     'list(dyn)'
     """
-    if found is None:
+    if kind is None:
         return types.DYN
-    if found in _AS_IT_IS:
-        return found
-    if found.kind in ("list", "map"):
-        return found._replace(params=tuple(variable_type(inner) for inner in found.params))
+    if kind in _AS_IT_IS:
+        return kind
+    if kind.kind in ("list", "map"):
+        return kind._replace(params=tuple(variable_type(inner) for inner in kind.params))
     return types.DYN

@@ -199,14 +199,14 @@ class _Checker:
                 result = types.ERROR
         return result
 
-    def _instantiate(self, each: Type, names: types.Mapping) -> Type:
-        if each.kind == "param":
-            if each.name not in names:
-                names[each.name] = self._variable()
-            return names[each.name]
-        if not each.params:
-            return each
-        return each._replace(params=tuple(self._instantiate(inner, names) for inner in each.params))
+    def _instantiate(self, kind: Type, names: types.Mapping) -> Type:
+        if kind.kind == "param":
+            if kind.name not in names:
+                names[kind.name] = self._variable()
+            return names[kind.name]
+        if not kind.params:
+            return kind
+        return kind._replace(params=tuple(self._instantiate(inner, names) for inner in kind.params))
 
     def _variable(self) -> Type:
         self.fresh += 1

@@ -43,7 +43,7 @@ def escape(name: str) -> str | None:
         return f"__{name}__"
     if not re.fullmatch(r"[A-Za-z0-9_./-]+", name):
         return None
-    return re.sub(r"__|[-./]", lambda found: _ESCAPES[found[0]], name)
+    return re.sub(r"__|[-./]", lambda match: _ESCAPES[match[0]], name)
 
 
 def with_meta(node: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -253,7 +253,7 @@ def _object_converter(node: Mapping[str, Any]) -> Convert | None:
     additional = additional_schema(node)
     inner = converter(additional) if additional is not None else None
     converters = {key: converter(as_mapping(child)) for key, child in as_mapping(node.get("properties")).items()}
-    known = {key: each for key, each in converters.items() if each is not None and each is not _to_int}
+    known = {key: change for key, change in converters.items() if change is not None and change is not _to_int}
     if inner is _to_int:
         inner = None
     if inner is None and not known:

@@ -83,14 +83,14 @@ def optional_of(inner: Type) -> Type:
     return opaque("optional_type", inner)
 
 
-def is_dyn(each: Type) -> bool:
+def is_dyn(kind: Type) -> bool:
     """Reports whether the type is left to the run."""
-    return each.kind == "dyn"
+    return kind.kind == "dyn"
 
 
-def unwrap_optional(each: Type) -> tuple[Type, bool]:
+def unwrap_optional(kind: Type) -> tuple[Type, bool]:
     """The type inside an optional, and whether there was one."""
-    return (each.params[0], True) if each.name == "optional_type" and each.params else (each, False)
+    return (kind.params[0], True) if kind.name == "optional_type" and kind.params else (kind, False)
 
 
 def assignable(mapping: Mapping, left: Sequence[Type], right: Sequence[Type]) -> Mapping | None:
@@ -169,13 +169,13 @@ def _absent(mapping: Mapping, parameter: Type, within: Type) -> bool:
     return all(_absent(mapping, parameter, inner) for inner in within.params)
 
 
-def substitute(mapping: Mapping, each: Type, *, free_is_dyn: bool = False) -> Type:
+def substitute(mapping: Mapping, kind: Type, *, free_is_dyn: bool = False) -> Type:
     """A type with its parameters replaced by what they are bound to."""
-    if each.kind == "param":
-        bound = mapping.get(each.name)
+    if kind.kind == "param":
+        bound = mapping.get(kind.name)
         if bound is not None:
             return substitute(mapping, bound, free_is_dyn=free_is_dyn)
-        return DYN if free_is_dyn else each
-    if not each.params:
-        return each
-    return each._replace(params=tuple(substitute(mapping, inner, free_is_dyn=free_is_dyn) for inner in each.params))
+        return DYN if free_is_dyn else kind
+    if not kind.params:
+        return kind
+    return kind._replace(params=tuple(substitute(mapping, inner, free_is_dyn=free_is_dyn) for inner in kind.params))

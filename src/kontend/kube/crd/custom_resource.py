@@ -42,7 +42,7 @@ class CustomDefinition:
     printer_columns: tuple[Mapping[str, Any], ...]
     #: Names of the fields that field selectors may use, such as ``spec.color``.
     selectable_fields: tuple[str, ...]
-    #: How objects become those of another version: the strategy, and the webhook if there is one.
+    #: The conversion of objects to another version: the strategy, and the webhook if there is one.
     conversion: Mapping[str, Any]
 
     @property

@@ -48,13 +48,13 @@ def _default_errors(node: Node, path: str, pruned: bool, resource: bool) -> list
         check(value, path, embedded)
     if embedded:
         return errors + embedded
-    found = value_errors(value, node, compile_checks(node), MISSING, path)
-    if found:
-        return errors + found
+    problems = value_errors(value, node, compile_checks(node), MISSING, path)
+    if problems:
+        return errors + problems
     rules = rule_tree(node, resource=resource)
     if rules is None:
         return errors
     where = (None, path)
     # A default is a new value, but it may also be what was there before: both must pass.
-    found = rule_errors(rules, value, value, where, ratchet=False)
-    return errors + (found or rule_errors(rules, value, MISSING, where))
+    problems = rule_errors(rules, value, value, where, ratchet=False)
+    return errors + (problems or rule_errors(rules, value, MISSING, where))

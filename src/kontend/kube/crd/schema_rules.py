@@ -155,13 +155,13 @@ def _children(node: Node, position: _Position) -> list[tuple[Node, _Position]]:
             if position.root:
                 below = replace(below, no_defaults=f"in top-level {key}")
         children.append((child, below))
-    junctor = replace(position, root=False, rules=False)
-    children.append((node.get("not"), replace(junctor, path=f"{path}.not")))
+    nested = replace(position, root=False, rules=False)
+    children.append((node.get("not"), replace(nested, path=f"{path}.not")))
     for name in ("allOf", "oneOf", "anyOf"):
         for index, branch in enumerate(node.get(name) or ()):
-            children.append((branch, replace(junctor, path=f"{path}.{name}[{index}]")))
+            children.append((branch, replace(nested, path=f"{path}.{name}[{index}]")))
     for key, child in as_mapping(node.get("definitions")).items():
-        children.append((child, replace(junctor, path=f"{path}.definitions[{key}]")))
+        children.append((child, replace(nested, path=f"{path}.definitions[{key}]")))
     items = replace(inner, path=f"{path}.items")
     if node.get("x-kubernetes-list-type") != "map":
         items = replace(items, uncorrelated=items.uncorrelated or path)
@@ -170,7 +170,7 @@ def _children(node: Node, position: _Position) -> list[tuple[Node, _Position]]:
         children.append((branch, replace(items, path=f"{path}.items[{index}]")))
     children.append((raw, items))
     for key, child in as_mapping(node.get("dependencies")).items():
-        children.append((child, replace(junctor, path=f"{path}.dependencies[{key}]")))
+        children.append((child, replace(nested, path=f"{path}.dependencies[{key}]")))
     return [(child, where) for child, where in children if isinstance(child, Mapping)]
 
 

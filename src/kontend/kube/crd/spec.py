@@ -301,9 +301,9 @@ def _validation_errors(holder: Node | None, path: str, has_status: bool, strictn
     if strictness.structural:
         problem = conversion_problem(node)
         if not problem:
-            found = structural_errors(node, where) or default_errors(node, where, pruned=strictness.pruned_defaults)
-            errors += found
-            costs = None if found else Costs()
+            problems = structural_errors(node, where) or default_errors(node, where, pruned=strictness.pruned_defaults)
+            errors += problems
+            costs = None if problems else Costs()
     errors += schema_errors(node, where, strictness.options, costs)
     if not errors and problem:
         errors.append(invalid(where, "", problem))

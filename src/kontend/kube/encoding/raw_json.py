@@ -75,18 +75,18 @@ def _end(text: str, at: int) -> int:
     return len(text)
 
 
-def _find(text: str, at: int, path: RawPath, place: Place, found: dict[Place, str]) -> None:
+def _find(text: str, at: int, path: RawPath, place: Place, texts: dict[Place, str]) -> None:
     if not path:
         if text[at] == "{":
-            found[place] = text[at : _end(text, at)]
+            texts[place] = text[at : _end(text, at)]
         return
     if text[at] == "{" and path[0] != "*":
         for key, start in _members(text, at):
             if key == path[0]:
-                _find(text, start, path[1:], (*place, key), found)
+                _find(text, start, path[1:], (*place, key), texts)
     elif text[at] == "[" and path[0] == "*":
         for index, start in enumerate(_items(text, at)):
-            _find(text, start, path[1:], (*place, index), found)
+            _find(text, start, path[1:], (*place, index), texts)
 
 
 def _members(text: str, at: int) -> Iterable[tuple[str, int]]:

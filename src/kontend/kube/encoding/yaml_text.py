@@ -308,11 +308,11 @@ def _scalar(node: Any) -> Any:
     if tag in (_TAG + "int", _TAG + "float", _TAG + "bool", _TAG + "null"):
         value = _plain(text)
         wanted = tag.removeprefix(_TAG)
-        found = _short_tag(value)
-        if wanted == "float" and found == "int":
+        actual = _short_tag(value)
+        if wanted == "float" and actual == "int":
             return float(value)
-        if found != wanted:
-            raise MalformedYAML(f"yaml: cannot decode !!{found} `{text}` as a !!{wanted}")
+        if actual != wanted:
+            raise MalformedYAML(f"yaml: cannot decode !!{actual} `{text}` as a !!{wanted}")
         return value
     if tag == _TAG + "binary":
         try:

@@ -29,8 +29,8 @@ def decode_pem(data: bytes) -> list[PemBlock]:
     [PemBlock(type='A', headers={}, body=b'hello')]
     """
     blocks = []
-    for found in _BLOCK.finditer(data):
-        rest = found[2]
+    for match in _BLOCK.finditer(data):
+        rest = match[2]
         headers: dict[str, str] = {}
         while (header := _HEADER.match(rest)) is not None:
             headers[header[1].decode("utf-8", "replace").strip()] = header[2].decode("utf-8", "replace").strip()
@@ -39,5 +39,5 @@ def decode_pem(data: bytes) -> list[PemBlock]:
             body = binascii.a2b_base64(re.sub(rb"\s", b"", rest), strict_mode=bool(rest.strip()))
         except binascii.Error:
             continue
-        blocks.append(PemBlock(found[1].decode("utf-8", "replace"), headers, body))
+        blocks.append(PemBlock(match[1].decode("utf-8", "replace"), headers, body))
     return blocks

@@ -299,7 +299,7 @@ def _array(node: Mapping[str, Any]) -> Check | None:
             name = path_text(path)
             text = f"{name} in body should have at most {most} items"
             errors.append(Failure(text, name, field_errors.TOO_MANY, size, most))
-        if distinct and any(same_json(each, other) for i, each in enumerate(value) for other in value[:i]):
+        if distinct and any(same_json(item, other) for i, item in enumerate(value) for other in value[:i]):
             errors.append(_plain(path_text(path), "", "shouldn't contain duplicates"))
 
     return check

@@ -58,7 +58,7 @@ def parse_json_patch(raw: bytes | Sequence[Any], *, field_validation: str = "War
     applied. The server decodes twice unless ``field_validation`` is ``Ignore``, and the first decoder has other words.
     """
     ignore = field_validation == "Ignore"
-    prefix, whole, each = (
+    prefix, whole, operation = (
         ("", "jsonpatch.Patch", "jsonpatch.Operation")
         if ignore
         else ("error decoding patch: ", "[]handlers.jsonPatchOp", "handlers.jsonPatchOp")
@@ -79,7 +79,7 @@ def parse_json_patch(raw: bytes | Sequence[Any], *, field_validation: str = "War
         if step is None:
             step = {}
         if not isinstance(step, Mapping):
-            raise BadRequest(f"{prefix}json: cannot unmarshal {go_kind(step)} into Go value of type {each}")
+            raise BadRequest(f"{prefix}json: cannot unmarshal {go_kind(step)} into Go value of type {operation}")
         if not ignore:
             _check_types(step)
         get = step.get

@@ -183,9 +183,9 @@ def _merge_items(original: list[Any], patch: list[Any], key: str, schema: Schema
     for item in patch:
         if key not in item:
             raise no_merge_key(item, key)
-        for index, each in enumerate(merged):
-            if key in each and same(each[key], item[key]):
-                merged[index] = _merge_map(each, item, schema)
+        for index, element in enumerate(merged):
+            if key in element and same(element[key], item[key]):
+                merged[index] = _merge_map(element, item, schema)
                 break
         else:
             merged.append(item)
@@ -275,8 +275,8 @@ def _interleave(
 
     def place(item: Any, order: list[Any]) -> int:
         value = item if key is None else item[key]
-        for index, each in enumerate(order):
-            if same(each if key is None else each[key], value):
+        for index, element in enumerate(order):
+            if same(element if key is None else element[key], value):
                 return index
         return -1
 

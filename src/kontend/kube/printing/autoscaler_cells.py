@@ -47,18 +47,18 @@ def _target(metric: JsonView, current: JsonView) -> str:
     if source is None:
         return "<unknown type>"
     wanted, target = metric.get(source) or {}, (metric.get(source) or {}).get("target") or {}
-    found = (current.get(source) or {}).get("current") or {}
+    measured = (current.get(source) or {}).get("current") or {}
     if source in ("resource", "containerResource"):
-        return f"{wanted.get('name', '')}: {_resource(target, found)}"
+        return f"{wanted.get('name', '')}: {_resource(target, measured)}"
     if source == "pods":
-        return f"{found.get('averageValue', '0') if found else _UNKNOWN}/{target.get('averageValue', '0')}"
+        return f"{measured.get('averageValue', '0') if measured else _UNKNOWN}/{target.get('averageValue', '0')}"
     if target.get("averageValue") is not None:
-        return f"{found.get('averageValue', _UNKNOWN)}/{target['averageValue']} (avg)"
-    return f"{found.get('value', '0') if found else _UNKNOWN}/{target.get('value', '0')}"
+        return f"{measured.get('averageValue', _UNKNOWN)}/{target['averageValue']} (avg)"
+    return f"{measured.get('value', '0') if measured else _UNKNOWN}/{target.get('value', '0')}"
 
 
-def _resource(target: JsonView, found: JsonView) -> str:
+def _resource(target: JsonView, measured: JsonView) -> str:
     if target.get("averageValue") is not None:
-        return f"{found.get('averageValue', '0') if found else _UNKNOWN}/{target['averageValue']}"
-    used, wanted = found.get("averageUtilization"), target.get("averageUtilization")
+        return f"{measured.get('averageValue', '0') if measured else _UNKNOWN}/{target['averageValue']}"
+    used, wanted = measured.get("averageUtilization"), target.get("averageUtilization")
     return f"{_UNKNOWN if used is None else f'{used}%'}/{'<auto>' if wanted is None else f'{wanted}%'}"

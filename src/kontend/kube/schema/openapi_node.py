@@ -37,12 +37,12 @@ def clean_node(raw: Any) -> dict[str, Any]:
     """
     if not isinstance(raw, Mapping):
         return {}
-    found: dict[str, Any] = {}
+    fitting: dict[str, Any] = {}
     for key, value in raw.items():
         cleaned = _clean(key, value)
         if cleaned is not None:
-            found[key] = cleaned
-    return found
+            fitting[key] = cleaned
+    return fitting
 
 
 def _clean(key: Any, value: Any) -> Any:

@@ -95,7 +95,7 @@ class LiveGate:
         self.log = Log()
         #: The number of actions that the user has taken.
         self.action = 0
-        #: Calls that go on for ever and do not count as work: renewals of leases, and what the baseline has learned.
+        #: Calls that go on forever and do not count as work: renewals of leases, and what the baseline has learned.
         self.background: frozenset[Call] = frozenset()
         self.last_activity: dict[str, float] = {}
         #: Calls that do not count, by process: how often each was made since the last one that does.

@@ -24,7 +24,7 @@ from kontend.race.log.event import AuditEvent, BadEvent, event_of
 #: A longer line is not read: kube-apiserver writes events of a few megabytes at most.
 _LONGEST: Final = 32 << 20
 _GZIP: Final = b"\x1f\x8b"
-#: How many bad lines are named; the others are counted.
+#: Bad lines that are named; the others are counted.
 _NAMED: Final = 20
 STDIN: Final = "-"
 

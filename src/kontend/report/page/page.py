@@ -40,7 +40,7 @@ _SCRIPTS: Final = (
 )
 #: Data of more bytes than this is compressed.
 _PLAIN: Final = 256 * 1024
-#: How many violations the part for browsers without JavaScript lists.
+#: Violations that the part for browsers without JavaScript lists.
 _MOST_SUMMARIES: Final = 100
 #: Characters that could end a script element or open a comment in it, or that old parsers take for line ends.
 _UNSAFE: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}

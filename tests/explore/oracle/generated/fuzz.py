@@ -164,8 +164,8 @@ def verdicts(seed: int, many: int, limit: int) -> str:
         except Exception as error:
             lines.append(f"{number} {type(error).__name__} {error}")
             continue
-        told = [(violation.property, violation.sentence, violation.trace) for violation in verdict.violations]
-        lines.append(json.dumps([number, verdict.exhausted, told, len(verdict.final_states)]))
+        reported = [(violation.property, violation.sentence, violation.trace) for violation in verdict.violations]
+        lines.append(json.dumps([number, verdict.exhausted, reported, len(verdict.final_states)]))
     return "\n".join(lines)
 
 

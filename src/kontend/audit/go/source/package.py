@@ -64,7 +64,7 @@ class GoFunction:
 
     def parameter_index(self, name: str) -> int | None:
         """Return the position of a parameter."""
-        return next((index for index, (each, _) in enumerate(self.parameters) if each == name), None)
+        return next((index for index, (parameter, _) in enumerate(self.parameters) if parameter == name), None)
 
 
 @dataclass(eq=False)
@@ -174,14 +174,14 @@ class GoFile:
 
 def parameters(node: Node) -> list[tuple[str, Node]]:
     """Return the parameters of a function or a function literal with their type nodes, one entry a name."""
-    found: list[tuple[str, Node]] = []
+    named: list[tuple[str, Node]] = []
     for declaration in syntax.children(syntax.field(node, "parameters")):
         kind = syntax.field(declaration, "type")
         if kind is None:
             continue
         names = declaration.children_by_field_name("name")
-        found += [(text(name), kind) for name in names] or [("", kind)]
-    return found
+        named += [(text(name), kind) for name in names] or [("", kind)]
+    return named
 
 
 def _bare_name(node: Node | None) -> str:

@@ -193,8 +193,8 @@ def _parameter(file: GoFile, name: str, use: Node) -> list[Definition]:
     around = function_around(use)
     closure = False
     while around is not None:
-        for each, kind in parameters(around):
-            if each == name:
+        for parameter, kind in parameters(around):
+            if parameter == name:
                 return [Definition(How.PARAMETER, file, around, None, 0, kind, closure)]
         for declaration in syntax.children(syntax.field(around, "receiver")):
             if text(syntax.field(declaration, "name")) == name:
@@ -208,5 +208,5 @@ def _parameter(file: GoFile, name: str, use: Node) -> list[Definition]:
 
 
 def _package_variable(workspace: Workspace, file: GoFile, name: str) -> list[Definition]:
-    found = workspace.package(file.directory).variables.get(name)
-    return [Definition(How.PACKAGE, found[0], found[1], found[1])] if found else []
+    variable = workspace.package(file.directory).variables.get(name)
+    return [Definition(How.PACKAGE, variable[0], variable[1], variable[1])] if variable else []

@@ -181,17 +181,17 @@ def assignments(node: Node) -> tuple[Node, ...]:
 @lru_cache(maxsize=1024)
 def assignments_by_name(node: Node) -> dict[str, list[tuple[Node, int]]]:
     """Return the assignments below a node to plain names, with the position of the name on the left."""
-    found: dict[str, list[tuple[Node, int]]] = {}
+    by_name: dict[str, list[tuple[Node, int]]] = {}
     for statement in assignments(node):
         left = (
             statement.children_by_field_name("name")
             if statement.type == "var_spec"
             else children(field(statement, "left"))
         )
-        for position, each in enumerate(left):
-            if each.type == "identifier":
-                found.setdefault(text(each), []).append((statement, position))
-    return found
+        for position, target in enumerate(left):
+            if target.type == "identifier":
+                by_name.setdefault(text(target), []).append((statement, position))
+    return by_name
 
 
 def strip(node: Node | None) -> Node | None:

@@ -65,9 +65,9 @@ class Workspace:
             if import_path == name:
                 return root
             if import_path.startswith(name + "/"):
-                found = str(Path(root, import_path[len(name) + 1 :]))
-                if found in self.by_directory or Path(found).is_dir():
-                    return found
+                directory = str(Path(root, import_path[len(name) + 1 :]))
+                if directory in self.by_directory or Path(directory).is_dir():
+                    return directory
         return None
 
     @cached_property
@@ -109,8 +109,8 @@ class Workspace:
         variadic = any(
             kind.parent is not None and kind.parent.type.startswith("variadic") for _, kind in function.parameters
         )
-        here = self.by_directory.get(function.file.directory, [])
-        files = self._calling.get(function.name.encode(), ()) if function.exported else here
+        own_package = self.by_directory.get(function.file.directory, [])
+        files = self._calling.get(function.name.encode(), ()) if function.exported else own_package
         for file in files:
             for call in file.calls_by_name.get(function.name, ()):
                 if file is function.file and syntax.inside(call, function.node):
@@ -126,11 +126,11 @@ class Workspace:
     def _calling(self) -> dict[bytes, list[GoFile]]:
         """Files by the exported names they call: one pass over the text saves a search of every file for every
         function."""
-        found: dict[bytes, list[GoFile]] = {}
+        callers: dict[bytes, list[GoFile]] = {}
         for file in self.files.values():
             for name in set(_CALLED.findall(file.source)):
-                found.setdefault(name, []).append(file)
-        return found
+                callers.setdefault(name, []).append(file)
+        return callers
 
     def _same_package(self, file: GoFile, operand: Node | None, function: GoFunction) -> bool:
         if operand is None:
@@ -153,7 +153,7 @@ def _read_beside(directory: str) -> Iterator[GoFile]:
         try:
             if (
                 path.is_file() and not path.is_symlink() and path.stat().st_size < 2_000_000
-            ):  # a named pipe would block for ever
+            ):  # a named pipe would block forever
                 yield GoFile(str(path), path.read_bytes(), directory)
         except OSError:
             continue

@@ -51,13 +51,13 @@ class Module:
     @cached_property
     def values_at_top(self) -> dict[str, list[ast.expr]]:
         """Values of the names assigned at the top level."""
-        found: dict[str, list[ast.expr]] = {}
+        values: dict[str, list[ast.expr]] = {}
         for statement in self.tree.body:
             if isinstance(statement, ast.Assign):
                 for target in statement.targets:
                     if isinstance(target, ast.Name):
-                        found.setdefault(target.id, []).append(statement.value)
-        return found
+                        values.setdefault(target.id, []).append(statement.value)
+        return values
 
     @cached_property
     def classes(self) -> list[ast.ClassDef]:
@@ -78,23 +78,23 @@ class Module:
     def values_of(self, scope: ast.AST) -> dict[str, list[ast.expr]]:
         """Return the values that names are bound to in a scope, in the order of the walk."""
         if scope not in self._values:
-            found: dict[str, list[ast.expr]] = {}
+            by_name: dict[str, list[ast.expr]] = {}
             for node in self.nodes_in(scope):
                 if isinstance(node, ast.Assign):
                     for target in node.targets:
                         if isinstance(target, ast.Name):
-                            found.setdefault(target.id, []).append(node.value)
+                            by_name.setdefault(target.id, []).append(node.value)
                 elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and isinstance(node.target, ast.Name):
-                    found.setdefault(node.target.id, []).extend([node.value] if node.value is not None else [])
-            for values in found.values():
+                    by_name.setdefault(node.target.id, []).extend([node.value] if node.value is not None else [])
+            for values in by_name.values():
                 values.sort(key=lambda value: (value.lineno, value.col_offset))
-            self._values[scope] = found
+            self._values[scope] = by_name
         return self._values[scope]
 
     def changing_in(self, scope: ast.AST) -> dict[str, list[ast.Assign | ast.Call | ast.Delete]]:
         """Return the statements of a scope that may change a dictionary, by the name that they start from."""
         if scope not in self._changing:
-            found: dict[str, list[ast.Assign | ast.Call | ast.Delete]] = {}
+            changing: dict[str, list[ast.Assign | ast.Call | ast.Delete]] = {}
             for node in self.nodes_in(scope):
                 if isinstance(node, ast.Assign | ast.Delete):
                     roots = {root_name(target) for target in node.targets if not isinstance(target, ast.Name)}
@@ -104,10 +104,10 @@ class Module:
                     continue
                 for root in roots:
                     if root:
-                        found.setdefault(root, []).append(node)
-            for nodes in found.values():
+                        changing.setdefault(root, []).append(node)
+            for nodes in changing.values():
                 nodes.sort(key=lambda node: (node.lineno, node.col_offset))
-            self._changing[scope] = found
+            self._changing[scope] = changing
         return self._changing[scope]
 
     def changes_before(self, scope: ast.AST, name: str, line: int) -> list[ast.Assign | ast.Call | ast.Delete]:

@@ -26,9 +26,9 @@ def assignment_of(controller: Controller, name: str) -> SourceLocation | None:
             continue
         if file is None:
             continue
-        found = min(_lines(_parsed(lines), name), default=None)
-        if found is not None:
-            return SourceLocation(str(Path(file)), first + found - 1)
+        line = min(_lines(_parsed(lines), name), default=None)
+        if line is not None:
+            return SourceLocation(str(Path(file)), first + line - 1)
     return None
 
 

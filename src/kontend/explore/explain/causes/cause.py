@@ -82,12 +82,12 @@ def call_text(call: Call) -> str:
 
 def creation_of(trail: Trail, call: Call, before: int) -> tuple[Taken, Change] | None:
     """The last step before another one that created the object of a call."""
-    key, found = target_of(call), None
+    key, creation = target_of(call), None
     for taken, _, change in trail.changes():
         created = change.new if change.old is None and change.key == key and taken.number < before else None
         if created is not None and str(kind_of(content_of(created))) == call.kind:
-            found = (taken, change)
-    return found
+            creation = (taken, change)
+    return creation
 
 
 def is_same(one: Change, other: Change) -> bool:

@@ -89,7 +89,7 @@ def _wrong_object(trail: Trail, writer: str, change: Change, base: Version, read
 def _other_write(trail: Trail, taken: Taken, fault: Fault) -> Taken | None:
     """The step whose write the writer did not know: the last one that changed the field since the read."""
     since = fault.base.resource_version if fault.base is not None else 0
-    found = None
+    writing = None
     for other, _, change in trail.changes():
         if other.number >= taken.number:
             break
@@ -97,10 +97,10 @@ def _other_write(trail: Trail, taken: Taken, fault: Fault) -> Taken | None:
             continue
         if fault.property == BuiltIn.WRONG_OBJECT:
             if change.old is None:
-                found = other
+                writing = other
         elif change.old is None or change.new is None or _touches(change, fault.path):
-            found = other
-    return found
+            writing = other
+    return writing
 
 
 def _touches(change: Change, path: Path) -> bool:

@@ -20,7 +20,7 @@ from kontend.report.document import FieldChange
 from kontend.report.inspection import overlaps
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
-#: How many steps a cycle may have.
+#: The most steps of a cycle.
 _LONGEST: Final = 400
 
 
@@ -58,7 +58,7 @@ def go_round(trail: Trail, *, writes: bool) -> Round | None:
         steps = model.steps(world)
         if not steps:  # everything has settled
             break
-        step = min(steps, key=lambda each: (model.next(world, each).cost, _rank(each), times[each]))
+        step = min(steps, key=lambda candidate: (model.next(world, candidate).cost, _rank(candidate), times[candidate]))
         times[step] += 1
         taken = trail.take(step)
         if taken.transition.changes:
@@ -66,7 +66,7 @@ def go_round(trail: Trail, *, writes: bool) -> Round | None:
         form = form_of_state(model, trail.world)
         known = seen.get(form)
         if known is not None and (wrote > known or not writes):
-            first, last = _first_round(trail, {each for each, at in seen.items() if at >= known}, writes=writes)
+            first, last = _first_round(trail, {state for state, at in seen.items() if at >= known}, writes=writes)
             del trail.steps[last:]
             return Round(first, last, tuple(_written(trail, first)))
         seen[form] = taken.number
@@ -121,14 +121,14 @@ def shortest_round(trail: Trail, *, writes: bool) -> tuple[Trail, Round] | None:
     A search stops at any state of a cycle, which may take a long way. The unperturbed run from the initial state often
     gets into the same cycle sooner; it is the same when the same fields get the same values.
     """
-    found = go_round(trail, writes=writes)
+    cycle = go_round(trail, writes=writes)
     simple = Trail(trail.model, ())
     other = go_round(simple, writes=writes)
-    if found is None:
+    if cycle is None:
         return None
-    if other is not None and _effects(other) == _effects(found) and len(simple.steps) < len(trail.steps):
+    if other is not None and _effects(other) == _effects(cycle) and len(simple.steps) < len(trail.steps):
         return simple, other
-    return trail, found
+    return trail, cycle
 
 
 def _effects(cycle: Round) -> set[str]:
@@ -147,7 +147,7 @@ def cause_of_cycle(trail: Trail, cycle: Round) -> Cause:
     if own is not None:
         return _refused_by_itself(trail, steps, *own)
     writers = _writers(trail, pair)
-    described = "; ".join(_described(each, writer) for each, writer in zip(pair, writers, strict=True))
+    described = "; ".join(_described(write, writer) for write, writer in zip(pair, writers, strict=True))
     one = pair[0]
     where = f"{one.change.path} of {short_name(one.object)}" if one.change.path else short_name(one.object)
     different = sorted({writer.partition("#")[0] if "#" in writer else writer for writer in writers})

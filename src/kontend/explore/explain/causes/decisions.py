@@ -185,15 +185,15 @@ def _are_identities(*values: Any) -> bool:
 
 def _written(trail: Trail, seen: Seen, name: str, path: Path) -> Taken | None:
     """The last step before a read in which a controller wrote a field."""
-    found = None
+    writing = None
     for taken, _, change in trail.changes():
         version = change.new or change.old
         assert version is not None
         if taken.number >= seen.step or object_name(content_of(version)) != name:
             continue
         if not path or change.old is None or change.new is None or _touches(change.old, change.new, path):
-            found = taken
-    return found if found is not None and found.reconcile is not None else None
+            writing = taken
+    return writing if writing is not None and writing.reconcile is not None else None
 
 
 def _touches(old: Version, new: Version, path: Path) -> bool:

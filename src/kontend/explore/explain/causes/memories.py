@@ -90,23 +90,23 @@ def _copy_in(value: Any) -> Mapping[str, Any] | None:
         if isinstance(metadata, Mapping) and metadata.get("resourceVersion") and "kind" in value:
             return value
     for part in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
-        found = _copy_in(part)
-        if found is not None:
-            return found
+        copied = _copy_in(part)
+        if copied is not None:
+            return copied
     return None
 
 
 def _newer(trail: Trail, copied: Mapping[str, Any]) -> tuple[Taken, Change] | None:
     """The last change of an object after the version of a copy."""
-    version, name, found = _version_of(copied), object_name(copied), None
+    version, name, newest = _version_of(copied), object_name(copied), None
     if not version.isdecimal():
         return None
     for taken, _, change in trail.changes():
         present = change.new or change.old
         assert present is not None
         if object_name(content_of(present)) == name and number_of(change.resource_version) > int(version):
-            found = (taken, change)
-    return found
+            newest = (taken, change)
+    return newest
 
 
 def _made(trail: Trail, copied: Mapping[str, Any]) -> Taken | None:

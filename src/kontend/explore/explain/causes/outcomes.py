@@ -40,28 +40,30 @@ _NOT_YET: Final = (
 _Write = tuple[Taken, Part]
 
 
-def cause_of_final_state(trail: Trail, good: Trail, found: Sequence[Difference]) -> Cause | None:
+def cause_of_final_state(trail: Trail, good: Trail, differences: Sequence[Difference]) -> Cause | None:
     """The cause of the differences between the final state of a trail and that of a good run."""
-    for difference in found:
+    for difference in differences:
         write = _last_write(trail, difference)
         if write is None or _is_left_over(difference, write, good):
             continue
         cause = cause_of_write(trail, write[0])
         if cause is not None:
             return replace(cause, sentence=f"{_outcome(difference)}: {cause.sentence}")
-    for difference in found:
+    for difference in differences:
         repeated = _repeated(trail, good, difference)
         if repeated is not None:
             return repeated
-    for difference in found:
+    for difference in differences:
         ordered = _last_one_wins(trail, good, difference)
         if ordered is not None:
             return ordered
     refused = cause_of_refusal(trail)
-    if refused is not None and found:
-        return replace(refused, sentence=f"{_outcome(found[0])}: {refused.sentence}")
+    if refused is not None and differences:
+        return replace(refused, sentence=f"{_outcome(differences[0])}: {refused.sentence}")
     # An object that is left over or missing says more than a field, in which unperturbed runs may differ, too.
-    return _lacking(trail, good, min(found, key=lambda difference: bool(difference.path))) if found else None
+    return (
+        _lacking(trail, good, min(differences, key=lambda difference: bool(difference.path))) if differences else None
+    )
 
 
 def without_good_run(trail: Trail, sentence: str) -> Cause:
@@ -121,7 +123,7 @@ def _repeated(trail: Trail, good: Trail, difference: Difference) -> Cause | None
     stop = perturbing(trail)
     if stop is None or stop.step.action not in OPTIONAL or not difference.path:
         return None
-    writes = [each for each in _writes_of(trail, difference) if each[0].reconcile is not None]
+    writes = [write for write in _writes_of(trail, difference) if write[0].reconcile is not None]
     for at, (again, part) in reversed(list(enumerate(writes))):
         earlier = [
             (taken, other)
@@ -213,8 +215,8 @@ def _last_one_wins(trail: Trail, good: Trail, difference: Difference) -> Cause |
         return None
     first = earlier[-1][0]
     ours, theirs = (
-        sorted(str(taken.reconcile and _identity(taken.reconcile)) for taken, _ in _writes_of(each, difference))
-        for each in (trail, good)
+        sorted(str(taken.reconcile and _identity(taken.reconcile)) for taken, _ in _writes_of(run, difference))
+        for run in (trail, good)
     )
     if ours != theirs:
         return None  # not the same writes

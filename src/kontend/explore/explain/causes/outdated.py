@@ -100,7 +100,7 @@ def stale_read(trail: Trail, taken: Taken) -> tuple[str, Taken] | None:
 def _unseen(trail: Trail, taken: Taken, reads: Sequence[Seen]) -> tuple[Seen, Taken, Change] | None:
     """The last change before a step that some reads did not show, and that they would show at that step."""
     now = [trail.would_see(seen, taken.before, taken.step.instance) for seen in reads]
-    found = None
+    unseen = None
     for other, _, change in trail.changes():
         if other.number >= taken.number:
             break
@@ -116,8 +116,8 @@ def _unseen(trail: Trail, taken: Taken, reads: Sequence[Seen]) -> tuple[Seen, Ta
         seen, fresh = about[-1]
         was, present = seen.versions.get(change.key), fresh.get(change.key)
         if seen.position < change.resource_version and was is not present:
-            found = (seen, other, change)
-    return found
+            unseen = (seen, other, change)
+    return unseen
 
 
 def line_of(trail: Trail, seen: Seen) -> SourceLocation | None:

@@ -118,9 +118,9 @@ def _went_on(trail: Trail, taken: Taken, writes: str) -> Cause | None:
         made = creation_of(trail, call, other.number)
         steps = {taken.number, other.number}
         if made is not None:
-            each, change = made
-            sentence += f"; {trail.actor(each)} had {changed_text(change)} (step {each.number})"
-            steps = {taken.number, each.number}
+            creation, change = made
+            sentence += f"; {trail.actor(creation)} had {changed_text(change)} (step {creation.number})"
+            steps = {taken.number, creation.number}
         fix = (
             "after AlreadyExists read the object, and go on only if it is the wanted one: is_controlled_by(obj, "
             "owner), or a comparison of its content"
@@ -193,7 +193,7 @@ def _is_own(trail: Trail, taken: Taken, kind: str, key: Key) -> bool:
 
 def _spec_change(trail: Trail, taken: Taken, seen: Seen, read: dict[str, Any]) -> tuple[Taken, Change] | None:
     """The last change of the spec of an object that its status, as it was read, does not take into account."""
-    found = None
+    latest = None
     for other, _, change in trail.changes():
         if other.number >= taken.number or change.resource != seen.resource or change.old is None or change.new is None:
             continue
@@ -201,10 +201,10 @@ def _spec_change(trail: Trail, taken: Taken, seen: Seen, read: dict[str, Any]) -
             continue
         sections = {str(path[0]) for path in changed_paths(content_of(change.old), content_of(change.new)) if path}
         if "spec" in sections:
-            found = (other, change)
+            latest = (other, change)
         elif "status" in sections:
-            found = None  # the status has been written for it
-    return found
+            latest = None  # the status has been written for it
+    return latest
 
 
 # A reconcile that stopped between two writes
@@ -250,7 +250,7 @@ def _unfinished(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause | 
 
 def _last_write(trail: Trail, stop: Taken, mine: Reconcile, earlier: Reconcile | None) -> tuple[Taken, Change] | None:
     """The last write of a reconcile that stopped; after a crash, of any reconcile of the same object."""
-    found = None
+    latest = None
     for taken, _, change in trail.changes():
         reconcile = taken.reconcile
         if taken.number > stop.number or reconcile is None or reconcile is mine:
@@ -261,5 +261,5 @@ def _last_write(trail: Trail, stop: Taken, mine: Reconcile, earlier: Reconcile |
             and reconcile.instance == stop.step.instance
             and trail.model.programs[reconcile.instance] is trail.model.programs[mine.instance]
         ):
-            found = (taken, change)
-    return found
+            latest = (taken, change)
+    return latest

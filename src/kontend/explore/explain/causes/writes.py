@@ -90,14 +90,14 @@ def cause_of_refusal(trail: Trail) -> Cause | None:
 
 def _last_change(trail: Trail, taken: Taken, part: Part) -> tuple[Taken, Change] | None:
     """The last change of the object of a call before a step."""
-    found = None
+    latest = None
     for other, _, change in trail.changes():
         if other.number < taken.number and part.call is not None and change.key == part.call.key:
             version = change.new or change.old
             assert version is not None
             if str(kind_of(content_of(version))) == part.call.kind:
-                found = (other, change)
-    return found
+                latest = (other, change)
+    return latest
 
 
 def plain_cause(trail: Trail, taken: Taken, name: str) -> Cause | None:

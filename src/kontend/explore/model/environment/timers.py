@@ -24,7 +24,7 @@ from kontend.explore.program.identities import CLOCK
 from kontend.explore.program.symbols import Assumption, Refuted
 from kontend.kube.meta.names import Key
 
-#: How often the clock advances by the seconds of a timer, and of one that fires early.
+#: The number of times that the clock advances by the seconds of a timer, and of one that fires early.
 _MOST_PERIODS: Final = 2
 _MOST_EARLY_PERIODS: Final = 1
 

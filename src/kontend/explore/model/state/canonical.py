@@ -108,8 +108,8 @@ def canonical_form(lines: Iterable[bytes], names: Iterable[bytes] = ()) -> bytes
     symbols = re.compile(b"|".join(patterns))
     lines = [TIMES.sub(b"<time>", line) for line in lines]
     parts = [symbols.split(line) for line in lines]
-    found = [symbols.findall(line) for line in lines]
-    return _Labelling(list(zip(parts, found, strict=True))).form()
+    used = [symbols.findall(line) for line in lines]
+    return _Labelling(list(zip(parts, used, strict=True))).form()
 
 
 #: A line: the text between its symbols, and the symbols.
@@ -179,10 +179,10 @@ class _Labelling:
         if line[0] != counterpart[0]:
             return False
         swap: dict[bytes, bytes] = {}
-        for here, there in zip(line[1], counterpart[1], strict=True):
-            if swap.setdefault(here, there) != there or swap.setdefault(there, here) != here:
+        for symbol, partner in zip(line[1], counterpart[1], strict=True):
+            if swap.setdefault(symbol, partner) != partner or swap.setdefault(partner, symbol) != symbol:
                 return False
-            if colours[here] != colours[there]:
+            if colours[symbol] != colours[partner]:
                 return False
         if swap.get(one) != other:
             return False

@@ -190,7 +190,7 @@ class LateWrite(NamedTuple):
 
     instance: int
     in_flight: InFlight
-    #: Which of the pending calls of the reconcile.
+    #: The position among the pending calls of the reconcile.
     at: int
 
 
@@ -219,7 +219,7 @@ class World:
         self.objects = objects
         #: The same without generations and identities.
         self.masked = masked
-        #: How many identities were handed out, by what they are for; and the sum of the digests of these.
+        #: The number of identities that were handed out, by their purpose; and the sum of the digests of these.
         self.issued = issued
         self.issued_sum = issued_sum
         #: The faults that can still happen.

@@ -30,7 +30,7 @@ class CachedRead:
     response: Callable[[], bytes]
     #: The versions that the run has met then.
     versions: tuple[MetVersion, ...]
-    #: Whether an event about what was read was still undelivered.
+    #: True if an event about what was read was still undelivered.
     stale: bool
     #: Appended to the description of the step.
     text: str = ""

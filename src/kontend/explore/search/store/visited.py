@@ -19,7 +19,7 @@ from kontend.explore.search.store.files import MappedFile
 _PAGE: Final = 4096
 _KEY: Final = 16
 _ENTRY: Final = _KEY + 8
-#: How many entries fit onto a page, beside their number; and how many there are on average before there are more pages.
+#: Entries that fit onto a page, beside their number; and the average at which there are more pages.
 _FULL: Final = (_PAGE - 2) // _ENTRY
 _MEAN: Final = 108
 #: The number of keys that wait in memory.

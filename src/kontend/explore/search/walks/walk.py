@@ -78,7 +78,7 @@ class Walk:
             free = [step for step in steps if not self.model.next(self.world, step).cost]
             if not free:
                 return
-            step = min(free, key=lambda each: (UNPERTURBED.index(each.action), times[each]))
+            step = min(free, key=lambda candidate: (UNPERTURBED.index(candidate.action), times[candidate]))
             times[step] += 1
             self.take(step)
         self.end()

@@ -161,8 +161,8 @@ class Walks:
             if measure and self._progress is not None:
                 left = self._walks - self._made
                 violations = len({*self._violations, *walk.violations})
-                here = (left, len(walk.schedule), walk.cost, violations)
-                self._progress(Snapshot(len(self._states), verdict.steps, *here))
+                state = (left, len(walk.schedule), walk.cost, violations)
+                self._progress(Snapshot(len(self._states), verdict.steps, *state))
 
     def _note(self, walk: Walk) -> None:
         """Keep the violations, by the shortest walk."""

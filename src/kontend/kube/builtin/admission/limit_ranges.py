@@ -49,11 +49,11 @@ def _set(container: Json, defaults: Mapping[str, Mapping[str, str]], kind: str) 
 
 def violations(kind: str, obj: Mapping[str, Any], ranges: Iterable[Mapping[str, Any]]) -> list[str]:
     """Finds what exceeds the bounds of a namespace in a Pod or PersistentVolumeClaim."""
-    found: list[str] = []
+    problems: list[str] = []
     for limit_range in ranges:
         for item in _items(limit_range):
-            found += _pod(obj, item) if kind == "Pod" else _claim(obj, item)
-    return found
+            problems += _pod(obj, item) if kind == "Pod" else _claim(obj, item)
+    return problems
 
 
 def _items(limit_range: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

@@ -104,10 +104,10 @@ def _without(metadata: Json) -> Json:
 
 def _decoded(annotations: dict[str, str], name: str, shape: type) -> Any:
     try:
-        found = orjson.loads(annotations.get(name, ""))
+        decoded = orjson.loads(annotations.get(name, ""))
     except orjson.JSONDecodeError:
         return None
-    return found if isinstance(found, shape) else None
+    return decoded if isinstance(decoded, shape) else None
 
 
 def _text(value: Any) -> str:

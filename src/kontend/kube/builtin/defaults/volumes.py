@@ -25,23 +25,23 @@ _CONSTANTS: Final[dict[str, Json]] = {
 }
 
 
-def volume(each: Json) -> None:
+def volume(given: Json) -> None:
     """One volume of a pod: without a source it is an empty directory."""
-    if len(each) == 1:
-        each["emptyDir"] = {}
+    if len(given) == 1:
+        given["emptyDir"] = {}
         return
-    volume_source(each)
-    if "image" in each:
-        each["image"].setdefault("pullPolicy", pull_policy(each["image"].get("reference", "")))
-    if downward := each.get("downwardAPI"):
+    volume_source(given)
+    if "image" in given:
+        given["image"].setdefault("pullPolicy", pull_policy(given["image"].get("reference", "")))
+    if downward := given.get("downwardAPI"):
         _field_references(downward)
-    if projected := each.get("projected"):
+    if projected := given.get("projected"):
         for source in projected.get("sources") or ():
             if downward := source.get("downwardAPI"):
                 _field_references(downward)
             if "serviceAccountToken" in source:
                 source["serviceAccountToken"].setdefault("expirationSeconds", _TOKEN_SECONDS)
-    if template := each.get("ephemeral", {}).get("volumeClaimTemplate"):
+    if template := given.get("ephemeral", {}).get("volumeClaimTemplate"):
         claim_spec(template["spec"])
 
 

@@ -55,10 +55,10 @@ def _over_items(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:
     kind = node.target.type
     if not kind.params:
         return estimate.size(node.target).scaled(TEXT), None
-    each = ONE
+    item = ONE
     if kind.params[0].kind in ("string", "bytes"):
-        each = each.plus(estimate.item_size(node.target).scaled(TEXT))
-    return estimate.size(node.target).times(each), None
+        item = item.plus(estimate.item_size(node.target).scaled(TEXT))
+    return estimate.size(node.target).times(item), None
 
 
 def _pattern(estimate: Sizes, node: Call, _kinds: tuple[Type, ...]) -> _Cost:

@@ -14,7 +14,7 @@ from kontend.kube.cel.operations import Frame, Run
 from kontend.kube.cel.syntax.ast import Call, Comprehension, Ident, ListLiteral, Literal, MapLiteral, Node, Select
 from kontend.kube.cel.values import EvalError
 
-#: What one expression may cost, and all rules of an object together: kube-apiserver's numbers.
+#: The cost limits of one expression, and of all rules of an object together: kube-apiserver's numbers.
 PER_CALL_LIMIT: Final = 1_000_000
 OBJECT_BUDGET: Final = 10_000_000
 

@@ -76,8 +76,8 @@ def policy_head(
         (spec.get(field) or None) != (before.get(field) or None) for field in ("paramKind", "matchConditions")
     ):
         errors += match_conditions(spec.get("matchConditions") or [], "spec.matchConditions", params=params)
-    variables, found = _variables(spec.get("variables") or [], params)
-    return errors + found, variables
+    variables, variable_errors = _variables(spec.get("variables") or [], params)
+    return errors + variable_errors, variables
 
 
 def _variables(variables: Sequence[Json], params: bool) -> tuple[dict[str, Type] | None, list[FieldError]]:

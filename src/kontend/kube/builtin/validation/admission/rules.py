@@ -129,9 +129,9 @@ def expression_errors(
     return [invalid(path, source if shown is None else shown, says)]
 
 
-def _result_name(found: Type) -> str:
+def _result_name(kind: Type) -> str:
     # Where the checker's messages say "null", the type itself is called "null_type".
-    return "null_type" if found.kind == "null" else str(found)
+    return "null_type" if kind.kind == "null" else str(kind)
 
 
 def ignores_conditions(new: Sequence[Mapping[str, Any]], old: Sequence[Mapping[str, Any]]) -> bool:

@@ -32,9 +32,9 @@ def affinity(given: Mapping[str, Any] | None, path: str) -> list[FieldError]:
         if nodes.get(_REQUIRED) is not None:
             errors += node_selector(nodes[_REQUIRED], f"{where}.{_REQUIRED}")
         for index, term in enumerate(nodes.get(_PREFERRED) or []):
-            each = f"{where}.{_PREFERRED}[{index}]"
-            errors += _weight(term, each)
-            errors += _node_selector_term(term.get("preference") or {}, f"{each}.preference", check_values=False)
+            item = f"{where}.{_PREFERRED}[{index}]"
+            errors += _weight(term, item)
+            errors += _node_selector_term(term.get("preference") or {}, f"{item}.preference", check_values=False)
     for kind in ("podAffinity", "podAntiAffinity"):
         pods = given.get(kind)
         if not pods:
@@ -42,9 +42,9 @@ def affinity(given: Mapping[str, Any] | None, path: str) -> list[FieldError]:
         for index, term in enumerate(pods.get(_REQUIRED) or []):
             errors += _pod_affinity_term(term, f"{path}.{kind}.{_REQUIRED}[{index}]")
         for index, weighted in enumerate(pods.get(_PREFERRED) or []):
-            each = f"{path}.{kind}.{_PREFERRED}[{index}]"
-            errors += _weight(weighted, each)
-            errors += _pod_affinity_term(weighted.get("podAffinityTerm") or {}, f"{each}.podAffinityTerm")
+            item = f"{path}.{kind}.{_PREFERRED}[{index}]"
+            errors += _weight(weighted, item)
+            errors += _pod_affinity_term(weighted.get("podAffinityTerm") or {}, f"{item}.podAffinityTerm")
     return errors
 
 
@@ -131,7 +131,7 @@ def _label_keys(term: Mapping[str, Any], path: str) -> list[FieldError]:
             key = expression.get("key", "")
             if key in match and key in seen:
                 why = "exists in both matchLabelKeys and labelSelector"
-                last = max(index for index, each in enumerate(match) if each == key)
+                last = max(index for index, label in enumerate(match) if label == key)
                 errors.append(invalid(f"{path}[{last}]", key, why))
             seen.add(key)
     for index, key in enumerate(match):
