@@ -107,9 +107,9 @@ def _python_statements(count: int) -> str:
 @pytest.mark.parametrize(
     ("name", "source", "few", "many"),
     [
-        ("a.go", _go_functions, 400, 1600),
-        ("a.go", _go_statements, 300, 1200),
-        ("a.py", _python_statements, 500, 2000),
+        ("a.go", _go_functions, 200, 800),
+        ("a.go", _go_statements, 100, 400),
+        ("a.py", _python_statements, 200, 800),
     ],
 )
 def test_the_time_for_a_file_grows_with_the_number_of_its_writes(

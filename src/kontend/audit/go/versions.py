@@ -7,11 +7,13 @@ just refused with AlreadyExists: `Create`, then `Update` of the same literal rep
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from kontend.audit.go.calls.reads import read_into
 from kontend.audit.go.calls.recognition import recognise
 from kontend.audit.go.calls.write import Write
 from kontend.audit.go.source import syntax
+from kontend.audit.go.source.package import GoFile
 from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function
 from kontend.audit.go.source.syntax import Node, text
 from kontend.audit.go.source.types import resolve_function
@@ -84,20 +86,26 @@ def _version_copied(workspace: Workspace, write: Write, outer: Node, name: str) 
         args = syntax.arguments(call)
         if call.end_byte > write.call.start_byte or len(args) < 2 or name not in map(syntax.root_identifier, args):
             continue
-        function = resolve_function(workspace, write.file, call)
-        if function is not None:
-            if _VERSION.search(text(function.body)):
-                return True
-            continue
-        others = [syntax.selector(arg) for arg in args if syntax.root_identifier(arg) != name]
-        if any(
-            parts and read_into(workspace, write.file, reading, parts) is not None
-            for parts in others
-            for reading in syntax.nearby_calls(outer, call)
-            if reading.end_byte <= call.start_byte
-        ):
+        if _may_copy_version(workspace, write.file, outer, call, name):
             return True
     return False
+
+
+@lru_cache(maxsize=4096)  # the writes of a long function ask about the same calls
+def _may_copy_version(workspace: Workspace, file: GoFile, outer: Node, call: Node, name: str) -> bool:
+    """A call whose function sets versions, or which is given an object that was read beside the one named."""
+    function = resolve_function(workspace, file, call)
+    if function is not None:
+        return _VERSION.search(text(function.body)) is not None
+    others = [
+        syntax.selector(arg) for arg in syntax.arguments(call) if syntax.root_identifier(arg) not in (name, "ctx")
+    ]
+    return any(
+        parts and read_into(workspace, file, reading, parts) is not None
+        for parts in others
+        for reading in syntax.nearby_calls(outer, call)
+        if reading.end_byte <= call.start_byte
+    )
 
 
 def _after_refused_create(workspace: Workspace, write: Write, outer: Node) -> bool:
