@@ -11,7 +11,7 @@ demo: $(VENV)/.ready
 # In as many processes as there are processors, at most eight; WORKERS=0 is one after the other.
 WORKERS ?= auto
 test: $(VENV)/.ready
-	$(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
+	$(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

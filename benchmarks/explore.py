@@ -29,17 +29,7 @@ _KAMERA: Final = {
     (4, 4): (18_680, 20, 6.92),
     (5, 3): (44_470, 35, 14.2),
 }
-_BRUTE_FORCE: Final = Reductions(
-    symmetry=False,
-    outcomes=False,
-    uuids=False,
-    deliveries=False,
-    reads=False,
-    local=False,
-    codes=False,
-    parts=False,
-    factored=False,
-)
+_BRUTE_FORCE: Final = Reductions.none()
 _STORED: Final = 300_000
 
 

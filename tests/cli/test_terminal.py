@@ -226,6 +226,7 @@ def test_the_progress_of_a_search_stays_in_one_line_of_a_narrow_terminal(tmp_pat
     try:
         assert terminal.until(r"[\d,]+ states, .*\d+ violations?, \d+ s left\x1b"), terminal.text
     finally:
+        terminal.process.kill()
         terminal.close()
     lines = re.findall(r"\r([^\r\n\x1b]*)\x1b\[K", terminal.text)
     assert lines

@@ -30,16 +30,7 @@ CONFIG_MAP: dict[str, Any] = {
     "metadata": {"name": "w", "namespace": "default"},
     "data": {"a": "0"},
 }
-BRUTE_FORCE = Reductions(
-    symmetry=False,
-    outcomes=False,
-    uuids=False,
-    deliveries=False,
-    reads=False,
-    local=False,
-    parts=False,
-    factored=False,
-)
+BRUTE_FORCE = replace(Reductions.none(), codes=True)
 WIDGET_STEPS = (
     "read", "read live", "list", "count", "count locked", "mark", "stop if counted", "generate", "create", "delete",
     "read map", "list maps", "patch map", "try again", "fail once", "remember", "stop if remembered",

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from definitions import definition
+from effort import THOROUGH
 from explore.samples import DEPLOYMENT, deployment
 from kontend import Api, Cluster, Controller, Request
 from kontend.controllers.workloads.deployment import Deployments
@@ -168,7 +169,7 @@ def test_the_owner_in_the_spec_wins_in_every_order(lag: int) -> None:
     assert _final(verdict) == {"A"}
 
 
-@pytest.mark.parametrize("atomic", [True, False])
+@pytest.mark.parametrize("atomic", [True, *([False] if THOROUGH else [])])
 def test_a_deployment_reaches_one_final_state(atomic: bool) -> None:
     """One pod is running and ready, in every order of reconciles and of their calls."""
     verdict = check(deployment(Bounds(faults=0, lag=0, atomic=atomic)))

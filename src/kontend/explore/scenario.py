@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -157,6 +157,15 @@ class Reductions:
     parts: bool = True
     #: Where a search gets long, what each instance may have done is followed apart, to show that nothing is violated.
     factored: bool = True
+
+    @classmethod
+    def none(cls) -> Reductions:
+        """No shortcuts at all: brute force.
+
+        >>> Reductions.none().deliveries
+        False
+        """
+        return cls(**{reduction.name: False for reduction in fields(cls)})
 
 
 #: Read the values of a field from a file or a directory.

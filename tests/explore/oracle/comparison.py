@@ -12,17 +12,7 @@ from explore.oracle.fair_run import keeps_writing
 from kontend.explore import Reductions, Scenario, Verdict, check
 from kontend.explore.search import breadth_first
 
-OFF: Final = Reductions(
-    symmetry=False,
-    outcomes=False,
-    uuids=False,
-    deliveries=False,
-    reads=False,
-    local=False,
-    codes=False,
-    parts=False,
-    factored=False,
-)
+OFF: Final = Reductions.none()
 #: Where states grow without end, each takes longer than the one before: the explorer then stops undecided.
 SECONDS: Final = 20
 #: The ways in which the explorer can be asked, by name.

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from effort import effort
 from explore.widgets import CRD, KIND, UNGUARDED, LockedWidgets, Widgets
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Bounds, Reductions, Scenario, Verdict, always, check, create, delete, eventually, update
@@ -169,7 +170,7 @@ ACTIONS = {
 }
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=effort(20, 60), suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(
     steps=st.lists(st.sampled_from(STEPS), min_size=1, max_size=4),
     actions=st.sampled_from(sorted(ACTIONS)),

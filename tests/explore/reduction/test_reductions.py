@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
+from effort import effort
 from explore.programs import by_brute_force, scenarios
 from explore.widgets import WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.explore import Reductions, Scenario, Verdict, check, update
@@ -30,7 +31,7 @@ def _same(reduced: Verdict, full: Verdict) -> None:
     assert reduced.baseline_states == full.baseline_states
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=effort(30, 80), suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(scenario=scenarios())
 def test_final_states_and_violations_are_those_of_brute_force(scenario: Scenario) -> None:
     full = check(by_brute_force(scenario))
@@ -40,7 +41,7 @@ def test_final_states_and_violations_are_those_of_brute_force(scenario: Scenario
     assert reduced.states <= full.states
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=effort(8, 20), suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(scenario=scenarios())
 def test_each_reduction_can_be_switched_off(scenario: Scenario) -> None:
     full = check(scenario)

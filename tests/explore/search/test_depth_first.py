@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
+from effort import effort
 from explore.programs import scenarios
 from explore.samples import Fails, Toggles
 from explore.widgets import CRD, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan
@@ -28,7 +29,7 @@ def _same_depth_first(scenario: Scenario) -> Verdict:
     return depth
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=effort(8, 20), suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(scenario=scenarios())
 def test_depth_first_comes_to_the_same_verdict(scenario: Scenario) -> None:
     breadth = check(scenario)
@@ -38,7 +39,7 @@ def test_depth_first_comes_to_the_same_verdict(scenario: Scenario) -> None:
     assert depth.states == breadth.states or breadth.repeated
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=effort(5, 10), suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(scenario=scenarios())
 def test_depth_first_comes_to_the_same_verdict_with_atomic_reconciles(scenario: Scenario) -> None:
     scenario = replace(scenario, bounds=replace(scenario.bounds, atomic=True))

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from effort import effort
 from explore.programs import scenarios
 from explore.shards.test_sharded import RACE, comparable
 from kontend.explore import Scenario, Verdict
@@ -88,7 +89,7 @@ def test_shards_on_disk_find_the_same(alone: dict[str, object], spills: list[int
     assert spills
 
 
-@settings(max_examples=8, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=effort(4, 8), suppress_health_check=list(HealthCheck), deadline=None)
 @given(scenarios())
 def test_generated_scenarios_on_disk(scenario: Scenario) -> None:
     limited = replace(scenario, bounds=replace(scenario.bounds, memory=100, states=400))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from effort import effort
 from explore.samples import DEPLOYMENT, SIGNED, Fails, First, Signs, Toggles
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
@@ -97,7 +98,8 @@ def test_a_part_of_the_unperturbed_runs_is_no_baseline() -> None:
     whole = Baseline(Model(scenario)).run()
     assert whole.final_states is not None
     assert len(whole.final_states) == 2
-    for states in range(1, whole.verdict.states - 1):
+    states_of_whole = whole.verdict.states
+    for states in {*range(1, states_of_whole - 1, effort(7, 1)), states_of_whole - 2}:
         part = Baseline(Model(replace(scenario, bounds=Bounds(faults=0, lag=0, states=states)))).run()
         assert (part.final_states, part.verdict.exhausted) == (None, False)
 
@@ -165,7 +167,7 @@ def test_a_controller_that_retries_forever_does_not_starve_the_others() -> None:
 
 @pytest.mark.parametrize(("search", "name"), [("random", "random"), ("pct", "PCT")])
 def test_walks_without_a_violation_are_undecided(search: Any, name: str) -> None:
-    verdict = check(LOCKED, search=search, seed=7, walks=1_100)
+    verdict = check(double_plan(LockedWidgets(), lag=0, concurrent=2), search=search, seed=7, walks=1_100)
     assert (verdict.ok, verdict.exhausted) == (False, False)
     assert verdict.stopped == f"1,100 {name} walks (seed 7) were made, not all there are"
     assert f"nothing found in 1,100 {name} walks (seed 7); that proves nothing\n" in str(verdict)

@@ -1,0 +1,13 @@
+"""The effort of tests that try many cases: a sample by default, more where KONTEND_THOROUGH is 1, as in CI."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+THOROUGH: Final = os.environ.get("KONTEND_THOROUGH") == "1"
+
+
+def effort(usual: int, thorough: int) -> int:
+    """The number of cases to try."""
+    return thorough if THOROUGH else usual
