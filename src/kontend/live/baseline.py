@@ -83,6 +83,8 @@ async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
         )
     learned = _learned(setting, first)
     notes += _late(first, learned)
+    for number, refusal in first.refusals.items():
+        notes.append(f"action {number} is refused without any perturbation: {refusal}")
     second = await run_plan(learned, Plan(()))
     _check(second, learned)
     runs = [first, second]
@@ -124,6 +126,7 @@ def _learned(setting: Setting, run: Run) -> Setting:
         observe=0.0,
         patience=Patience(silence, setting.patience.limit),
         watches=run.watches,
+        refused=frozenset(run.refusals),
         most_writes=max(by_action.values(), default=0),
     )
 

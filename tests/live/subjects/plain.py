@@ -4,6 +4,8 @@ Bugs, by the value of BUG:
 
 - ``crash``: the status is written before the ConfigMap, and the ConfigMap is made only while there is no status.
 - ``unlocked``: the list of ready parts is written without a lock.
+
+With OWNED the ConfigMap has the Widget as its owner; with LAZY, ConfigMaps are watched from the first Widget on.
 """
 
 from __future__ import annotations
@@ -73,8 +75,11 @@ def reconcile(client: Client, widgets: dict[str, Any], name: str) -> None:
     widget = widgets.get(name)
     if widget is None:
         return
-    child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{name}-config"}}
+    child: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{name}-config"}}
     child["data"] = {"size": str(widget["spec"]["size"])}
+    if "OWNED" in os.environ:
+        owner = {"apiVersion": "live.kontend.dev/v1", "kind": "Widget", "name": name, "uid": widget["metadata"]["uid"]}
+        child["metadata"]["ownerReferences"] = [owner]
     status = {"phase": "Ready", "size": widget["spec"]["size"]}
     path = f"{GROUP}/namespaces/default/widgets/{name}"
     if BUG == "crash":
@@ -116,9 +121,14 @@ def main() -> None:
     widgets: dict[str, Any] = {}
     changed: queue.Queue[str] = queue.Queue()
     threading.Thread(target=watch, args=(client, f"{GROUP}/widgets", widgets, changed), daemon=True).start()
+    configs: list[dict[str, Any]] = []
     retry: dict[str, int] = {}
     while True:
         name = changed.get()
+        if "LAZY" in os.environ and not configs:
+            configs.append({})
+            path = "/api/v1/namespaces/default/configmaps"
+            threading.Thread(target=watch, args=(client, path, configs[0], queue.Queue()), daemon=True).start()
         try:
             reconcile(client, widgets, name)
             retry.pop(name, None)

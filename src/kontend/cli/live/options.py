@@ -53,7 +53,11 @@ def parser() -> Parser:
         **paths,
         help="file with properties, in Python (always, never, eventually, sometimes) or in CEL (YAML; repeatable)",
     )
-    add("--controllers", action="store_true", help="run what kube-controller-manager runs: Deployments, owners ...")
+    add(
+        "--controllers",
+        action="store_true",
+        help="run what kube-controller-manager runs: Deployments, Jobs ... (without: only garbage collection)",
+    )
     add("--pods", action="store_true", help="schedule pods and let them run")
     add("--list-plans", action="store_true", help="run the baseline, print the plans and stop")
     add("--only", default="", metavar="TEXT", help="carry out only plans whose name contains this text")
@@ -150,13 +154,12 @@ def _in_cel(path: Path) -> list[Property]:
     return [property_of(item, f"--properties {path}: properties[{at}]") for at, item in enumerate(listed)]
 
 
-def _inside(options: Namespace) -> Callable[[Any], None] | None:
-    if not options.controllers and not options.pods:
-        return None
+def _inside(options: Namespace) -> Callable[[Any], None]:
+    """Objects whose owners are gone are always collected: controllers rely on it for what they make."""
     from kontend.cli.serving.controllers import Inside
 
     def start(server: Any) -> None:
-        Inside(server, built_in=options.controllers, pods=options.pods).start()
+        Inside(server, built_in=options.controllers, pods=options.pods, owners=True).start()
 
     return start
 

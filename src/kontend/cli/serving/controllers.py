@@ -15,6 +15,7 @@ from kontend.controllers.access.cluster_roles import ClusterRoleAggregation
 from kontend.controllers.access.quotas import Quotas
 from kontend.controllers.access.service_accounts import RootCertificates, ServiceAccounts
 from kontend.controllers.event_recorder import KINDS, EventRecorder
+from kontend.controllers.garbage_collector import GarbageCollector
 from kontend.controllers.nodes.node_fit import NODES
 from kontend.controllers.nodes.node_lifecycle import NodeLifecycle
 from kontend.controllers.process import ControllerProcess
@@ -44,15 +45,20 @@ class Inside:
         *,
         built_in: bool,
         pods: bool,
+        owners: bool = False,
         authority: str = "",
         signing: CertificateAuthority | None = None,
     ) -> None:
-        """``authority`` is that of the server's certificate, PEM; ``signing`` signs certificate signing requests."""
+        """``owners`` runs the garbage collector, which ``built_in`` contains.
+
+        ``authority`` is that of the server's certificate, PEM; ``signing`` signs certificate signing requests.
+        """
         self._server = server
         self._authority = authority
         self._signing = signing
         self._built_in = built_in
         self._pods = pods
+        self._owners = owners and not built_in
         self._process: ControllerProcess | None = None
         self._events: EventRecorder | None = None
         self._seen = 0
@@ -93,6 +99,7 @@ class Inside:
         cluster = self._server.cluster
         if self._process is None or cluster.state.resource_version < self._seen:
             every: list[Any] = [ClusterRoleAggregation(), *(pod_controllers() if self._pods else ())]
+            every += [GarbageCollector()] if self._owners else []
             if self._built_in:
                 every += [*controllers(), ServiceAccounts(), Quotas()]
                 every += [] if self._pods else [NodeLifecycle()]

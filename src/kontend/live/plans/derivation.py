@@ -54,7 +54,7 @@ class _Observed:
     def __init__(self, baseline: Baseline) -> None:
         self.run: Run = baseline.runs[0]
         self.actions = baseline.setting.workload.actions
-        self.watches = self.run.watches
+        self.watches = self.run.caches
         self.resources = [action.resource(*self.run.phases, self.run.final) for action in self.actions]
         points = [_points(run) for run in baseline.runs]
         #: The writes that every unperturbed run makes, in order, each with the user's actions before it.

@@ -136,17 +136,20 @@ def _never_settles(run: Run) -> Finding:
     if run.unready:
         return Finding(BuiltIn.NEVER_SETTLES, "the process does not become ready again", key=("ready",))
     writes = run.log.writes()[-_SHOWN:]
-    last = ", ".join(str(write.call) for write in writes) or "none"
     if not writes:
-        calls = list(run.log.requests())[-_SHOWN:]
-        last = ", ".join(str(call.call) for call in calls) or "none"
+        last = _calls(list(run.log.requests())[-_SHOWN:])
         why = ": it uses processor time all the while" if run.working else ""
         return Finding(BuiltIn.NEVER_SETTLES, f"the process does not become idle{why}; its last requests: {last}")
     return Finding(
         BuiltIn.NEVER_SETTLES,
-        f"the process does not stop writing; its last writes: {last}",
+        f"the process does not stop writing ({len(run.log.writes()):,} writes); its last writes: {_calls(writes)}",
         tuple(write.number for write in writes),
     )
+
+
+def _calls(requests: Sequence[Request]) -> str:
+    """The calls of some requests, each of them once."""
+    return ", ".join(dict.fromkeys(str(request.call) for request in requests)) or "none"
 
 
 def failing_calls(run: Run) -> dict[str, list[Request]]:

@@ -75,7 +75,11 @@ class Run:
     working: bool = False
     seconds: float = 0.0
     longest_wait: float = 0.0
+    #: The resources that the process watched when it had started, and at the end of any phase.
     watches: frozenset[str] = frozenset()
+    caches: set[str] = field(default_factory=set)
+    #: The user's actions that were refused, by number, and why.
+    refusals: dict[int, str] = field(default_factory=dict)
     #: Calls that came when the process had been idle for longer than the patience.
     timers: tuple[Timer, ...] = ()
     #: The reason why the plan could not be carried out; empty if it was.

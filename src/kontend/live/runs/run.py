@@ -56,7 +56,7 @@ class Runner:
         self._gate.on_write = self._count_write
         self._server = Server(setting.workload.state, gate=self._gate)
         self._gate.server = self._server
-        self._user = User(self._server, self._gate, setting.workload.actions[: plan.actions])
+        self._user = User(self._server, self._gate, setting.workload.actions[: plan.actions], setting.refused)
         self._processes: dict[str, Process] = {}
         self._readiness: dict[str, Readiness] = {}
         #: The instance that the run waits for.
@@ -97,6 +97,7 @@ class Runner:
                     run.outputs[process.name] = process.output.text()
                 await self._server.stop()
         run.missed = tuple(self._decisions.waiting)
+        run.refusals = self._user.refusals
         run.seconds = asyncio.get_running_loop().time() - began
         return run
 
@@ -168,6 +169,7 @@ class Runner:
             if isinstance(perturbation, Rewind) and perturbation.after == number:
                 await self._rewind(perturbation)
         self._run.phases.append(self._server.state)
+        self._run.caches |= self._gate.watched(PRIMARY)
         if number == 0:
             self._run.watches = frozenset(self._gate.watched(PRIMARY))
 
@@ -205,6 +207,8 @@ class Runner:
                 continue
             if rest is Rest.IDLE and self._gate.doomed and self._current == PRIMARY:
                 self.crash()
+                continue
+            if rest is Rest.IDLE and self._user.is_refused and self._release_all():
                 continue
             if rest is Rest.IDLE and self._user.repeat():
                 continue
@@ -334,6 +338,14 @@ class Runner:
         if self._gate.release(hold.resource):
             self._happened(PRIMARY, "deliver", f"{PRIMARY} receives the events of {hold.resource}")
             await self._settle()
+
+    def _release_all(self) -> bool:
+        """Let all events pass, because the user waits for work that they bring about; return whether there were any."""
+        resources = {*self._unseen, *(hold.resource for hold in self._held)}
+        self._unseen.clear()
+        self._held.clear()
+        released = [self._gate.release(resource) for resource in sorted(resources)]
+        return any(released)
 
     def _count_write(self, request: Request) -> None:
         if request.process != PRIMARY:

@@ -34,6 +34,8 @@ class Setting:
     #: Learned from the baseline: calls that do not count as work, and the resources that a ready process watches.
     background: frozenset[Call] = frozenset()
     watches: frozenset[str] = frozenset()
+    #: Learned from the baseline: the numbers of the user's actions that the server refuses anyway.
+    refused: frozenset[int] = frozenset()
     #: The most writes of a phase of the baseline.
     most_writes: int = 0
     #: The user's properties, judged like those of a scenario.

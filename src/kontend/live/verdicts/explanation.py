@@ -106,6 +106,11 @@ def explain(finding: Finding, run: Run, baseline: Baseline) -> Cause:
         causes += _stretch(question, run, baseline) if question.mode == "eventually" else _broken(finding, history)
     else:
         causes += [_difference(difference, history, good) for difference in nearest[:_EXPLAINED]]
+    causes += [
+        Cause(f"action {number} of the user was refused: {refusal}")
+        for number, refusal in run.refusals.items()
+        if number not in baseline.setting.refused
+    ]
     numbers = dict.fromkeys([*finding.culprits, *(number for cause in causes for number in cause.culprits)])
     sentences = dict.fromkeys(cause.sentence for cause in causes)
     return Cause("; ".join(sentences), tuple(number for number in numbers if number))

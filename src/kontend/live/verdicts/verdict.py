@@ -88,7 +88,7 @@ class Verdict:
         baseline = self.baseline
         first = baseline.runs[0]
         writes = len(first.log.writes())
-        watches = ", ".join(sorted(first.watches)) or "nothing"
+        watches = ", ".join(sorted(first.caches)) or "nothing"
         yield (
             f"baseline: {len(baseline.runs)} runs, {writes} writes, watches {watches}; "
             f"idle after {baseline.setting.patience.silence:.2f} s of silence"
