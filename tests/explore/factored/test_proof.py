@@ -77,7 +77,6 @@ def forms(verdict: Verdict) -> set[bytes]:
         counted(bounds=Bounds(concurrent=2, faults=0)),
         counted(bounds=Bounds(lag=2, faults=0)),
         counted(bounds=Bounds(lag=0, concurrent=2)),
-        counted(bounds=Bounds(handovers=1)),
         counted(bounds=Bounds(atomic=True)),
         counted(Looks(), bounds=CALM),
         Scenario([Deployments()], objects=[DEPLOYMENT], bounds=CALM),

@@ -6,16 +6,14 @@ depends on the instance and on the cluster alone, so the local states of one ins
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
 
-import xxhash
-
-from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.model.model import Model
-from kontend.explore.model.state.world import Instance, World
-from kontend.explore.model.step import Step, Transition
+from kontend.explore.model.state.world import World
+from kontend.explore.program.progress import Failure
+from kontend.explore.reduction.macro_step import MacroStep, Write
+from kontend.explore.reduction.macro_steps import MacroSteps
 from kontend.kube.meta.names import Key
 
 #: The effort of one run of user code, in local states.
@@ -36,6 +34,7 @@ class Effort:
         self._left = most
         self._is_over = is_over
         self._ask_at = most - _ASK_AFTER
+        self._runs = 0
 
     def spend(self, count: int = 1) -> None:
         """Count some. Raises ``Unprovable`` beyond the last one."""
@@ -45,122 +44,100 @@ class Effort:
             if self._left < 0 or self._is_over():
                 raise Unprovable
 
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """A step of an instance that changes more than the instance."""
-
-    #: The number of the local state in which it is taken.
-    member: int
-    before: World
-    step: Step
-    transition: Transition
-    #: It can be taken whatever the other instances do.
-    is_certain: bool = True
+    def spend_on_runs(self, runs: int) -> None:
+        """Count the reconcile runs so far."""
+        if runs > self._runs:
+            self.spend(_RUN * (runs - self._runs))
+            self._runs = runs
 
 
-@dataclass(frozen=True, slots=True)
 class LocalStates:
-    """The local states that one instance may be in, within one state of everything else."""
+    """The local states of one instance within a set of states. They grow while sets are searched."""
 
-    members: tuple[Instance, ...]
-    keys: tuple[bytes, ...]
-    #: For each member, the members that it becomes by one step that is certain and no fault.
-    successors: tuple[tuple[int, ...], ...]
-    #: For each member, whether neither it nor any that it can become leaves them or fails: there is nothing to do.
-    quiet: tuple[bool, ...]
-    exits: tuple[Exit, ...]
+    __slots__ = ("certain", "idle", "numbers", "restless", "successors", "worlds")
 
-    @property
-    def digest(self) -> bytes:
-        """Equal for equal sets."""
-        return xxhash.xxh3_128_digest(b"".join(sorted(self.keys)))
+    def __init__(self) -> None:
+        self.numbers: dict[bytes, int] = {}
+        #: For each member, a state that it belongs to, with its own history; the other instances there do not count.
+        self.worlds: list[World] = []
+        #: For each member that was expanded, the members that it becomes by one step that is certain and no fault.
+        self.successors: list[tuple[int, ...]] = []
+        #: The members that leave the set or fail by one step that is no fault.
+        self.restless: set[int] = set()
+        #: The sets that a member leads to: in any case, and by a timer once all others are idle.
+        self.certain: dict[int, set[int]] = {}
+        self.idle: dict[int, set[int]] = {}
 
-
-def local_states(model: Model, world: World, index: int, start: Iterable[Instance], effort: Effort) -> LocalStates:
-    """All local states that an instance can reach from some; ``world`` is a state with any instances."""
-    keys = model.layout.keys
-    numbers: dict[bytes, int] = {}
-    members: list[Instance] = []
-    worlds: list[World] = []
-
-    def number_of(within: World) -> int:
-        key = keys.of_instance(within, index)
-        number = numbers.get(key)
+    def add(self, key: bytes, world: World) -> int:
+        """The number of a member, which may be new."""
+        number = self.numbers.get(key)
         if number is None:
-            number = numbers[key] = len(members)
-            members.append(within.instances[index])
-            worlds.append(within)
+            number = self.numbers[key] = len(self.worlds)
+            self.worlds.append(world)
         return number
 
-    for instance in start:
-        number_of(world.with_instance(index, instance))
-    successors: list[tuple[int, ...]] = []
-    restless: set[int] = set()
-    exits: list[Exit] = []
-    ids = model.programs[index].ids
-    runs = len(ids)
-    for at, within in enumerate(worlds):  # it grows meanwhile
-        reached: list[int] = []
-        for step, transition, is_certain in _transitions(model, within, index):
-            effort.spend()
-            failure, is_optional = transition.failure, step.action in OPTIONAL
-            if failure is not None and failure.is_bug:
-                raise Unprovable
-            is_local = _is_local(within, transition.world)
-            if not is_optional and (failure is not None or not is_local):
-                restless.add(at)
-            if not is_local:
-                exits.append(Exit(at, within, step, transition, is_certain and not is_optional))
-                continue
-            number = number_of(transition.world)
-            if is_certain and not is_optional:
-                reached.append(number)
-        successors.append(tuple(reached))
-        if len(ids) > runs:
-            effort.spend(_RUN * (len(ids) - runs))
-            runs = len(ids)
-    _spread(restless, successors)
-    quiet = tuple(at not in restless for at in range(len(members)))
-    return LocalStates(tuple(members), tuple(numbers), tuple(successors), quiet, tuple(exits))
+    def quiet(self) -> list[bool]:
+        """For each member: neither it nor any that it can become leaves the set or fails. It has nothing to do."""
+        restless = set(self.restless)
+        changed = True
+        while changed:
+            changed = False
+            for at in range(len(self.successors) - 1, -1, -1):
+                if at not in restless and not restless.isdisjoint(self.successors[at]):
+                    restless.add(at)
+                    changed = True
+        return [at not in restless for at in range(len(self.worlds))]
 
 
-def _transitions(model: Model, world: World, index: int) -> Iterator[tuple[Step, Transition, bool]]:
-    """The steps of an instance, and whether each is certain.
+class LocalStep(NamedTuple):
+    """A step of one instance, or several that are taken as one."""
+
+    world: World
+    writes: tuple[Write, ...]
+    failure: Failure | None
+    #: It need not be taken, however long a run goes on.
+    is_optional: bool = False
+    #: It can be taken whatever the other instances do.
+    is_certain: bool = True
+    #: It is a timer that fires.
+    is_timer: bool = False
+
+
+def steps_of(macro_steps: MacroSteps, world: World, index: int) -> Iterator[LocalStep]:
+    """The steps of an instance. Macro-steps do not know that a timer may be early because of others."""
+    if world.instances[index].timers or not macro_steps.is_reduced(world, index):
+        yield from _single_steps(macro_steps.model, world, index)
+        return
+    for macro in macro_steps.of_instance(world, index):
+        yield LocalStep(macro.world, macro.writes, macro.failure, macro.is_optional)
+
+
+def _single_steps(model: Model, world: World, index: int) -> Iterator[LocalStep]:
+    """The steps of an instance.
 
     A timer of an instance that has nothing else to do is early if others have. Where that makes a difference, both are
     taken for possible, and neither for certain.
     """
+    origin = MacroStep(world)
     for step in model.steps_of_instance(world, index):
         if step.action == "timer" and isinstance(step.subject, Key):
             seconds = model.timers.seconds(world, index, step.subject)
             early = model.timers.fired(world, index, step.subject, is_early=True)
             late = model.timers.fired(world, index, step.subject, is_early=False)
             is_certain = early.issued_sum == late.issued_sum or not model.timers.is_idle(world, index, seconds)
-            yield step, Transition(early, ""), is_certain
+            yield LocalStep(early, (), None, is_certain=is_certain, is_timer=True)
             if not is_certain:
-                yield step, Transition(late, ""), False
+                yield LocalStep(late, (), None, is_certain=False, is_timer=True)
         else:
-            yield step, model.next(world, step), True
+            macro = origin.then(step, model.next(world, step))
+            yield LocalStep(macro.world, macro.writes, macro.failure, macro.is_optional)
 
 
-def _spread(members: set[int], successors: list[tuple[int, ...]]) -> None:
-    """Add all members that lead to some."""
-    changed = True
-    while changed:
-        changed = False
-        for at in range(len(successors) - 1, -1, -1):
-            if at not in members and any(successor in members for successor in successors[at]):
-                members.add(at)
-                changed = True
-
-
-def _is_local(before: World, after: World) -> bool:
+def is_local(before: World, after: World) -> bool:
     """Nothing has changed but one instance."""
     return (
         after.state is before.state
         and after.issued_sum == before.issued_sum
         and after.budget == before.budget
-        and after.late == before.late
         and after.acted == before.acted
     )

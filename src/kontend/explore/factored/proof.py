@@ -2,43 +2,35 @@
 
 A set of states is a cluster, what users and faults have left to do, and for each instance the local states that it may
 be in; all combinations of these belong to it. Only steps that others can notice lead from one set to another: writes,
-actions of users, faults. Whatever local state an instance is in when another one writes, the write is the same. So the
-combinations after it are again those of single local states, and the sets together hold exactly the states that a
-search of single states finds. (Only where a controller looks at the time and sets timers they may hold a few more.)
+actions of users, faults. Whatever local state an instance is in when another one writes, the write is the same, and so
+is what it does to the views of the others. So each local state is followed by itself, once for each cluster.
+
+The sets hold all states that a search of single states finds, and others: two local states that were reached with the
+same cluster by different runs are combined, though no run may have both. So the sets show that nothing is violated,
+and never that something is.
 
 - Writes, clusters and final states are judged as there, but for one thing: whoever asks compares the final states with
   those of unperturbed runs.
-- A run must be able to settle from everywhere, users and faults apart. :func:`_settling` shows that for whole sets.
-
-Sets say nothing of the number of perturbations that lead to a violation, so they are used only to show that there is
-none.
+- A run must be able to settle from everywhere, users and faults apart: see :mod:`kontend.explore.factored.settling`.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-import xxhash
-
-from kontend.cluster.state import State
-from kontend.explore.factored.local_states import Effort, Exit, LocalStates, Unprovable, local_states
+from kontend.cluster.state import Change, State
+from kontend.explore.factored.local_states import Effort, LocalStates, LocalStep, Unprovable, is_local, steps_of
+from kontend.explore.factored.settling import Ways, show_settling
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.canonical import final_form
 from kontend.explore.model.state.world import Instance, World
-from kontend.explore.model.step import Transition
 from kontend.explore.properties.judge import Judge
 from kontend.explore.properties.leaks import Leaks
-
-
-@dataclass(frozen=True, slots=True)
-class StateSet:
-    """States that agree in everything but the local states of instances."""
-
-    #: One of them.
-    world: World
-    instances: tuple[LocalStates, ...]
+from kontend.explore.reduction.macro_step import MacroStep, Write
+from kontend.explore.reduction.macro_steps import MacroSteps
+from kontend.kube.meta.names import Key
 
 
 @dataclass(slots=True)
@@ -50,12 +42,9 @@ class Proof:
     #: The different final states by canonical form, and how many sets end in each.
     final_states: dict[bytes, State] = field(default_factory=dict)
     reached: dict[bytes, int] = field(default_factory=dict)
-    #: The answers of the properties of clusters, in all states.
-    answers: set[tuple[bool, ...]] = field(default_factory=set)
-    #: The actions that were possible, by their positions; and why others were refused.
+    #: The positions of the actions that may be possible, and of those that may be refused.
     taken: set[int] = field(default_factory=set)
-    refused: dict[int, str] = field(default_factory=dict)
-    wrote: bool = False
+    refused: set[int] = field(default_factory=set)
 
 
 def prove(model: Model, leaks: Leaks, effort: Effort, *, most_objects: int) -> Proof | None:
@@ -70,8 +59,45 @@ def prove(model: Model, leaks: Leaks, effort: Effort, *, most_objects: int) -> P
         return None
 
 
+class _Passage:
+    """Equal steps of one instance, or of a user (-1), from one set to another."""
+
+    __slots__ = ("after", "before", "changes", "index", "pushed", "states", "target")
+
+    def __init__(
+        self, index: int, before: State, after: World, changes: Sequence[Change], target: int, instances: int
+    ) -> None:
+        self.index = index
+        self.before = before
+        self.after = after
+        self.changes = changes
+        self.target = target
+        #: For each instance, how many of its members have been taken to the target.
+        self.pushed = [0] * instances
+        #: The clusters of members, with their own histories, after the step; None where the target is another one.
+        self.states: dict[int, State | None] = {id(before): after.state}
+
+
+class _Set:
+    """States that agree in everything but the local states of instances."""
+
+    __slots__ = ("instances", "is_waiting", "must_go_on", "passages", "reserve", "world")
+
+    def __init__(self, world: World, reserve: object, instances: int) -> None:
+        #: One of them.
+        self.world = world
+        #: The faults that are left.
+        self.reserve = reserve
+        self.instances = tuple(LocalStates() for _ in range(instances))
+        self.passages: dict[tuple[object, ...], _Passage] = {}
+        #: It waits to be expanded.
+        self.is_waiting = False
+        #: Users have something left to do.
+        self.must_go_on = False
+
+
 class _Prover:
-    """Searches sets of states, in the order in which they are found."""
+    """Searches sets of states until none of them grows."""
 
     def __init__(self, model: Model, leaks: Leaks, effort: Effort, most_objects: int) -> None:
         self._model = model
@@ -79,137 +105,192 @@ class _Prover:
         self._effort = effort
         self._most_objects = most_objects
         self._judge = Judge(model)
+        self._macro_steps = MacroSteps(model)
         self._eventually = [
-            self._judge.positions[each.name] for each in model.scenario.properties if each.mode == "eventually"
+            self._judge.positions[prop.name] for prop in model.scenario.properties if prop.mode == "eventually"
         ]
-        self._sets: list[StateSet] = []
-        #: The numbers of sets, by the local states that they were reached with, and by all of them.
-        self._by_start: dict[bytes, int] = {}
-        self._numbers: dict[bytes, int] = {}
-        self._ways: list[list[_Ways]] = []
+        self._sets: list[_Set] = []
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._waiting: deque[int] = deque()
         self._proof = Proof()
 
     def run(self) -> Proof:
         """Search all sets. Raises ``Unprovable``."""
         initial = self._model.initial()
-        self._number(initial, [[instance] for instance in initial.instances])
-        for state_set in self._sets:  # it grows meanwhile
-            self._expand(state_set)
-        _settling(self._ways)
+        if initial.budget.handovers or not self._model.uuids.are_independent:
+            raise Unprovable  # a late write needs a history of its own; uuids depend on other instances
+        number = self._number(initial)
+        for index in range(len(initial.instances)):
+            self._add(number, index, _alone(initial, index))
+        while self._waiting:
+            self._expand(self._waiting.popleft())
+        self._judge_settling()
         self._proof.sets = len(self._sets)
         return self._proof
 
-    def _number(self, world: World, start: list[list[Instance]]) -> int:
-        """The number of the set of states that some local states lead to."""
-        model, keys = self._model, self._model.layout.keys
-        shared = self._shared(world)
-        self._effort.spend(sum(map(len, start)))
-        starts = [
-            {keys.of_instance(world.with_instance(index, instance), index): instance for instance in instances}
-            for index, instances in enumerate(start)
-        ]
-        key = keys.joined(shared, [xxhash.xxh3_128_digest(b"".join(sorted(some))) for some in starts])
-        number = self._by_start.get(key)
-        if number is not None:
-            return number
-        instances = tuple(
-            local_states(model, world, index, some.values(), self._effort) for index, some in enumerate(starts)
-        )
-        whole = keys.joined(shared, [some.digest for some in instances])
-        number = self._numbers.get(whole)
+    # Sets
+
+    def _number(self, world: World) -> int:
+        """The number of the set that a state belongs to."""
+        reserve = self._model.faults.reserve(world)
+        key = (self._model.layout.keys.shared_part(world), reserve)
+        number = self._numbers.get(key)
         if number is None:
             if world.size > self._most_objects:
                 raise Unprovable
-            number = self._numbers[whole] = len(self._sets)
-            self._sets.append(StateSet(world, instances))
-            self._proof.answers.add(self._judge.holds(world))
-        self._by_start[key] = number
+            number = self._numbers[key] = len(self._sets)
+            self._sets.append(_Set(world, reserve, len(world.instances)))
+            self._act(number)
         return number
 
-    def _shared(self, world: World) -> bytes:
-        """All of the key of a state that is not about instances."""
-        reserve = self._model.faults.reserve(world)
-        return self._model.layout.keys.shared_part(world) + repr(reserve).encode()
+    def _act(self, number: int) -> None:
+        """Take the actions of users in a new set."""
+        model, state_set = self._model, self._sets[number]
+        world = state_set.world
+        for step in model.users.steps(world):
+            state_set.must_go_on = True
+            macro = MacroStep(world).then(step, model.next(world, step))
+            (self._proof.refused if macro.refused else self._proof.taken).add(model.users.position(world, step))
+            self._judge_writes(macro.writes, -1)
+            self._passage(number, -1, world, macro.world)
 
-    def _expand(self, state_set: StateSet) -> None:
-        model, world = self._model, state_set.world
-        ways = [
-            _Ways.of(instances, self._followed(state_set, index, instances.exits))
-            for index, instances in enumerate(state_set.instances)
-        ]
-        actions, late = model.users.steps(world), model.late_steps(world)
-        for step in actions:
-            leaving = Exit(0, world, step, model.next(world, step))
-            self._followed(state_set, -1, [leaving])
-            self._note_action(leaving)
-        for step in late:  # they arrive in any case, so nothing has settled before
-            targets = self._followed(state_set, -1, [Exit(0, world, step, model.next(world, step))])
-            number = frozenset(targets.certain[0])
-            ways.append(_Ways(((False, number, number),), has_timers=False))
-        if not actions and not late and all(any(instances.quiet) for instances in state_set.instances):
-            self._settled(world)
-        self._ways.append(ways)
+    def _add(self, number: int, index: int, world: World) -> int:
+        """The number of a local state within a set. A new one waits to be expanded."""
+        state_set = self._sets[number]
+        members = state_set.instances[index]
+        count = len(members.worlds)
+        member = members.add(self._model.layout.keys.of_instance(world, index), world)
+        if member == count:
+            self._wait(number)
+        return member
 
-    def _note_action(self, leaving: Exit) -> None:
-        position = self._model.users.position(leaving.before, leaving.step)
-        if leaving.transition.refused:
-            self._proof.refused[position] = leaving.transition.refused
-        else:
-            self._proof.taken.add(position)
+    def _wait(self, number: int) -> None:
+        state_set = self._sets[number]
+        if not state_set.is_waiting:
+            state_set.is_waiting = True
+            self._waiting.append(number)
 
-    def _followed(self, state_set: StateSet, index: int, exits: Sequence[Exit]) -> _Targets:
-        """Follow steps of one instance, or of a user (-1); returns the sets that each member leads to."""
-        groups: dict[tuple[object, ...], list[Exit]] = {}
-        for leaving in exits:
+    def _expand(self, number: int) -> None:
+        """Expand the local states of a set that are new, and take them to other sets with the steps of others."""
+        state_set = self._sets[number]
+        for index, members in enumerate(state_set.instances):
+            while len(members.successors) < len(members.worlds):
+                self._expand_member(number, index, len(members.successors))
+        for passage in list(state_set.passages.values()):
+            for index, members in enumerate(state_set.instances):
+                if index != passage.index:
+                    for world in members.worlds[passage.pushed[index] :]:
+                        self._push(passage, index, world)
+                    passage.pushed[index] = len(members.worlds)
+        state_set.is_waiting = False
+        if any(len(members.successors) < len(members.worlds) for members in state_set.instances):
+            self._wait(number)  # a passage leads to the set itself
+
+    def _expand_member(self, number: int, index: int, member: int) -> None:
+        model, members = self._model, self._sets[number].instances[index]
+        world = members.worlds[member]
+        reached: list[int] = []
+        for step in steps_of(self._macro_steps, world, index):
+            self._effort.spend()
+            after = step.world
+            if step.failure is not None and step.failure.is_bug:
+                raise Unprovable
+            if model.uuids.has_loose(after, index):
+                raise Unprovable
+            stays = is_local(world, after)
+            if not step.is_optional and (step.failure is not None or not stays):
+                members.restless.add(member)
+            if stays:
+                successor = self._add(number, index, after)
+                if step.is_certain and not step.is_optional:
+                    reached.append(successor)
+                continue
             self._proof.steps += 1
-            self._judge_writes(leaving)
-            same = (self._shared(leaving.transition.world), self._changes(leaving.transition))
-            groups.setdefault(same, []).append(leaving)
-        targets = _Targets({}, {})
-        for group in groups.values():
-            number = self._number(*self._after(state_set, index, group))
-            for leaving in group:
-                if leaving.is_certain:
-                    targets.certain.setdefault(leaving.member, set()).add(number)
-                elif leaving.step.action == "timer":
-                    targets.idle.setdefault(leaving.member, set()).add(number)
-        return targets
+            self._judge_writes(step.writes, index)
+            self._leave(number, index, member, step)
+        members.successors.append(tuple(reached))
+        self._effort.spend_on_runs(sum(len(program.ids) for program in model.programs))
 
-    def _after(self, state_set: StateSet, index: int, group: list[Exit]) -> tuple[World, list[list[Instance]]]:
-        """The state after equal steps, and the local states of all instances."""
-        model, after = self._model, group[0].transition.world
-        start = []
-        for other, instances in enumerate(state_set.instances):
-            if other == index:
-                start.append([leaving.transition.world.instances[index] for leaving in group])
-            elif after.state is state_set.world.state:
-                start.append(list(instances.members))
-            else:
-                start.append(
-                    [
-                        model.delivery.pushed_instance(after.with_instance(other, instance), other).instances[other]
-                        for instance in instances.members
-                    ]
-                )
-        return after, start
+    # Steps that others notice
 
-    def _changes(self, transition: Transition) -> tuple[object, ...]:
+    def _leave(self, number: int, index: int, member: int, step: LocalStep) -> None:
+        """Follow a step of an instance to another set."""
+        members = self._sets[number].instances[index]
+        target = self._passage(number, index, members.worlds[member], step.world)
+        self._add(target, index, step.world)
+        if step.is_optional:
+            return
+        if step.is_certain:
+            members.certain.setdefault(member, set()).add(target)
+        elif step.is_timer:
+            members.idle.setdefault(member, set()).add(target)
+
+    def _passage(self, number: int, index: int, before: World, after: World) -> int:
+        """Note a step that leads to another set; returns the number of that."""
+        target = self._number(after)
+        state_set = self._sets[number]
+        changes = after.state.changes_since(before.state.resource_version) if after.state is not before.state else []
+        key = (index, target, self._digests(changes))
+        if key not in state_set.passages:
+            state_set.passages[key] = _Passage(index, before.state, after, changes, target, len(state_set.instances))
+            self._wait(number)
+        return target
+
+    def _digests(self, changes: Sequence[Change]) -> tuple[object, ...]:
         digest = self._model.layout.keys.digest
         return tuple(
             (change.resource, change.key, change.old and digest(change.old), change.new and digest(change.new))
-            for change in transition.changes
+            for change in changes
         )
 
-    def _judge_writes(self, leaving: Exit) -> None:
-        for before, part in leaving.transition.calls or ((leaving.before, leaving.transition),):
-            if part.changes:
-                self._proof.wrote = True
-                self._proof.answers.add(self._judge.holds(part.world))
-                for _ in self._judge.of_write(before, part, leaving.step.instance):
-                    raise Unprovable
+    def _push(self, passage: _Passage, index: int, world: World) -> None:
+        """Take a local state of another instance to the target of a passage."""
+        self._effort.spend()
+        if id(world.state) not in passage.states:
+            passage.states[id(world.state)] = self._replayed(passage, world)
+        state = passage.states[id(world.state)]
+        if state is None:
+            return
+        if state is world.state:
+            self._add(passage.target, index, _within(passage.after, state, world))
+            return
+        for found in self._macro_steps.before_push(world, index, passage.changes):
+            if self._model.uuids.has_loose(found, index):
+                raise Unprovable
+            moved = _within(passage.after, state, found)
+            self._add(passage.target, index, self._model.delivery.pushed_instance(moved, index))
 
-    def _settled(self, world: World) -> None:
-        """Judge a final state."""
+    def _replayed(self, passage: _Passage, world: World) -> State | None:
+        """The cluster of a local state after the step; None where that leaves other faults than the target has."""
+        before, after, state = passage.before, passage.after.state, world.state
+        for change in passage.changes:
+            if change.new is None:
+                state = state.remove(change.resource, change.key)
+            else:
+                new = change.new
+                state, _ = state.write(change.resource, change.key, new.body, new.managed, settled=new.settled)
+        if after.registry is not before.registry:
+            state = state.replace(registry=after.registry)
+        reserve = self._model.faults.reserve(_within(passage.after, state, world))
+        return state if reserve == self._sets[passage.target].reserve else None
+
+    # Judging
+
+    def _judge_writes(self, writes: Sequence[Write], index: int) -> None:
+        for _, before, transition in writes:
+            for _ in self._judge.of_write(before, transition, index):
+                raise Unprovable
+
+    def _judge_settling(self) -> None:
+        ways: list[list[Ways]] = []
+        for state_set in self._sets:
+            quiet = [members.quiet() for members in state_set.instances]
+            ways.append([Ways.of(members, index, quiet[index]) for index, members in enumerate(state_set.instances)])
+            if not state_set.must_go_on and all(any(members) for members in quiet):
+                self._judge_final(state_set.world)
+        show_settling(ways)
+
+    def _judge_final(self, world: World) -> None:
         form, holds = final_form(world), self._judge.holds(world)
         if not all(holds[position] for position in self._eventually):
             raise Unprovable
@@ -220,74 +301,23 @@ class _Prover:
         self._proof.reached[form] = self._proof.reached.get(form, 0) + 1
 
 
-class _Targets(NamedTuple):
-    """The sets that the members of an instance lead to: in any case, and by timers once all others are idle."""
-
-    certain: dict[int, set[int]]
-    idle: dict[int, set[int]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Ways:
-    """The ways of one instance on from a set."""
-
-    #: For each local state: whether it can come to rest, the sets it leads to, and those once all others are idle.
-    of_members: tuple[tuple[bool, frozenset[int], frozenset[int]], ...]
-    has_timers: bool
-
-    @classmethod
-    def of(cls, instances: LocalStates, targets: _Targets) -> _Ways:
-        """The ways of all members, each different one once."""
-        rests = list(instances.quiet)
-        certain = [set(targets.certain.get(at, ())) for at in range(len(rests))]
-        idle = [known | targets.idle.get(at, set()) for at, known in enumerate(certain)]
-        changed = True
-        while changed:
-            changed = False
-            for at in range(len(rests) - 1, -1, -1):
-                for successor in instances.successors[at]:
-                    if rests[successor] and not rests[at]:
-                        rests[at] = changed = True
-                    for reached in (certain, idle):
-                        if not reached[successor] <= reached[at]:
-                            reached[at] |= reached[successor]
-                            changed = True
-        members = zip(rests, map(frozenset, certain), map(frozenset, idle), strict=True)
-        return cls(tuple(dict.fromkeys(members)), any(instance.timers for instance in instances.members))
-
-    def can_settle(self, shown: set[int], *, others_have_timers: bool) -> bool:
-        """Every local state can come to rest, or leads to a set that was shown, if all others are at rest."""
-        return all(
-            rests or not (certain if others_have_timers else idle).isdisjoint(shown)
-            for rests, certain, idle in self.of_members
-        )
-
-    def leads_on(self, shown: set[int]) -> bool:
-        """Every local state leads to a set that was shown, whatever the others do."""
-        return all(not certain.isdisjoint(shown) for _, certain, _ in self.of_members)
+def _alone(world: World, index: int) -> World:
+    """A state in which all instances but one see nothing and do nothing."""
+    nothing: frozenset[Key] = frozenset()
+    idle = Instance((), nothing, nothing, (), b"")
+    return world.with_instances(tuple(instance if at == index else idle for at, instance in enumerate(world.instances)))
 
 
-def _settling(ways: list[list[_Ways]]) -> None:
-    """Show that runs can settle from every state of every set. Raises ``Unprovable``.
-
-    A set is shown by others that are. All instances can come to rest by themselves, or else one that cannot leads on to
-    a set that was shown, if need be by a timer once the others are at rest; or one of them leads on to such sets
-    whatever local state it is in.
-    """
-    left = list(range(len(ways)))
-    shown: set[int] = set()
-    while left:
-        rest = []
-        for number in reversed(left):
-            instances = ways[number]
-            timers = sum(each.has_timers for each in instances)
-            if any(each.leads_on(shown) for each in instances) or all(
-                each.can_settle(shown, others_have_timers=timers > each.has_timers) for each in instances
-            ):
-                shown.add(number)
-            else:
-                rest.append(number)
-        rest.reverse()
-        if len(rest) == len(left):
-            raise Unprovable
-        left = rest
+def _within(after: World, state: State, world: World) -> World:
+    """A state that agrees with another one in all but its instances, and the history of its cluster."""
+    return World(
+        state,
+        world.instances,
+        after.acted,
+        after.objects,
+        after.masked,
+        after.issued,
+        after.issued_sum,
+        after.budget,
+        after.late,
+    )

@@ -60,10 +60,10 @@ class Model:
         self.similarity = Similarity(layout)
         self.delivery = Delivery(layout)
         self._reads = Reads(layout, self.delivery)
-        self._uuids = Uuids(layout)
+        self.uuids = Uuids(layout)
         self.users = Users(layout, self.delivery)
         self.timers = Timers(layout, cluster.state.now)
-        self.faults = Faults(layout, self.delivery, self._uuids, cluster.state)
+        self.faults = Faults(layout, self.delivery, self.uuids, cluster.state)
         self._commits = Commits(layout, self.delivery)
         #: The part of the scenario that is explored; None for all of it.
         self.part: Part | None = None
@@ -75,7 +75,7 @@ class Model:
         model.delivery = Delivery(self.layout, part.foreign)
         model._reads = Reads(self.layout, model.delivery)
         model.users = Users(self.layout, model.delivery, part.ends)
-        model.faults = Faults(self.layout, model.delivery, self._uuids, part.start.state)
+        model.faults = Faults(self.layout, model.delivery, self.uuids, part.start.state)
         model._commits = Commits(self.layout, model.delivery, part)
         model.part = part
         return model
@@ -255,7 +255,7 @@ class Model:
         cost = int(not world.is_resting)
         program = self.programs[index]
         now = self.timers.now(world, index, request)
-        start = Start(request, instance.memory, now, self._uuids.first_of(world, index, request))
+        start = Start(request, instance.memory, now, self.uuids.first_of(world, index, request))
         in_flight = InFlight(start, program.root(start), (), ())
         running = (*instance.running, in_flight)
         world = world.with_instance(index, instance.changed(queue=instance.queue - {request}, running=running))
@@ -267,7 +267,7 @@ class Model:
 
     def _called(self, world: World, index: int, number: int, at: int, fault: str = "") -> Transition:
         """Respond to the call ``at`` of the in-flight reconcile ``number`` of an instance, possibly with a fault."""
-        world = self._uuids.assigned(world, index, number)
+        world = self.uuids.assigned(world, index, number)
         in_flight = world.instances[index].running[number]
         call = in_flight.node.calls[at]
         if in_flight.uuids:
@@ -306,7 +306,7 @@ class Model:
             world = self._responded(world, index, number, at, outcome.key, lambda: outcome.response, versions)
             world, forced, changes = self._commits.of(world, outcome, label, after=after, index=index, call=call)
         if changes:
-            world = self._uuids.stored(world, index, number, in_flight, changes)
+            world = self.uuids.stored(world, index, number, in_flight, changes)
             if in_flight.node.asks_time:
                 world = self.timers.stamped(world, index, in_flight.request)
         world, failure = self._ended(world, index, number)
@@ -333,7 +333,7 @@ class Model:
         world = world.with_late((*world.late[:number], *world.late[number + 1 :]))
         world, forced, changes = self._commits.of(world, outcome, label)
         if changes:
-            world = self._uuids.landed(world, late, changes)
+            world = self.uuids.landed(world, late, changes)
         text = f"{self.names[late.instance]}: the late {call} arrives{outcome.text}"
         return Transition(world, text, forced=forced, changes=changes, in_flight=in_flight, at=late.at)
 
@@ -386,10 +386,10 @@ class Model:
         done = world.instances[index].running[number].node.done
         if done is None:
             return world, None
-        world = self._uuids.assigned(world, index, number)
+        world = self.uuids.assigned(world, index, number)
         instance = world.instances[index]
         in_flight = instance.running[number]
-        world = self._uuids.remembered(world, index, in_flight)
+        world = self.uuids.remembered(world, index, in_flight)
         memory = bind(done.memory, (), in_flight.uuids) if in_flight.uuids else done.memory
         if in_flight.node.asks_time and done.memory != in_flight.start.memory:
             world = self.timers.stamped(world, index, in_flight.request)

@@ -30,6 +30,22 @@ class Uuids:
         self._shows_values = Assumption.WHOLE_UUIDS not in layout.assumptions
         self._numbers: dict[str, int] = {}
 
+    @property
+    def are_independent(self) -> bool:
+        """The first value of a run does not depend on other instances."""
+        everyone = range(len(self._layout.programs))
+        return not self._shows_values or all(len(self._layout.siblings(index)) == 1 for index in everyone)
+
+    def has_loose(self, world: World, index: int) -> bool:
+        """An instance with siblings has a value that is not taken yet: theirs depend on it."""
+        if len(self._layout.siblings(index)) == 1:
+            return False
+        return any(
+            self._numbers[uuid] >= (world.issued.get(self._label(index, in_flight.request)) or 0)
+            for in_flight in world.instances[index].running
+            for uuid in in_flight.uuids
+        )
+
     def first_of(self, world: World, index: int, request: Key) -> int:
         """The number from which a run that sees real values counts them; -1 for one that sees tokens."""
         if not self._shows_values:

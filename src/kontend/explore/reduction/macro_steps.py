@@ -76,6 +76,21 @@ class MacroSteps:
             macros += self._global(origin, Step("land", late.instance, late.in_flight.request, number))
         return macros
 
+    def is_reduced(self, world: World, index: int) -> bool:
+        """The macro-steps of an instance are more than its single steps."""
+        return self._is_reduced and self._is_simple(world.instances[index], index)
+
+    def of_instance(self, world: World, index: int) -> list[MacroStep]:
+        """The macro-steps of one instance in a state in which no other one has views."""
+        return self._of_instance(MacroStep(world), index)
+
+    def before_push(self, world: World, index: int, changes: Sequence[Change]) -> Iterator[World]:
+        """The states of an instance in which a write of others may find it."""
+        yield world
+        if self._is_reduced and self._is_pushed(world, changes, index):
+            for macro in self._unseen(MacroStep(world), index, changes, is_own=False):
+                yield macro.world
+
     def _of_instance(self, origin: MacroStep, index: int) -> list[MacroStep]:
         world = origin.world
         instance = world.instances[index]
@@ -332,8 +347,14 @@ class MacroSteps:
         if transition.changes:
             before = [origin]
             for index in range(len(origin.world.instances)):
-                if self._is_pushed(origin.world, transition, index):
-                    before += [half for macro in before for half in self._unseen(macro, index, step, transition)]
+                if self._is_pushed(origin.world, transition.changes, index):
+                    # A late write is one of an instance that is gone.
+                    is_own = index == step.instance and step.action != "land"
+                    before += [
+                        half
+                        for macro in before
+                        for half in self._unseen(macro, index, transition.changes, is_own=is_own)
+                    ]
             macros += [self._after_half_way(origin, macro, step, transition) for macro in before[1:]]
         return macros
 
@@ -352,19 +373,17 @@ class MacroSteps:
             after, (*macro.steps, step), cost, (), transition.failure or macro.failure, transition.refused, wrote=True
         )
 
-    def _unseen(self, origin: MacroStep, index: int, step: Step, transition: Transition) -> Iterator[MacroStep]:
+    def _unseen(self, origin: MacroStep, index: int, changes: Sequence[Change], *, is_own: bool) -> Iterator[MacroStep]:
         """The local steps of an instance after which a push makes a difference."""
         world = origin.world
         instance = world.instances[index]
         if not self._is_simple(instance, index):
             return  # each of its steps is a macro-step
         deliveries = self._deliveries(origin, index, list(range(len(self.model.kinds[index]))))
-        if self._depends_on_order(world, index, transition.changes):
+        if self._depends_on_order(world, index, changes):
             yield from (macro for macro in deliveries if macro is not origin)
         elif self._can_relist(world, index):  # a forced delivery takes away what a relist would deliver as one
             yield from (macro for macro in deliveries if any(step.action == "relist" for step in macro.steps))
-        # A late write is one of an instance that is gone.
-        is_own = index == step.instance and step.action != "land"
         if not self._reads or is_own or (instance.running and self._asks_server(world, index)):
             return
         yield from self._local(origin, index, half_way=True)
@@ -378,12 +397,12 @@ class MacroSteps:
                 return True
         return False
 
-    def _is_pushed(self, world: World, transition: Transition, index: int) -> bool:
+    def _is_pushed(self, world: World, changes: Sequence[Change], index: int) -> bool:
         """The writes make a view fall further behind than it may, so that it gets events."""
         instance = world.instances[index]
         for at in range(len(instance.views)):
             resource = self.model.resources[index][at]
-            new = sum(change.resource == resource for change in transition.changes)
+            new = sum(change.resource == resource for change in changes)
             if (new or self._is_rewound) and len(world.undelivered(index, at, resource)) + new > self._lag:
                 return True
         return False

@@ -41,7 +41,9 @@ ENOUGH: Final = 20_000
 #: The same where already the unperturbed runs never end.
 ENOUGH_RESTLESS: Final = 2_000
 #: After so many states in which nothing is violated, sets of states may show that nothing is.
-PROVE_AFTER: Final = 50_000
+PROVE_AFTER: Final = 1_500
+#: After how many more states a proof is looked at again.
+_AGAIN: Final = 1_000
 INTERRUPTED: Final = "it was interrupted"
 FIRST_FOUND: Final = "it stops at the first violation"
 #: States of a layer that are expanded at a time where memory is limited.
@@ -211,10 +213,11 @@ class BreadthFirst:
                 if measure and self._progress is not None:
                     self._progress(exploration.snapshot(expanded, layer))
                 if len(graph) >= self._prove_at:
-                    self._prove_at = sys.maxsize
                     if exploration.prove(self._is_over):
                         exploration.judge_actions(baseline_only=False)
                         return ""
+                    # A proof may lack something that a run is yet to show.
+                    self._prove_at = len(graph) + _AGAIN if exploration.has_proof else sys.maxsize
             self._expander.end_layer()
         if not self._knows_baseline:
             self._know_baseline()

@@ -211,13 +211,23 @@ class Exploration:
             most = self._size + _GROWTH
             self._proof = prove(self.model, self._leaks, Effort(_EFFORT, is_over), most_objects=most)
         proof = self._proof
-        if proof is None or (len(proof.final_states) > 1 and not proof.final_states.keys() <= self.baseline_states()):
+        if proof is None or not self._has_passed():
+            return False
+        if not proof.taken <= self._taken or not proof.refused <= self._taken | self._refused.keys():
+            return False  # no run was seen in which the action is possible, or refused
+        if len(proof.final_states) > 1 and not proof.final_states.keys() <= self.baseline_states():
             return False  # an only final state is that of unperturbed runs, too
-        self._taken |= proof.taken
-        self._refused |= proof.refused
-        self._wrote = self._wrote or proof.wrote
         self._is_proven = True
         return True
+
+    def _has_passed(self) -> bool:
+        """Every ``sometimes`` holds in a state that was visited; sets have states that no run comes to."""
+        answers = set(self.graph.holds.values)
+        return all(
+            prop.name in self._passed or any(holds[self._positions[prop.name]] for holds in answers)
+            for prop in self._properties
+            if prop.mode == "sometimes"
+        )
 
     @property
     def has_proof(self) -> bool:
@@ -385,8 +395,6 @@ class Exploration:
         """Note the properties that never had a chance to fail."""
         verdict = self.verdict
         answers = set(self.graph.holds.values)
-        if self._proof is not None and self._is_proven:
-            answers |= self._proof.answers
         for prop in self._properties:
             if prop.mode == "sometimes":
                 position = self._positions[prop.name]
