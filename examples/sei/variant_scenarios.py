@@ -112,8 +112,8 @@ product_paused = replace(
 )
 v0_paused = replace(product_paused, controllers=[OnlyTheTask(RecordedSidecar()), StatefulSets()])
 
-# Two instances find a node without a plan.
-product_two_instances = replace(_base, objects=[_UNPLANNED], bounds=Bounds(concurrent=2, lag=0, faults=0))
+# Two instances of the operator find a node without a plan.
+product_two_instances = replace(_base, objects=[_UNPLANNED], bounds=Bounds(instances={Nodes.name: 2}, lag=0, faults=0))
 locked = replace(product_two_instances, controllers=[Upstream(RecordedSidecar()), StatefulSets()])
 blind = replace(product_two_instances, controllers=[Blind(RecordedSidecar()), StatefulSets()])
 blind_apply = replace(product_two_instances, controllers=[Applied(RecordedSidecar()), StatefulSets()])

@@ -62,7 +62,7 @@ def one_by_one(scenario: Scenario) -> Verdict:
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try sets of states from the first state on."""
-    monkeypatch.setattr(breadth_first, "PROVE_AFTER", 0)
+    monkeypatch.setattr(breadth_first, "PROVE_AFTER", ((0, 1_000_000),))
 
 
 def forms(verdict: Verdict) -> set[bytes]:
@@ -141,7 +141,7 @@ def test_processes_do_not_matter() -> None:
 
 def test_sets_are_tried_after_many_states(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = counted(bounds=Bounds(concurrent=2, faults=0))
-    monkeypatch.setattr(breadth_first, "PROVE_AFTER", 100)
+    monkeypatch.setattr(breadth_first, "PROVE_AFTER", ((100, 1_000_000),))
     verdict = check(scenario)
     assert verdict.ok
     assert verdict.sets > 0

@@ -21,7 +21,7 @@ WAYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "reductions off": {"reductions": OFF},
     "depth": {"search": "depth"},
     "two processes": {"jobs": 2},
-    "sets of states": {"reductions": Reductions(parts=False), "prove_after": 0},
+    "sets of states": {"reductions": Reductions(parts=False), "prove_after": ((0, 1_000_000),)},
 }
 
 
@@ -53,7 +53,10 @@ def explored(scenario: Scenario, way: str = "default", *, states: int = 200_000)
     reductions = options.pop("reductions", scenario.reductions)
     prove_after = options.pop("prove_after", breadth_first.PROVE_AFTER)
     bounds = replace(scenario.bounds, states=min(states, scenario.bounds.states), seconds=SECONDS)
-    with patch.object(breadth_first, "PROVE_AFTER", prove_after):
+    with (
+        patch.object(breadth_first, "PROVE_AFTER", prove_after),
+        patch.object(breadth_first, "LOOK_AGAIN_AFTER", 1),
+    ):
         return check(replace(scenario, reductions=reductions, bounds=bounds), **options)
 
 

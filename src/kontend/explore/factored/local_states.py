@@ -35,6 +35,8 @@ class Effort:
         self._is_over = is_over
         self._ask_at = most - _ASK_AFTER
         self._runs = 0
+        #: There was too little of it.
+        self.is_spent = False
 
     def spend(self, count: int = 1) -> None:
         """Count some. Raises ``Unprovable`` beyond the last one."""
@@ -42,6 +44,7 @@ class Effort:
         if self._left < self._ask_at:
             self._ask_at = self._left - _ASK_AFTER
             if self._left < 0 or self._is_over():
+                self.is_spent = True
                 raise Unprovable
 
     def spend_on_runs(self, runs: int) -> None:

@@ -17,6 +17,7 @@ from operator import lt
 from pathlib import Path
 from typing import Final, Protocol
 
+from kontend.explore.factored.local_states import Effort
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.budget import Reserve
 from kontend.explore.model.state.world import World
@@ -37,13 +38,14 @@ from kontend.runtime.source_location import SourceLocation
 #: After how many states progress is reported and time is measured. Where user code is slow, a state takes milliseconds.
 OFTEN: Final = 25
 #: After a violation the search goes on for others. A space that a bug makes infinite must not keep it from reporting.
-ENOUGH: Final = 20_000
+ENOUGH: Final = 5_000
 #: The same where already the unperturbed runs never end.
 ENOUGH_RESTLESS: Final = 2_000
-#: After so many states in which nothing is violated, sets of states may show that nothing is.
-PROVE_AFTER: Final = 1_500
+#: After so many states in which nothing is violated, sets of states may show that nothing is: the number of states,
+#: and the effort that this is worth. A unit takes 50 us or so.
+PROVE_AFTER: Final = ((1_500, 150_000), (30_000, 1_000_000))
 #: After how many more states a proof is looked at again.
-_AGAIN: Final = 1_000
+LOOK_AGAIN_AFTER: Final = 1_000
 INTERRUPTED: Final = "it was interrupted"
 FIRST_FOUND: Final = "it stops at the first violation"
 #: States of a layer that are expanded at a time where memory is limited.
@@ -137,8 +139,9 @@ class BreadthFirst:
         self._spill = spill
         self._memory = MemoryLimit(model.scenario.bounds.memory, self.exploration, self._expander, spill)
         self._knows_baseline = False
-        #: The number of states after which sets of states are tried.
-        self._prove_at = PROVE_AFTER if proves else sys.maxsize
+        #: The numbers of states after which sets of states are tried, with the effort.
+        self._attempts = list(PROVE_AFTER) if proves else []
+        self._prove_at = self._attempts[0][0] if proves else sys.maxsize
 
     def run(self) -> Verdict:
         """Search until the space is exhausted, a limit is reached, or (``until_first``) something is violated."""
@@ -212,17 +215,28 @@ class BreadthFirst:
                         return f"a violation was found, and {enough:,} more states showed no other one"
                 if measure and self._progress is not None:
                     self._progress(exploration.snapshot(expanded, layer))
-                if len(graph) >= self._prove_at:
-                    if exploration.prove(self._is_over):
-                        exploration.judge_actions(baseline_only=False)
-                        return ""
-                    # A proof may lack something that a run is yet to show.
-                    self._prove_at = len(graph) + _AGAIN if exploration.has_proof else sys.maxsize
+                if len(graph) >= self._prove_at and self._prove():
+                    exploration.judge_actions(baseline_only=False)
+                    return ""
             self._expander.end_layer()
         if not self._knows_baseline:
             self._know_baseline()
         exploration.judge_actions(baseline_only=self._unperturbed)
         return ""
+
+    def _prove(self) -> bool:
+        """Show by sets of states that nothing is violated, or say when to try again."""
+        exploration = self.exploration
+        if not exploration.has_proof:
+            effort = Effort(self._attempts.pop(0)[1], self._is_over)
+            exploration.try_proof(effort)
+            if not exploration.has_proof:
+                again = effort.is_spent and self._attempts
+                self._prove_at = self._attempts[0][0] if again else sys.maxsize
+                return False
+        # A proof may lack something that a run is yet to show.
+        self._prove_at = len(exploration.graph) + LOOK_AGAIN_AFTER
+        return exploration.is_proven()
 
     def _expand(self, numbers: array[int]) -> Iterator[tuple[int, list[Successor]]]:
         """The successors of the states of a layer; of some states at a time, once memory is limited."""

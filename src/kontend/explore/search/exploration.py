@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -42,8 +42,6 @@ from kontend.runtime.source_location import SourceLocation
 #: A bug that creates objects again and again makes the space infinite. So runs are given up that have so many more
 #: objects than any unperturbed run.
 _GROWTH: Final = 4
-#: The effort for sets of states: a minute at most.
-_EFFORT: Final = 1_000_000
 
 
 class Exploration:
@@ -203,14 +201,16 @@ class Exploration:
         """The unperturbed run does not settle."""
         return self._cycle is not None
 
-    def prove(self, is_over: Callable[[], bool]) -> bool:
-        """Show by sets of states that nothing is violated, in states that were not found yet either."""
+    def try_proof(self, effort: Effort) -> None:
+        """Look for a proof by sets of states that nothing is violated, in states that were not found yet either."""
+        if not self.has_violations and not self._stuck and not self._grown:
+            self._proof = prove(self.model, self._leaks, effort, most_objects=self._size + _GROWTH)
+
+    def is_proven(self) -> bool:
+        """The proof is complete: the runs so far have shown all that it cannot show."""
+        proof = self._proof
         if self.has_violations or self._stuck or self._grown:
             return False
-        if self._proof is None:
-            most = self._size + _GROWTH
-            self._proof = prove(self.model, self._leaks, Effort(_EFFORT, is_over), most_objects=most)
-        proof = self._proof
         if proof is None or not self._has_passed():
             return False
         if not proof.taken <= self._taken or not proof.refused <= self._taken | self._refused.keys():
