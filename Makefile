@@ -61,9 +61,10 @@ envtest: $(VENV)/.ready
 bench: $(VENV)/.ready
 	@$(BIN)/python -m benchmarks
 
-# Compare the explorer with the oracle of tests/explore/oracle on generated scenarios: make fuzz SEED=1000 SECONDS=600
+# Compare the explorer with the oracle of tests/explore/oracle on generated scenarios: make fuzz SEED=1000 SECONDS=600 JOBS=4
+JOBS ?= 2
 fuzz: $(VENV)/.ready
-	@PYTHONPATH=tests $(BIN)/python -W ignore -m explore.oracle.generated.fuzz --seed $(SEED) --seconds $(SECONDS)
+	@PYTHONPATH=tests $(BIN)/python -W ignore -m explore.oracle.generated.fuzz --seed $(SEED) --seconds $(SECONDS) --jobs $(JOBS)
 
 # Build the sdist and, from it, the wheel; install the wheel into an environment of its own; run the demo
 # and the pytest plugin there.

@@ -16,7 +16,7 @@ from kontend.cluster.cluster import Cluster
 from kontend.cluster.startup.seed import UnknownKind, empty_state, resource_of, seed, seed_order
 from kontend.explore.actions import Action, Writer, never_possible
 from kontend.explore.problems import BadScenario, not_among
-from kontend.explore.program.identities import FIRST_VERSION
+from kontend.explore.program.identities import FIRST_VERSION, first_serial
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.property import Property
 from kontend.explore.scenario import Bounds, Reductions, Scenario
@@ -92,8 +92,10 @@ def initial_cluster(scenario: Scenario) -> Cluster:
     given = [*_given(scenario, "crds"), *_given(scenario, "objects")]
     state = empty_state().replace(resource_version=FIRST_VERSION)
     for where, obj in sorted(given, key=lambda item: seed_order(item[1])):
+        # Uids that follow each other would start alike: code that cuts them could not tell objects apart.
+        serial = first_serial("initial", _introduced_object(obj), 0)
         try:
-            state = seed(state, obj, manager=_USER)
+            state = seed(state.replace(serial=serial), obj, manager=_USER)
         except ApiError as error:
             raise BadScenario(f"{where} ({_introduced_object(obj)}): {error.message}", scenario.line) from error
     return Cluster(state=state, manager=_USER)

@@ -6,18 +6,18 @@ The engine is compared with it in tests and by ``make fuzz``. This page is the s
 
 **State.** A state of the system consists of the cluster; for each instance of each controller the version up to
 which its cache of each kind has seen events, its queue, its retries and timers, its memory, the record of its own
-writes and the reconcile under way, if any; the number of user actions that were taken; the faults that may still
+writes and the reconciles under way; the number of actions that each user has taken; the faults that may still
 happen; writes that are late; and a clock for each controller and request. A queue is a set, and so are retries and
 timers.
 
 **Start.** The definitions and objects of the scenario are in the cluster. Every instance has listed every kind that
-its controller declares, and has queued the requests that these objects ask for. An instance runs one reconcile at a
-time.
+its controller declares, and has queued the requests that these objects ask for. An instance runs as many reconciles
+at a time as ``max_concurrent`` says, each of another request.
 
 **Steps.** In every state each of these may happen next, one at a time:
 
-1. An instance without a reconcile under way *starts* one of the requests in its queue. The code runs up to its
-   first call.
+1. An instance that may run another reconcile *starts* one of the requests in its queue that is not under way. The
+   code runs up to its first call.
 2. A reconcile under way makes one of the calls that it waits for (there are several only when it uses
    ``asyncio.gather`` or the like), gets the answer, and runs up to its next calls or to its end. A call of the
    server is one atomic request. A cached read is answered from what the instance's cache of that kind has seen. A
@@ -27,7 +27,9 @@ time.
    are put into the queue. A mapping function is shown the caches of the instance as they are then.
 4. A retry comes, or a timer fires: the request goes into the queue. An event or a later success does not cancel
    either.
-5. The *user* takes the next action, once. If the server refuses it in this state, the action is over all the same.
+5. A *user* takes the next action, once. If the server refuses it in this state, the action is over all the same; with
+   ``retry`` it is not possible in this state. One with a condition is possible only while that holds. Besides the user
+   of the scenario's actions there is one for each writer, and for each action of a writer without an order.
 6. If its lag allows two events or more, a cache that has not seen the last ones of a kind *lists it again*: it then
    has the present, and events that compare, for each object, what it had with what is there.
 7. A *fault* happens, as long as the bounds allow another one, in all and of its kind:
@@ -48,10 +50,10 @@ time.
    Where reconciles are whole, only crashes happen.
 
 **Clocks.** A reconcile sees one time from its start to its end: that of the clock of its controller and request. A
-timer that fires moves the clock forward by its seconds, rounded up, unless the clock has moved by twice as much before.
-Otherwise time stands still. Where a fair run without perturbations comes to rest, but would not if a clock also moved
-by a second with each write and each change of memory by a reconcile that has asked for the time, the scenario *never
-settles*, and nothing else is asked.
+timer that fires moves the clock forward by its seconds, rounded up, unless the clock has moved by twice as much before;
+one that fires early (see *Divergence*), unless it has moved by as much. Otherwise time stands still. Where a fair run
+without perturbations comes to rest, but would not if a clock also moved by a second with each write and each change of
+memory by a reconcile that has asked for the time, the scenario *never settles*, and nothing else is asked.
 
 **Caches.** A kind that the controller does not declare, or declares at another version, has a cache from the first
 cached read of it on, which starts with the present. Its events ask for no reconcile. A read of a subresource goes to
@@ -91,7 +93,7 @@ which the cache has not seen the last event, a start while another reconcile is 
 a reconcile is under way, an action of a user *in a hurry*, or a timer that fires while an instance has something to do
 (a reconcile under way, a request in its queue, a retry, an event of a declared kind that it has not seen) or a shorter
 timer. A final state to which no run leads in which nothing perturbs violates *diverged*, unless no such run settles at
-all. A user is in a hurry who creates or changes an object on which the user has acted before, without a condition, and
+all. A user is in a hurry who creates or changes an object on which a user has acted before, without a condition, and
 the server accepts it, while a request is in a queue or would be after all events of declared kinds. A final state of a
 run in which nothing else perturbs counts as unperturbed, if it differs from one of a run without hurry in no object of
 both, but for metadata, status and identifiers; objects with identifiers in their names do not count.
@@ -99,7 +101,7 @@ Two final states are the same if they differ only in resourceVersions, managed f
 count as how far they are behind), and in the names of uids, uuids, generated names and versions wherever they
 appear.
 
-**Properties of one write** by a reconcile (*lost update*, *vanished element*, *wrong object*, *observed
+**Properties of one write** by a reconcile (*lost update*, *vanished element*, *wrong object*, *wrong owner*, *observed
 generation*) are defined in :mod:`explore.oracle.writes`.
 
 **Identity of states.** Versions, uids and names are real: they are never used twice, and comparing them means what

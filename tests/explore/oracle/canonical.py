@@ -81,10 +81,10 @@ class Canonical:
         yield from self._sorted([f"delayed {key}" for key in instance.delayed], world)
         yield from self._sorted([f"timer {seconds} {key}" for seconds, key in instance.timers], world)
         yield instance.memory.decode()
-        if instance.in_flight is None:
+        if not instance.running:
             yield from self._own(world.state, positions, instance.versions, instance.deleted)
-        else:
-            yield from self._in_flight(world.state, positions, instance.in_flight)
+        for in_flight in instance.running:
+            yield from self._in_flight(world.state, positions, in_flight)
 
     def _own(
         self,

@@ -41,10 +41,14 @@ class Expected:
 
 def expected(scenario: Scenario, *, limit: int = 30_000) -> Expected:
     """Ask the oracle."""
-    if not keeps_writing(scenario) and keeps_writing(scenario, ticks=True):
+    search = BruteForce(scenario, limit=limit)
+    findings = search.run()
+    if findings.exhausted and not search.model.asked_for_time:
+        return Expected(findings)
+    endless = keeps_writing(scenario)
+    if not endless and keeps_writing(scenario, ticks=True):
         return Expected(Findings(exhausted=False), endless=True)
-    findings = BruteForce(scenario, limit=limit).run()
-    return Expected(findings, endless=not findings.exhausted and keeps_writing(scenario))
+    return Expected(findings, endless=not findings.exhausted and endless)
 
 
 def explored(scenario: Scenario, way: str = "default", *, states: int = 200_000) -> Verdict:

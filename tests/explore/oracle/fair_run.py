@@ -48,8 +48,8 @@ def _next(model: Model, world: World, turns: deque[str], *, waits: bool) -> Step
             if part in text:
                 return step
     for text, step in steps.items():
-        if text.startswith("user "):
-            if not waits and not any(instance.in_flight for instance in world.instances):
+        if step.acts:
+            if not waits and not any(instance.running for instance in world.instances):
                 return step
         elif ": retry of " not in text and " starts " not in text and not step.fires:
             return step
@@ -64,7 +64,7 @@ def _next(model: Model, world: World, turns: deque[str], *, waits: bool) -> Step
         turns.remove(text)
         if text in starts:
             return steps[text]
-    acts = next((step for text, step in steps.items() if text.startswith("user ")), None)
-    if acts is not None and not any(instance.in_flight for instance in world.instances):
+    acts = next((step for step in steps.values() if step.acts), None)
+    if acts is not None and not any(instance.running for instance in world.instances):
         return acts
     return next((step for step in steps.values() if step.fires and not step.perturbs), None)

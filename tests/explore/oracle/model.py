@@ -41,6 +41,8 @@ class InFlight:
     calls: tuple[tuple[int, Call], ...] = ()
     #: Versions of objects that it was shown: resource, key, resourceVersion.
     met: tuple[tuple[str, Key, int], ...] = ()
+    #: The calls that were answered, each with how many versions it had been shown then.
+    made: tuple[tuple[Call, int], ...] = ()
     #: True if it has asked for the time.
     asked: bool = False
 
@@ -59,9 +61,24 @@ class Instance:
     memory: bytes
     versions: tuple[tuple[tuple[str, Key], int], ...] = ()
     deleted: tuple[str, ...] = ()
-    in_flight: InFlight | None = None
+    #: The reconciles under way: of different requests, at most as many as the controller may run at once.
+    running: tuple[InFlight, ...] = ()
     #: Requests that wait for ``requeue_after``, with its seconds; at most one for each request.
     timers: frozenset[tuple[float, Key]] = frozenset()
+
+    def reconcile(self, request: Key) -> InFlight:
+        """The reconcile of a request that is under way."""
+        return next(each for each in self.running if each.request == request)
+
+    def going_on(self, in_flight: InFlight) -> Instance:
+        """The instance with one of its reconciles further on."""
+        return replace(
+            self, running=tuple(in_flight if each.request == in_flight.request else each for each in self.running)
+        )
+
+    def without(self, request: Key) -> Instance:
+        """The instance after the reconcile of a request has ended."""
+        return replace(self, running=tuple(each for each in self.running if each.request != request))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +112,8 @@ class World:
 
     state: State
     instances: tuple[Instance, ...]
-    #: The number of the user's actions that were taken.
-    acted: int = 0
+    #: For each user, the number of actions that were taken.
+    acted: tuple[int, ...] = ()
     #: The numbers that were used up for uids, uuids and generated names.
     issued: int = 0
     #: Suffixes of generated names so far.

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import orjson
 
-from explore.oracle.caches import Caches
 from explore.oracle.identifiers import empty, numbered, suffix, used
 from explore.oracle.model import Answer, FaultsLeft, InFlight, Instance, LateWrite, Step, World
 from explore.oracle.reconcile_run import Outside, Ran, remembered, run
+from explore.oracle.users import Users, users_of
 from explore.oracle.writes import wrong_writes
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.handle import handle
@@ -20,7 +20,6 @@ from kontend.cluster.startup.seed import seed, seed_order
 from kontend.cluster.state import Change, State
 from kontend.cluster.times import rfc3339
 from kontend.explore import Scenario
-from kontend.explore.actions import Action
 from kontend.explore.preflight import resolved_controllers
 from kontend.kube.errors import (
     ApiError,
@@ -39,13 +38,16 @@ from kontend.runtime.predicates import Event
 USER = "user"
 
 
-class Model(Caches):
+class Model(Users):
     """A scenario as a transition system."""
 
     def __init__(self, scenario: Scenario, *, ticks: bool = False) -> None:
         """``ticks``: a clock advances by a second when a reconcile that has asked for the time changes something."""
         self.scenario = scenario
+        self.users = users_of(scenario)
         self.ticks = ticks
+        #: Some reconcile has asked for the time.
+        self.asked_for_time = False
         self.lag = scenario.bounds.lag
         self.atomic = scenario.bounds.atomic
         self.guards = scenario.guards
@@ -55,15 +57,18 @@ class Model(Caches):
             issued += used(state, issued)
         self.controllers = resolved_controllers(scenario, Cluster(state=state, manager=USER))
         instances = tuple(
-            self._first(state, index)
-            for index in range(len(self.controllers))
-            for _ in range(scenario.bounds.concurrent)
+            self._first(state, index) for index in range(len(self.controllers)) for _ in range(self.instances_of(index))
         )
         bounds = scenario.bounds
         left = FaultsLeft()
         if bounds.faults:
             left = FaultsLeft(bounds.faults, bounds.crashes, bounds.failed, bounds.lost, bounds.handovers)
-        self.initial = World(state, instances, issued=issued, faults=left)
+        self.initial = World(state, instances, tuple(0 for _ in self.users), issued=issued, faults=left)
+
+    def instances_of(self, index: int) -> int:
+        """The number of instances of a controller."""
+        bounds = self.scenario.bounds
+        return bounds.instances.get(self.controllers[index].name, bounds.concurrent)
 
     def _first(self, state: State, index: int, position: int | None = None) -> Instance:
         """An instance that has just listed everything, as it is or as it was at a version."""
@@ -83,16 +88,17 @@ class Model(Caches):
 
     def steps(self, world: World) -> Iterator[Step]:
         """All that can happen next."""
-        busy = any(instance.in_flight is not None for instance in world.instances)
+        busy = any(instance.running for instance in world.instances)
         for index, instance in enumerate(world.instances):
-            name = f"{self.controllers[instance.controller].name}[{index}]"
-            if instance.in_flight is None:
-                for request in sorted(instance.queue):
+            controller = self.controllers[instance.controller]
+            name = f"{controller.name}[{index}]"
+            if len(instance.running) < controller.max_concurrent:
+                for request in sorted(instance.queue - {each.request for each in instance.running}):
                     yield self._start(world, index, request, f"{name} starts {request}", busy)
-            else:
-                for number, call in instance.in_flight.calls:
+            for in_flight in instance.running:
+                for number, call in in_flight.calls:
                     if not self._waits(world.state, instance, call):
-                        yield self._call(world, index, number, f"{name}: {call}")
+                        yield self._call(world, index, in_flight.request, number, f"{name}: {call}")
             for request in sorted(instance.delayed):
                 ready = replace(instance, delayed=instance.delayed - {request}, queue=instance.queue | {request})
                 yield Step(f"{name}: retry of {request}", _with(world, index, ready))
@@ -108,8 +114,7 @@ class Model(Caches):
                     yield Step(f"{name}: cache lists {kind} again", _with(world, index, informed), perturbs=True)
             if world.faults.total:
                 yield from self._faults(world, index, name)
-        if world.acted < len(self.scenario.actions):
-            yield self._act(world, busy)
+        yield from self._actions(world, busy)
         for late in world.late:
             rest = replace(world, late=tuple(each for each in world.late if each is not late))
             name = self.controllers[late.controller].name
@@ -117,19 +122,20 @@ class Model(Caches):
             yield self._ask_server(rest, late.controller, late.in_flight, late.call, text, late=True)[0]
 
     def _fire(self, world: World, index: int, timer: tuple[float, Key], text: str) -> Step:
-        """A timer fires, and moves the clock by its seconds, unless that has moved by two of them already."""
+        """A timer fires, and moves the clock by its seconds, unless that has moved by enough of them before."""
         instance = world.instances[index]
         ready = replace(instance, timers=instance.timers - {timer}, queue=instance.queue | {timer[1]})
         after = _with(world, index, ready)
         seconds = math.ceil(timer[0])
-        if dict(world.clocks).get((instance.controller, timer[1]), 0) < 2 * seconds:
+        due = self._is_due(world, timer[0])
+        if dict(world.clocks).get((instance.controller, timer[1]), 0) < (2 if due else 1) * seconds:
             after = _advanced(after, instance.controller, timer[1], seconds)
-        return Step(text, after, perturbs=not self._is_due(world, timer[0]), fires=True)
+        return Step(text, after, perturbs=not due, fires=True)
 
     def _is_due(self, world: World, seconds: float) -> bool:
         """Nobody has anything to do before a timer of so many seconds fires."""
         for instance in world.instances:
-            if instance.in_flight is not None or instance.queue or instance.delayed:
+            if instance.running or instance.queue or instance.delayed:
                 return False
             if any(other < seconds for other, _ in instance.timers):
                 return False
@@ -178,64 +184,40 @@ class Model(Caches):
                 old = self._first(world.state, instance.controller, change.resource_version - 1)
                 text = f"{name} crashes and lists what was there {age} changes ago"
                 yield Step(text, _with(after, index, old), perturbs=True, optional=True)
-        if instance.in_flight is None or self.atomic:
-            return
-        for number, call in instance.in_flight.calls:
-            if call.cached and not call.subresource:
-                continue
-            text = f"{name}: {call}"
-            if world.faults.handovers and call.writes:
-                late = LateWrite(instance.controller, instance.in_flight, call)
-                after = replace(world, faults=world.faults.spent("handovers"), late=(*world.late, late))
-                fresh = self._first(world.state, instance.controller)
-                yield Step(f"{text} is late", _with(after, index, fresh), perturbs=True, optional=True)
-            if world.faults.failed:
-                after = replace(world, faults=world.faults.spent("failed"))
-                errors: list[tuple[str, ApiError]] = [
-                    ("fails", InternalError("no")),
-                    ("is too many", too_many_requests("no", retry_after=1)),
-                    ("finds no server", ServiceUnavailable("no")),
-                    ("times out", AnswerLost("late")),
-                ]
-                if call.verb in ("update", "patch", "apply"):
-                    errors.append(("gets a conflict", Conflict("no")))
-                for what, error in errors:
-                    step = Step(f"{text} {what}", after, perturbs=True, optional=True)
-                    yield self._answered(step, index, number, call, Answer(0, b"", error))
-            if world.faults.lost:
-                done, _ = self._ask_server(world, instance.controller, instance.in_flight, call, text)
-                if done.wrote:
-                    after = replace(done.world, faults=world.faults.spent("lost"))
-                    step = replace(done, text=f"{text}, no answer", world=after, perturbs=True, optional=True)
-                    yield self._answered(step, index, number, call, Answer(0, b"", AnswerLost("late")))
+        if not self.atomic:
+            for in_flight in instance.running:
+                for number, call in in_flight.calls:
+                    if not call.cached or call.subresource:
+                        yield from self._faults_of_call(world, index, in_flight, number, call, f"{name}: {call}")
 
-    def _act(self, world: World, busy: bool) -> Step:
-        action = self.scenario.actions[world.acted]
-        cluster = Cluster(state=numbered(world.state, world.issued), manager=USER)
-        try:
-            action.perform(cluster)
-        except ApiError:
-            return Step(f"user {action.text}: refused", replace(world, acted=world.acted + 1), perturbs=busy, acts=True)
-        after = self._committed(replace(world, acted=world.acted + 1), cluster.state)
-        writes = ((world.state, after.state),) if _changed(world.state, after.state) else ()
-        hurries = not busy and self._hurries(world, action)
-        step = Step(f"user {action.text}", after, wrote=bool(writes), writes=writes, acts=True, hurries=hurries)
-        return replace(step, perturbs=busy or hurries)
-
-    def _hurries(self, world: World, action: Action) -> bool:
-        """The user changes an object again while something is left to do after the last change."""
-        earlier = {(each.kind, each.key) for each in self.scenario.actions[: world.acted]}
-        if action.deletes or action.retry or action.when or (action.kind, action.key) not in earlier:
-            return False
-        for instance in world.instances:
-            if instance.queue:
-                return True
-            for kind in self.controllers[instance.controller].kinds:
-                for change in self.pending(world.state, kind, dict(instance.positions)[kind]):
-                    instance = self._delivered(world.state, instance, kind, change)
-            if instance.queue:
-                return True
-        return False
+    def _faults_of_call(
+        self, world: World, index: int, in_flight: InFlight, number: int, call: Call, text: str
+    ) -> Iterator[Step]:
+        instance, request = world.instances[index], in_flight.request
+        if world.faults.handovers and call.writes:
+            late = LateWrite(instance.controller, in_flight, call)
+            after = replace(world, faults=world.faults.spent("handovers"), late=(*world.late, late))
+            fresh = self._first(world.state, instance.controller)
+            yield Step(f"{text} is late", _with(after, index, fresh), perturbs=True, optional=True)
+        if world.faults.failed:
+            after = replace(world, faults=world.faults.spent("failed"))
+            errors: list[tuple[str, ApiError]] = [
+                ("fails", InternalError("no")),
+                ("is too many", too_many_requests("no", retry_after=1)),
+                ("finds no server", ServiceUnavailable("no")),
+                ("times out", AnswerLost("late")),
+            ]
+            if call.verb in ("update", "patch", "apply"):
+                errors.append(("gets a conflict", Conflict("no")))
+            for what, error in errors:
+                step = Step(f"{text} {what}", after, perturbs=True, optional=True)
+                yield self._answered(step, index, request, number, call, Answer(0, b"", error))
+        if world.faults.lost:
+            done, _ = self._ask_server(world, instance.controller, in_flight, call, text)
+            if done.wrote:
+                after = replace(done.world, faults=world.faults.spent("lost"))
+                step = replace(done, text=f"{text}, no answer", world=after, perturbs=True, optional=True)
+                yield self._answered(step, index, request, number, call, Answer(0, b"", AnswerLost("late")))
 
     def _committed(self, world: World, state: State) -> World:
         """The world after the server answered a request in a state that was numbered."""
@@ -259,11 +241,11 @@ class Model(Caches):
         followed = tuple(kind for kind, _ in instance.positions)
         now = rfc3339(world.state.now + dict(world.clocks).get((instance.controller, request), 0))
         in_flight = InFlight(request, instance.memory, instance.versions, instance.deleted, followed, now)
-        taken = replace(instance, queue=instance.queue - {request}, in_flight=in_flight)
-        step = self._continue(Step(text, _with(world, index, taken), perturbs=busy), index)
-        while self.atomic and (ran := step.world.instances[index]).in_flight is not None:
-            number, call = ran.in_flight.calls[0]
-            step = _then(step, self._call(self._awaited(step.world, index, call), index, number, text))
+        taken = replace(instance, queue=instance.queue - {request}, running=(*instance.running, in_flight))
+        step = self._continue(Step(text, _with(world, index, taken), perturbs=busy), index, request)
+        while self.atomic and (ran := step.world.instances[index]).running:
+            number, call = ran.reconcile(request).calls[0]
+            step = _then(step, self._call(self._awaited(step.world, index, call), index, request, number, text))
         return step
 
     def _awaited(self, world: World, index: int, call: Call) -> World:
@@ -283,12 +265,11 @@ class Model(Caches):
 
     # Reconciles
 
-    def _continue(self, step: Step, index: int) -> Step:
+    def _continue(self, step: Step, index: int, request: Key) -> Step:
         """Run the user's code up to its next calls, or to its end."""
         world = step.world
         instance = world.instances[index]
-        in_flight = instance.in_flight
-        assert in_flight is not None
+        in_flight = instance.reconcile(request)
         controller = self.controllers[instance.controller]
         generated_uuids = [world.issued]
 
@@ -302,10 +283,10 @@ class Model(Caches):
 
         ran = run(controller, self.guards, in_flight, Outside(fresh_uuid, is_namespaced))
         world = replace(world, issued=generated_uuids[0])
+        self.asked_for_time = self.asked_for_time or ran.asked
         if not ran.ended:
             now = replace(in_flight, calls=ran.calls, local=ran.local, asked=ran.asked)
-            waiting = replace(instance, in_flight=now)
-            return replace(step, world=_with(world, index, waiting))
+            return replace(step, world=_with(world, index, instance.going_on(now)))
         ended = self._ended(world.state, instance, in_flight.request, ran)
         if self.ticks and ran.asked and ran.memory != in_flight.memory:
             world = _advanced(world, instance.controller, in_flight.request, 1)
@@ -347,8 +328,7 @@ class Model(Caches):
         elif ran.result is not None and ran.result.requeue:
             delayed |= {request}
         return replace(
-            instance,
-            in_flight=None,
+            instance.without(request),
             memory=ran.memory,
             versions=versions,
             deleted=deleted,
@@ -357,27 +337,30 @@ class Model(Caches):
             timers=timers,
         )
 
-    def _call(self, world: World, index: int, number: int, text: str) -> Step:
+    def _call(self, world: World, index: int, request: Key, number: int, text: str) -> Step:
         """Carry out one call of a reconcile and run its code up to the next one."""
         instance = world.instances[index]
-        in_flight = instance.in_flight
-        assert in_flight is not None
+        in_flight = instance.reconcile(request)
         call = dict(in_flight.calls)[number]
         if call.cached and not call.subresource:
             step, answer = self._read_cache(world, index, call, text)
         else:
             step, answer = self._ask_server(world, instance.controller, in_flight, call, text)
-        return self._answered(step, index, number, call, answer)
+        return self._answered(step, index, request, number, call, answer)
 
-    def _answered(self, step: Step, index: int, number: int, call: Call, answer: Answer) -> Step:
+    def _answered(self, step: Step, index: int, request: Key, number: int, call: Call, answer: Answer) -> Step:
         """Run the code of a reconcile from an answer up to its next call."""
         instance = step.world.instances[index]
-        in_flight = instance.in_flight
-        assert in_flight is not None
+        in_flight = instance.reconcile(request)
         met = (*in_flight.met, *_shown(call, answer, self, step.world.state))
-        in_flight = replace(in_flight, answers=(*in_flight.answers, replace(answer, number=number)), met=met)
+        in_flight = replace(
+            in_flight,
+            answers=(*in_flight.answers, replace(answer, number=number)),
+            met=met,
+            made=(*in_flight.made, (call, len(met))),
+        )
         return self._continue(
-            replace(step, world=_with(step.world, index, replace(instance, in_flight=in_flight))), index
+            replace(step, world=_with(step.world, index, instance.going_on(in_flight))), index, request
         )
 
     def _read_cache(self, world: World, index: int, call: Call, text: str) -> tuple[Step, Answer]:
@@ -423,8 +406,8 @@ class Model(Caches):
         answer = Answer(0, orjson.dumps(response.body))
         if not _changed(world.state, state):
             return Step(text, world), answer
-        own = "" if late or self.scenario.bounds.concurrent > 1 else controller.name
-        wrong = wrong_writes(world.state, state, call, in_flight.met, orjson.loads(answer.body), own)
+        own = "" if late or self.instances_of(number) > 1 else controller.name
+        wrong = wrong_writes(world.state, state, call, resource.key, in_flight, orjson.loads(answer.body), own)
         after = self._committed(world, state)
         if self.ticks and in_flight.asked:
             after = _advanced(after, number, in_flight.request, 1)

@@ -1,4 +1,4 @@
-"""The four built-in properties of one write by a reconcile, from their definitions in the documentation.
+"""The five built-in properties of one write by a reconcile, from their definitions in the documentation.
 
 The reconcile has *read* the versions of an object that it was shown since it began: by its cache, by the server, or in
 the answer to a write of its own. Its *base* is the newest of them. ``old`` is what the write replaced, ``new`` what it
@@ -11,7 +11,13 @@ stored.
   field that ``old`` does not have, of the base; unless the lost value has a uuid in it, or another process may write in
   the same name: one of several instances, or the successor of one whose write is late.
 - *observed generation*: ``observedGeneration``, in the status or in one of its conditions, was set to a number that is
-  not the generation of any version that it has read, and that was not there in the base or in ``old``.
+  not the generation of any version that it has read, and that was not there in such a version or in ``old``. Where it
+  has written another object, and asked for none but this one since, versions that it has read only since then do not
+  count, unless it has read no others.
+- *wrong owner*: a delete of an object whose controlling owner is there, where it has read objects of the owner's name
+  and none of them is the owner (by uid).
+
+Only the object that the call names is judged, or all of its kind for a call that names none.
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from explore.oracle.model import InFlight
 from kontend.cluster.state import State, Version
 from kontend.kube.apply.managed_fields import encode_json
 from kontend.kube.meta.names import Key
@@ -50,21 +57,63 @@ _MERGE_KEYS: Final = (
 
 
 def wrong_writes(
-    before: State, after: State, call: Call, met: Iterable[Met], answer: Mapping[str, Any], own: str
+    before: State,
+    after: State,
+    call: Call,
+    resource: str,
+    in_flight: InFlight,
+    answer: Mapping[str, Any],
+    own: str,
 ) -> set[str]:
     """The names of the properties that the write of a call violates; ``own`` is the writer's manager, if its alone."""
     wrong: set[str] = set()
-    changes: dict[tuple[str, Key], tuple[Version | None, Version | None]] = {}
+    changes: dict[Key, tuple[Version | None, Version | None]] = {}
     for change in after.changes_since(before.resource_version):
-        where = (change.resource, change.key)
-        first = changes[where][0] if where in changes else change.old
-        changes[where] = (first, change.new)
-    for (resource, key), (old, new) in changes.items():
+        if change.resource == resource and call.name in ("", change.key.name):
+            first = changes[change.key][0] if change.key in changes else change.old
+            changes[change.key] = (first, change.new)
+    for key, (old, new) in changes.items():
         if old is not None:
-            reads = [_version(before, each) for each in met if each[:2] == (resource, key)]
             there = {**old.content(), "managed": _managed(old)}
-            wrong |= _wrong(there, new, [read for read in reads if read is not None], call, answer, own)
+            of_it = [(number, each) for number, each in enumerate(in_flight.met) if each[:2] == (resource, key)]
+            reads = [(number, read) for number, each in of_it if (read := _version(before, each)) is not None]
+            found = _wrong(there, new, [read for _, read in reads], call, answer, own)
+            if "wrong object" not in found:
+                found |= _wrong_claims(there, new, reads, call, in_flight)
+                found |= _wrong_owner(before, there, call, in_flight.met)
+            wrong |= found
     return wrong
+
+
+def _deletes(call: Call) -> bool:
+    return call.verb in ("delete", "deletecollection") or call.subresource == "eviction"
+
+
+def _before_work(call: Call, in_flight: InFlight) -> int | None:
+    """How many versions it had read when it last wrote another object; None if it has not, or asked for one since."""
+    for made, many in reversed(in_flight.made):
+        if (made.kind, made.key) != (call.kind, call.key):
+            return many if made.writes else None
+    return None
+
+
+def _wrong_owner(before: State, old: dict[str, Any], call: Call, met: Iterable[Met]) -> set[str]:
+    if call.verb not in ("delete", "deletecollection"):
+        return set()
+    for reference in old["metadata"].get("ownerReferences") or ():
+        namesakes = {
+            (resource, key)
+            for resource, key, _ in met
+            if key.name == reference["name"] and key.namespace in ("", old["metadata"].get("namespace", ""))
+        }
+        for resource, key in namesakes if reference.get("controller") else ():
+            owner = before.find(resource, key)
+            read = [_version(before, each) for each in met if each[:2] == (resource, key)]
+            uids = {each["metadata"]["uid"] for each in read if each is not None}
+            alive = owner is not None and owner.content()["metadata"]["uid"] == reference["uid"]
+            if alive and uids and reference["uid"] not in uids:
+                return {"wrong owner"}
+    return set()
 
 
 def _version(state: State, met: Met) -> dict[str, Any] | None:
@@ -96,8 +145,7 @@ def _wrong(
     same = [read for read in reads if read["metadata"]["uid"] == old["metadata"]["uid"]]
     if reads and not same:
         return {"wrong object"}
-    deletes = call.verb in ("delete", "deletecollection") or call.subresource == "eviction"
-    if deletes:
+    if _deletes(call):
         return set()
     # The last finalizer of a deleted object was taken away: what was written is in the answer only.
     written = new.content() if new is not None else dict(answer)
@@ -113,13 +161,25 @@ def _wrong(
             for each in (base, old, written)
         ]
         compare.fields(parts[0], parts[1], parts[2], ("f:metadata",))
-    if "generation" in old["metadata"]:
-        known = {each["metadata"].get("generation") for each in same}
-        there = [_claims(old), _claims(base) if base is not None else {}]
-        for path, claim in _claims(written).items():
-            if all(each.get(path) != claim for each in there) and claim not in known:
-                wrong.add("observed generation")
     return wrong
+
+
+def _wrong_claims(
+    old: dict[str, Any], new: Version | None, reads: list[tuple[int, dict[str, Any]]], call: Call, in_flight: InFlight
+) -> set[str]:
+    """A generation is called observed that was not read before the work that the stamp stands for."""
+    if new is None or "generation" not in old["metadata"]:
+        return set()
+    same = [(number, read) for number, read in reads if read["metadata"]["uid"] == old["metadata"]["uid"]]
+    many = _before_work(call, in_flight)
+    early = {read["version"] for number, read in same if many is not None and number < many}
+    counted = [read for _, read in same if not early or read["version"] in early]
+    known = {each["metadata"].get("generation") for each in counted}
+    there = [_claims(old), *map(_claims, counted)]
+    for path, claim in _claims(new.content()).items():
+        if all(each.get(path) != claim for each in there) and claim not in known:
+            return {"observed generation"}
+    return set()
 
 
 def _claims(obj: Mapping[str, Any]) -> dict[str, int]:

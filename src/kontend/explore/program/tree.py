@@ -7,7 +7,7 @@ which is why a state can be stored, forked and resumed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ import xxhash
 
 from kontend.explore.program.determinism import Determinism, Strayed
 from kontend.explore.program.failures import is_same_course, with_other_codes
+from kontend.explore.program.identities import VERSIONS
 from kontend.explore.program.masking import masked, relative_response
 from kontend.explore.program.memory import read_memory
 from kontend.explore.program.progress import Done, Progress
@@ -274,8 +275,8 @@ class Program:
                 stack.extend(reversed(node.children.values()))
 
 
-def versions_before_work(node: Node, key: Key) -> int | None:
-    """The number of versions that a run had met when it last wrote another object than the one it writes now.
+def versions_before_work(node: Node, key: Key, versions: Sequence[tuple[str, Key, int]]) -> int | None:
+    """The number of the ``versions`` that a run had met when it last wrote another object than the one it writes now.
 
     None for all: it has not written another object, or has looked at one since and may have found nothing to do.
     """
@@ -284,16 +285,20 @@ def versions_before_work(node: Node, key: Key) -> int | None:
     while write is not None and at is not None and at.parent is not None:
         made = at.parent.calls[at.at]
         if (made.kind, made.key) != (write.kind, write.key):
-            return _versions_met(at) if made.writes else None
+            return _versions_met(at, versions) if made.writes else None
         at = at.parent
     return None
 
 
-def _versions_met(node: Node | None) -> int | None:
-    most = 0
+def _versions_met(node: Node | None, versions: Sequence[tuple[str, Key, int]]) -> int | None:
+    responses: list[bytes] = []
     while node is not None:
-        most = max(most, versions_in(node.response))
+        responses.append(node.response)
         node = node.parent
+    most = max(map(versions_in, responses), default=0)
+    if not most:  # code that stores versions sees real ones
+        shown = {number for response in responses for number in VERSIONS.findall(response)}
+        most = max((at for at, met in enumerate(versions, 1) if str(met[2]).encode() in shown), default=0)
     return most or None
 
 

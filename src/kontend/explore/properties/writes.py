@@ -291,18 +291,15 @@ def _observed(
     if not claims or not current:
         return
     counted = list(in_flight.versions)[: in_flight.before_work(change.key)]
-    met = [met[2] for met in counted if met[0] == change.resource and met[1] == change.key]
-    if old.resource_version in met and all(claimed == current for _, claimed in claims):
+    early = [met[2] for met in counted if met[0] == change.resource and met[1] == change.key]
+    if old.resource_version in early and all(claimed == current for _, claimed in claims):
         return
-    whole = {met[2] for met in in_flight.versions if met[0] == change.resource and met[1] == change.key}
-    again = whole - set(met) if met else set()
-    read = [
-        version
-        for version in _read(before, in_flight, change)
-        if _uid(version) == _uid(old) and version.resource_version not in again
-    ]
-    if met and not read:
+    known_versions = _read(before, in_flight, change)
+    if early and not known_versions:
         return  # history does not reach back to what it has read
+    whole = [version for version in known_versions if _uid(version) == _uid(old)]
+    read = [version for version in whole if version.resource_version in early] or whole
+    again = len(read) < len(whole)
     generations = sorted({_generation(version) for version in read})
     for path, claimed in claims:
         if claimed in generations or any((path, claimed) in _claims(version.body) for version in read):

@@ -268,8 +268,10 @@ class MacroSteps:
             for step in self._timers(origin.world, index):
                 yield origin.then(step, model.next(origin.world, step))
             return
-        # Events of other kinds enqueue nothing: they are delivered before the read, or here if nothing comes between.
-        many = len(model.kinds[index]) if self._atomic else model.layout.declared(index)
+        # Events of other kinds enqueue nothing: they are delivered before the read, or here if nothing comes between,
+        # or if a mapping function may look at them.
+        every = self._atomic or self._depends_on_order(origin.world, index)
+        many = len(model.kinds[index]) if every else model.layout.declared(index)
         for macro in self._deliveries(origin, index, list(range(many))):
             instance = macro.world.instances[index]
             for request in sorted(instance.queue):

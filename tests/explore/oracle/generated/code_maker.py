@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from explore.oracle.generated.programs import BUDGET, CM, LEASE, NAMESPACE, POD, SECRET, W2, G, Json, W
 
@@ -15,6 +16,9 @@ MAP: Final = [CM, "default", "a"]
 
 class CodeMaker:
     """Draws instructions. A method ``part_x`` draws one thing that a controller does about ``x``."""
+
+    #: The parts that further themes add.
+    further: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     def __init__(self, random: Random, themes: set[str]) -> None:
         self.random = random
@@ -132,6 +136,7 @@ class CodeMaker:
             "definitions": ["definition"] * 4,
             "timers": ["timer"] * 5,
             "clock": ["clock"] * 5,
+            **self.further,
         }
         pool = [*common, *(each for theme in sorted(self.themes) for each in special.get(theme, ()))]
         made: list[Json] = getattr(self, "part_" + self.pick(*pool).replace(" ", "_"))(kind)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from definitions import definition
 from explore.oracle.generated.programs import CM, Json, Program, W, blank
-from explore.oracle.generated.questions import MAPPERS, PROPERTIES, size_of
+from explore.oracle.generated.questions import CONDITIONS, MAPPERS, PROPERTIES, size_of
 from kontend.controllers.garbage_collector import GarbageCollector
-from kontend.explore import Bounds, Scenario, always, create, delete, eventually, never, patch, sometimes
+from kontend.explore import Bounds, Scenario, Writer, always, create, delete, eventually, never, patch, sometimes
+from kontend.explore.actions import Action
 from kontend.runtime.controller import Controller
 from kontend.runtime.guards import Guards
 from kontend.runtime.predicates import AnnotationChanged, GenerationChanged, LabelChanged, Predicate
@@ -58,6 +59,17 @@ def _guards(name: str) -> Guards:
     )
 
 
+def _action(verb: str, where: Json, *rest: Json) -> Action:
+    """An action: its verb, its object, the change if it is a patch, and options."""
+    obj = _object(*where)
+    change, options = (rest[:1], rest[1:]) if verb == "patch" else ((), rest)
+    named = dict(options[0]) if options else {}
+    if "when" in named:
+        named["when"] = CONDITIONS[named["when"]]
+    make: Mapping[str, Callable[..., Action]] = {"create": create, "delete": delete, "patch": patch}
+    return make[verb](obj, *change, **named)
+
+
 def scenario_of(described: Mapping[str, Any]) -> Scenario:
     """The scenario that a description stands for."""
     controllers: list[Controller | str] = []
@@ -71,27 +83,29 @@ def scenario_of(described: Mapping[str, Any]) -> Scenario:
             "indexes": {controller["kind"]: {"size": size_of}} if controller.get("index") else {},
             "code": controller["code"],
         }
+        if "max_concurrent" in controller:
+            attributes |= {"max_concurrent": controller["max_concurrent"], "memory": ()}
         controllers.append(type("Program" + controller["name"], (Program,), attributes)())
     if described["collector"] == "some kinds":
         controllers.append(GarbageCollector(only=(W, CM)))
     elif described["collector"]:
         controllers.append(described["collector"])
-    acts = {"create": create, "delete": delete}
-    actions = []
-    for verb, where, *rest in described["actions"]:
-        obj = _object(*where)
-        actions.append(patch(obj, rest[0]) if verb == "patch" else acts[verb](obj))
     modes = {"always": always, "never": never, "eventually": eventually, "sometimes": sometimes}
     return Scenario(
         controllers,
         crds=[_crd(described["crd"])],
         objects=[_object(*stored) for stored in described["objects"]],
-        actions=actions,
+        actions=[_action(*action) for action in described["actions"]],
+        writers=[
+            Writer(writer["name"], [_action(*action) for action in writer["actions"]], writer["ordered"])
+            for writer in described.get("writers", ())
+        ],
         properties=[modes[mode](PROPERTIES[name], name=f"{mode} {name}") for mode, name in described["properties"]],
         bounds=Bounds(
             **{name: described.get("faults", {}).get(name, 0) for name in FAULTS},
             lag=described["lag"],
             concurrent=described["concurrent"],
+            instances=described.get("instances", {}),
             atomic=described["atomic"],
         ),
         guards=_guards(described["guards"]),
@@ -101,9 +115,16 @@ def scenario_of(described: Mapping[str, Any]) -> Scenario:
 def weight(described: Mapping[str, Any]) -> float:
     """A guess at the number of states: lengths of the programs multiplied, for all that can overlap."""
     found = 1.0 + len(described["actions"])
+    for writer in described.get("writers", ()):
+        found *= 1 + len(writer["actions"])
     for controller in described["controllers"]:
         calls = 1 if described["atomic"] else 1 + _calls(controller["code"])
-        found *= (calls * (1 + described["lag"]) ** 0.7) ** described["concurrent"]
+        at_once = max(
+            described["concurrent"],
+            described.get("instances", {}).get(controller["name"], 1),
+            controller.get("max_concurrent", 1),
+        )
+        found *= (calls * (1 + described["lag"]) ** 0.7) ** at_once
     faults = described.get("faults") or {"faults": 0}
     found *= float((1 + sum(faults.values()) / 2) ** faults["faults"])
     return found * (3 if described["collector"] else 1)

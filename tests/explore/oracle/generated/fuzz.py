@@ -1,6 +1,6 @@
 """Compares the explorer with the oracle on generated scenarios, for as long as it is given: ``make fuzz``.
 
-    make fuzz SEED=1000 SECONDS=600
+    make fuzz SEED=1000 SECONDS=600 JOBS=2
 
 Prints the seed and the counts. For each disagreement it writes a file that runs by itself, with the scenario made as
 small as possible.
@@ -14,9 +14,11 @@ import os
 import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from pprint import pformat
 from typing import Any, Final
@@ -27,8 +29,9 @@ from explore.oracle.generated.generator import description
 from explore.oracle.generated.shrinking import shrunk
 from kontend.explore import BadScenario, Nondeterminism
 
-#: States that the oracle visits at most.
-LIMIT: Final = 3_000
+#: States that the oracle visits at most; and so many times as many of one scenario in ten.
+LIMIT: Final = 200
+LARGER: Final = 10
 #: The ways to explore that are compared; every so many scenarios it is all of them.
 USUAL: Final = ("default", "sets of states")
 EVERY: Final = 10
@@ -51,8 +54,9 @@ class Counts:
 
     def __str__(self) -> str:
         return (
-            f"{self.scenarios} scenarios: {self.agreed} agreed, {self.too_large} too large, {self.refused} refused, "
-            f"{self.undecided} undecided, {self.disagreed} disagreements"
+            f"{self.scenarios} scenarios, {self.agreed + self.disagreed} compared: {self.agreed} agreed, "
+            f"{self.too_large} too large, {self.refused} refused, {self.undecided} undecided, "
+            f"{self.disagreed} disagreements"
         )
 
 
@@ -69,7 +73,9 @@ def points(described: dict[str, Any], ways: tuple[str, ...], *, limit: int = LIM
     undecided = ""
     for way in ways:
         try:
-            verdict = explored(scenario_of(described), way, states=10 * limit)
+            # Of a space without end all that is asked is whether something was found.
+            states = 10 * limit if answer.findings.exhausted else limit
+            verdict = explored(scenario_of(described), way, states=states)
         except (BadScenario, Nondeterminism):
             raise
         except Exception as error:
@@ -83,34 +89,65 @@ def points(described: dict[str, Any], ways: tuple[str, ...], *, limit: int = LIM
     return found
 
 
-def fuzz(seed: int, seconds: float, to: Path, *, limit: int = LIMIT, say: Callable[[str], None]) -> Counts:
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of one scenario: the count that it belongs to, and a text to print or to count."""
+
+    count: str
+    text: str = ""
+
+
+def compared(number: int, to: Path, limit: int) -> Result:
+    """Compare the scenario of one seed."""
+    ways = tuple(WAYS) if number % EVERY == 0 else USUAL
+    if number % EVERY == EVERY // 2:
+        limit *= LARGER
+    described = description(number)
+    try:
+        found = points(described, ways, limit=limit)
+    except (BadScenario, Nondeterminism) as refusal:
+        return Result("refused", f"refused: {str(refusal).splitlines()[0][:100]}")
+    except Undecided as reason:
+        return Result("undecided", f"seed {number} undecided: {reason} {described['themes']}")
+    except Exception as error:  # of the oracle: the search must go on
+        return Result("disagreed", f"seed {number}: the oracle crashed: {type(error).__name__}: {error}")
+    if found is None:
+        return Result("too_large")
+    if not found:
+        return Result("agreed")
+    path = write(to, number, described, found, limit)
+    return Result("disagreed", f"seed {number}: {'; '.join(found)[:300]}\n  {path}")
+
+
+def fuzz(
+    seed: int, seconds: float, to: Path, *, limit: int = LIMIT, jobs: int = 1, say: Callable[[str], None]
+) -> Counts:
     """Compare scenario after scenario."""
     counts = Counts()
-    ends = time.monotonic() + seconds
-    while time.monotonic() < ends:
-        number = seed + counts.scenarios
+    for result in _results(seed, time.monotonic() + seconds, to, limit, jobs):
         counts.scenarios += 1
-        ways = tuple(WAYS) if number % EVERY == 0 else USUAL
-        described = description(number)
-        try:
-            found = points(described, ways, limit=limit)
-        except (BadScenario, Nondeterminism) as refusal:
-            counts.refused += 1
-            counts.reasons[f"refused: {str(refusal).splitlines()[0][:100]}"] += 1
-            continue
-        except Undecided as reason:
-            counts.undecided += 1
-            say(f"seed {number} undecided: {reason} {described['themes']}")
-            continue
-        if found is None:
-            counts.too_large += 1
-        elif not found:
-            counts.agreed += 1
-        else:
-            counts.disagreed += 1
-            path = write(to, number, described, found, limit)
-            say(f"seed {number}: {'; '.join(found)[:300]}\n  {path}")
+        setattr(counts, result.count, getattr(counts, result.count) + 1)
+        if result.count == "refused":
+            counts.reasons[result.text] += 1
+        elif result.text:
+            say(result.text)
     return counts
+
+
+def _results(seed: int, ends: float, to: Path, limit: int, jobs: int) -> Iterator[Result]:
+    """The results of seed after seed until a time, in this process or in several."""
+    numbers = count(seed)
+    if jobs == 1:
+        while time.monotonic() < ends:
+            yield compared(next(numbers), to, limit)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        waiting: deque[Future[Result]] = deque()
+        while waiting or time.monotonic() < ends:
+            while len(waiting) < 2 * jobs and time.monotonic() < ends:
+                waiting.append(pool.submit(compared, next(numbers), to, limit))
+            if waiting:
+                yield waiting.popleft().result()
 
 
 def write(to: Path, number: int, described: dict[str, Any], found: list[str], limit: int) -> Path:
@@ -186,6 +223,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--limit", type=int, default=LIMIT)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--to", type=Path, default=Path("failures/fuzz"))
     parser.add_argument("--verdicts", type=int, default=0, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -193,7 +231,8 @@ def main() -> int:
         print(verdicts(given.seed, given.verdicts, given.limit))  # noqa: T201
         return 0
     print(f"seed {given.seed}, {given.seconds:g} s", flush=True)  # noqa: T201
-    counts = fuzz(given.seed, given.seconds, given.to, limit=given.limit, say=lambda text: print(text, flush=True))  # noqa: T201
+    limits: dict[str, Any] = {"limit": given.limit, "jobs": given.jobs}
+    counts = fuzz(given.seed, given.seconds, given.to, **limits, say=lambda text: print(text, flush=True))  # noqa: T201
     print(counts)  # noqa: T201
     for reason, times in counts.reasons.most_common():
         print(f"  {times} times {reason}")  # noqa: T201

@@ -5,8 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
-from explore.oracle.generated.code_maker import MAP, CodeMaker
+from explore.oracle.generated.code_maker import MAP
 from explore.oracle.generated.descriptions import PREDICATES, possible, weight
+from explore.oracle.generated.further_parts import FURTHER_THEMES, FurtherParts
 from explore.oracle.generated.programs import BUDGET, CM, NAMESPACE, POD, W2, Json, W
 from explore.oracle.generated.questions import OF_WRITES, PROPERTIES
 
@@ -19,15 +20,21 @@ THEMES: Final = (
 )  # fmt: skip
 #: The weight from which on a scenario is made lighter.
 HEAVIEST: Final = 45.0
+FURTHER_HEAVIEST: Final = 16.0
+#: Seeds from here on have one of the further themes in two of three scenarios.
+FURTHER_FROM: Final = 40_000_000
 
 
 def description(seed: int) -> dict[str, Any]:
     """Describe a scenario as JSON."""
     random = Random(seed)
-    return _ScenarioMaker(random, set(random.sample(THEMES, random.choice((1, 2, 2, 3))))).scenario()
+    themes = set(random.sample(THEMES, random.choice((1, 2, 2, 3))))
+    if seed >= FURTHER_FROM and random.random() < 2 / 3:
+        themes = set(random.sample(THEMES, random.choice((0, 1, 1, 2)))) | {random.choice(FURTHER_THEMES)}
+    return _ScenarioMaker(random, themes).scenario()
 
 
-class _ScenarioMaker(CodeMaker):
+class _ScenarioMaker(FurtherParts):
     """Draws one scenario."""
 
     def scenario(self) -> dict[str, Any]:
@@ -48,7 +55,9 @@ class _ScenarioMaker(CodeMaker):
             "guards": self.pick("on", "off", "off", "reads", "deletes", "status"),
             "faults": self.faults(),
         }
-        while weight(made) > HEAVIEST and self.lighten(made):
+        self.finish(made)
+        heaviest = FURTHER_HEAVIEST if self.themes & set(FURTHER_THEMES) else HEAVIEST
+        while weight(made) > heaviest and self.lighten(made):
             pass
         return made
 
@@ -57,9 +66,18 @@ class _ScenarioMaker(CodeMaker):
         ways = [name for name, least in (("lag", 0), ("concurrent", 1)) if made[name] > least]
         ways += ["actions"] if len(made["actions"]) > 1 else []
         ways += ["code"] if max(len(controller["code"]) for controller in made["controllers"]) > 3 else []
+        if self.themes & set(FURTHER_THEMES):
+            ways += ["faults"] if made["faults"] else []
+            ways += ["writers"] if sum(len(writer["actions"]) for writer in made.get("writers", ())) > 1 else []
         if not ways:
             return False
         way = self.pick(*ways)
+        if way in ("faults", "writers"):
+            if way == "faults":
+                made["faults"] = {}
+            else:
+                max(made["writers"], key=lambda each: len(each["actions"]))["actions"].pop()
+            return True
         if way == "actions":
             made["actions"].pop()
         elif way == "code":
@@ -96,7 +114,7 @@ class _ScenarioMaker(CodeMaker):
             found.append([POD, "default", "p", {}])
             if self.chance(0.8):
                 found.append([BUDGET, "default", "b", {}])
-        return found or [[*MAP, {}]]
+        return [*found, *self.further_objects()] or [[*MAP, {}]]
 
     def actions(self, objects: list[Json]) -> list[Json]:
         widget = [W, "default", "w"]
@@ -107,7 +125,7 @@ class _ScenarioMaker(CodeMaker):
         ]
         if any(obj[:3] == MAP for obj in objects):
             pool += [["patch", MAP, {"data": {"v": "1"}}], ["delete", MAP]]
-        if "recreate" in self.themes or "finalizers" in self.themes or "owners" in self.themes:
+        if self.themes & {"recreate", "finalizers", "owners", "owned deletes"}:
             pool += [["delete", widget], ["delete", widget]]
         if "namespaces" in self.themes:
             pool += [["create", [NAMESPACE, "", "late"]], ["delete", [NAMESPACE, "", "late"]]]
@@ -119,6 +137,8 @@ class _ScenarioMaker(CodeMaker):
             chosen = again if there else [["create", widget], *again][: self.pick(2, 3)]
         elif not there and self.chance(0.8):
             chosen = [["create", widget], *chosen[:1]]
+        elif "owned deletes" in self.themes and there and self.chance(0.6):
+            chosen = [["delete", widget], ["create", widget]]
         if "generations" in self.themes:
             chosen = [["patch", widget, {"spec": {"size": 2}}], ["patch", widget, {"spec": {"size": self.pick(2, 3)}}]]
         return chosen

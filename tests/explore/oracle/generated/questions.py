@@ -35,6 +35,26 @@ def to_namesake(obj: Mapping[str, Any], _cache: Cache) -> list[Key]:
     return [key_of(obj)]
 
 
+def to_crowd(_obj: Mapping[str, Any], cache: Cache) -> list[str]:
+    """The widget, if the cache has two config maps or more."""
+    return ["default/w"] if len(cache.list(CM)) > 1 else []
+
+
+def to_alone(_obj: Mapping[str, Any], cache: Cache) -> list[str]:
+    """The widget, if the cache has one config map."""
+    return ["default/w"] if len(cache.list(CM)) == 1 else []
+
+
+def to_leased(_obj: Mapping[str, Any], cache: Cache) -> list[str]:
+    """The widget, if the cache has a lease."""
+    return ["default/w"] if cache.list(LEASE) else []
+
+
+def to_all(_obj: Mapping[str, Any], cache: Cache) -> list[Key]:
+    """All widgets that the cache has."""
+    return [key_of(each) for each in cache.list(W)]
+
+
 def size_of(obj: Mapping[str, Any]) -> list[str]:
     """The size of a widget, or the value of a config map: what an index finds it by."""
     return [str(at(obj, ("spec", "size")) or at(obj, ("data", "v")))]
@@ -45,6 +65,10 @@ MAPPERS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "nobody": to_nobody,
     "labelled": to_labelled,
     "namesake": to_namesake,
+    "crowded": to_crowd,
+    "alone": to_alone,
+    "leased": to_leased,
+    "all": to_all,
 }
 
 
@@ -162,3 +186,5 @@ PROPERTIES: Final[dict[str, Callable[..., bool]]] = {
     )
 }  # fmt: skip
 OF_WRITES: Final = ("same_widget", "status_stays")
+#: The conditions on which users wait.
+CONDITIONS: Final = {each.__name__: each for each in (has_status, labelled, many_maps)}

@@ -35,6 +35,13 @@ def _smaller(described: Description) -> Iterator[Description]:
             rest = list(described["controllers"])
             rest[index] = smaller
             yield {**described, "controllers": rest}
+    for name in ("writers", "instances"):
+        if described.get(name):
+            yield {**described, name: type(described[name])()}
+    writers = described.get("writers") or []
+    for index, writer in enumerate(writers):
+        for shorter in _shorter(writer["actions"]):
+            yield {**described, "writers": [*writers[:index], {**writer, "actions": shorter}, *writers[index + 1 :]]}
     if described["collector"]:
         yield {**described, "collector": ""}
     for name, plain in (("lag", 0), ("concurrent", 1), ("guards", "off"), ("crd", []), ("atomic", False)):

@@ -24,6 +24,10 @@ from kontend.kube.apply import managed_fields
 from kontend.kube.meta.names import Key
 
 _CACHED: Final = 100_000
+#: Parts of identities that are shorter could stand in any text by chance; those of this length count as whole words.
+_SHORTEST: Final = 4
+_WORD: Final = rb"(?<![0-9A-Za-z])%s(?![0-9A-Za-z])"
+_WORDS: Final = re.compile(_WORD % rb"[0-9a-f]{4}")
 
 
 def canonical_cluster(state: State, identities: Iterable[str] = ()) -> bytes:
@@ -47,16 +51,19 @@ def final_form(world: World) -> bytes:
 
 
 def _parts(text: bytes, identities: Iterable[str]) -> set[bytes]:
-    """The parts of identities that stand in a text: the longest start and the longest end of each."""
+    """The parts of identities that stand in a text: starts and ends, the longest that stand in a place."""
     parts = set()
-    rest = IDENTITIES.sub(b"", text)
+    rest = TIMES.sub(b" ", IDENTITIES.sub(b" ", text))
+    shortest = set()
     for identity in identities:
-        plain = identity.replace("-", "")
-        for sizes in ([plain[:size] for size in range(32, 4, -1)], [plain[-size:] for size in range(32, 4, -1)]):
-            part = next((part.encode() for part in sizes if part.encode() in rest), None)
-            if part is not None:
-                parts.add(part)
-    return parts
+        plain = identity.replace("-", "").encode()
+        for size in range(len(plain), _SHORTEST, -1):
+            for part in (plain[:size], plain[-size:]):
+                if part in rest:
+                    parts.add(part)
+                    rest = rest.replace(part, b" ")
+        shortest |= {plain[:_SHORTEST], plain[-_SHORTEST:]}
+    return parts | shortest.intersection(_WORDS.findall(rest))
 
 
 def generated_names(state: State) -> set[bytes]:
@@ -103,7 +110,7 @@ def canonical_form(lines: Iterable[bytes], names: Iterable[bytes] = ()) -> bytes
     patterns = [
         IDENTITIES.pattern,
         VERSIONS.pattern,
-        *(re.escape(name) for name in sorted(names, key=len, reverse=True)),
+        *(_WORD % name if len(name) == _SHORTEST else re.escape(name) for name in sorted(names, key=len, reverse=True)),
     ]
     symbols = re.compile(b"|".join(patterns))
     lines = [TIMES.sub(b"<time>", line) for line in lines]

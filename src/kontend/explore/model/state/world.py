@@ -45,7 +45,7 @@ class InFlight:
 
     def before_work(self, key: Key) -> int | None:
         """The number of versions that it had met when it last wrote another object than it writes now, None for all."""
-        return versions_before_work(self.node, key)
+        return versions_before_work(self.node, key, self.versions)
 
 
 class OwnWrite:

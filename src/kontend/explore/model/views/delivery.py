@@ -22,7 +22,8 @@ class Delivery:
         self._foreign = foreign
         self._lag = layout.scenario.bounds.lag
         self._triggers = [
-            Triggers(program.controller, layout.server.resource, exact=layout.is_exact) for program in layout.programs
+            Triggers(program.controller, layout.server.resource, kinds, exact=layout.is_exact)
+            for program, kinds in zip(layout.programs, layout.kinds, strict=True)
         ]
         #: For each instance, the kinds whose events may enqueue different requests for one object.
         self._discerning = [
@@ -83,17 +84,28 @@ class Delivery:
         """A relist enqueues something else than deliveries: several undelivered events are about one object.
 
         Where a kind is reconciled itself and has no predicate, every event of an object enqueues the same request, so a
-        relist makes a difference only for an object that came and went unseen.
+        relist makes a difference only for an object that came and went unseen. A mapping function that looks at other
+        objects sees all of them as they are after a relist.
         """
         pending = world.undelivered(index, at, self._layout.resources[index][at])
         if len(pending) < 2:
             return False
         keys = {change.key for change in pending}
         if len(keys) == len(pending):
-            return False
+            return self._looks(world, index, at, pending)
         if self._layout.kinds[index][at] in self._discerning[index]:
             return True
         return any(_came_and_went(pending, key) for key in keys)
+
+    def _looks(self, world: World, index: int, at: int, pending: Sequence[Change]) -> bool:
+        """A mapping function looks at other objects than the one of an event."""
+        triggers = self._triggers[index]
+        if not triggers.is_mapped or at >= self._layout.declared(index):
+            return False
+        kind = self._layout.kinds[index][at]
+        return any(
+            triggers.without_looking(world, kind, change.key, change.old, change.new) is None for change in pending
+        )
 
     def relisted(self, world: World, index: int, at: int) -> tuple[World, Callable[[], str]]:
         """The state after a relist: all that a view has missed, each object once, from what it had to what is there."""
@@ -128,8 +140,8 @@ class Delivery:
                     instance = instance.changed(views=tuple(views))
                     views = None
                 world = world.with_instance(index, instance)
-                while len(world.undelivered(index, at, resources[at])) > lag:
-                    world, text = self.delivered(world, index, at)
+                while (oldest := self._most_overdue(world, index, at)) is not None:
+                    world, text = self.delivered(world, index, oldest)
                     if texts is not None:
                         texts.append(text)
                 instance = world.instances[index]
@@ -141,6 +153,15 @@ class Delivery:
             instance = instance.changed(views=tuple(views))
         instance = self.without_seen(index, instance)
         return world if instance is world.instances[index] else world.with_instance(index, instance)
+
+    def _most_overdue(self, world: World, index: int, first: int) -> int | None:
+        """The view, from ``first`` on, with the oldest of the events that are overdue; None where none is."""
+        overdue = [
+            (pending[0].resource_version, at)
+            for at in range(first, len(world.instances[index].views))
+            if len(pending := world.undelivered(index, at, self._layout.resources[index][at])) > self._lag
+        ]
+        return min(overdue)[1] if overdue else None
 
     def is_settled(self, world: World) -> bool:
         """No instance has anything to reconcile before a backoff ends or a timer fires, also after all events."""

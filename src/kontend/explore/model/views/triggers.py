@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import State, Version
 from kontend.cluster.storage import read_back
-from kontend.explore.model.state.world import World
+from kontend.explore.model.state.world import NOT_STARTED, World
 from kontend.explore.model.views.cached_reads import viewed
 from kontend.explore.problems import BadScenario
 from kontend.kube.meta.names import Key
@@ -51,8 +51,17 @@ def has_mappers(controller: Controller) -> bool:
 class Triggers:
     """The predicates and mapping functions of one controller. Each is called once for the same event."""
 
-    def __init__(self, controller: Controller, resource: Callable[[State, str], Resource], *, exact: bool) -> None:
+    def __init__(
+        self,
+        controller: Controller,
+        resource: Callable[[State, str], Resource],
+        kinds: Sequence[str],
+        *,
+        exact: bool,
+    ) -> None:
+        """``kinds`` are those of the views: the declared ones, and then those that are read."""
         self.controller = controller
+        self._kinds = kinds
         self._resource = resource
         self._exact = exact
         #: Only a mapping function can look at other objects than the one that changed.
@@ -131,7 +140,9 @@ class Triggers:
         """The views of an instance, for mapping functions."""
         cache = Cache(monotonic=False)
         indexes = self.controller.indexes
-        for at, kind in enumerate(self.controller.kinds):
+        for at, kind in enumerate(self._kinds):
+            if world.instances[index].view(at) == NOT_STARTED:
+                continue
             resource = self._resource(world.state, kind)
             view = cache.view(kind, plural=resource.plural)
             for name, indexer in indexes.get(kind, {}).items():

@@ -1,0 +1,111 @@
+"""Further things that generated scenarios do: several users, conditions, reconciles at once, functions that look."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from explore.oracle.generated.code_maker import MAP, OUT, SELF, CodeMaker
+from explore.oracle.generated.programs import CM, LEASE, Json, W
+from explore.oracle.generated.questions import CONDITIONS
+
+#: Themes of scenarios from a certain seed on, beside the others: older seeds make what they always made.
+FURTHER_THEMES: Final = (
+    "writers", "waiting users", "max concurrent", "instances", "looking", "owned deletes", "reread", "two widgets",
+)  # fmt: skip
+WIDGET: Final = [W, "default", "w"]
+OTHER: Final = [W, "default", "v"]
+
+
+class FurtherParts(CodeMaker):
+    """Draws what the further themes need."""
+
+    further: ClassVar[Mapping[str, Sequence[str]]] = {
+        "owned deletes": ["owned delete"] * 4,
+        "reread": ["reread"] * 5,
+        "looking": ["crowd"] * 3,
+    }
+
+    def part_reread(self, kind: str) -> Json:
+        """Work for what was read, and stamp what is read again."""
+        if kind == CM:
+            return self.part_patch(kind)
+        work = self.pick(["create", OUT, []], ["create", OUT, [[["data", "v"], self.value(kind)]]], ["get", "a", MAP])
+        stamp = self.pick(["status", "o", "observedGeneration", ["generation", "o"], None])
+        again = ["get", "o", SELF, self.chance(0.7)]
+        return [["soft", work], again, ["stop_unless_there", "o"], self.soft(stamp)]
+
+    def part_owned_delete(self, kind: str) -> Json:
+        """Make a child of the object, or delete the one that is there."""
+        make = ["soft", ["create", OUT, [], "o"]]
+        read = ["get", "a", OUT, self.chance(0.5)]
+        tidy = self.pick(
+            ["soft", ["delete_at", OUT]],
+            ["soft", ["delete", "a"]],
+            ["when", ["field", "o", "spec", "size"], ["const", 2], [["soft", ["delete", "a"]]]],
+            ["delete_all", CM],
+        )
+        del kind
+        return self.pick([make, read, tidy], [read, tidy, make], [make], [read, tidy])
+
+    def part_crowd(self, kind: str) -> Json:
+        """Make one more of what a mapping function counts."""
+        del kind
+        name = self.pick("b", "out")
+        return self.pick(
+            [["soft", ["create", [CM, "default", name]]]],
+            [["soft", ["create", [CM, "default", "b"]]], ["soft", ["create", OUT]]],
+            [["soft", ["put", [LEASE, "default", "x"]]], ["get", "a", [LEASE, "default", "x"], False]],
+            [["get", "a", [LEASE, "default", "x"], False], ["soft", ["create", [CM, "default", name]]]],
+        )
+
+    def further_objects(self) -> list[Json]:
+        """Objects that the themes need."""
+        found: list[Json] = []
+        if self.themes & {"max concurrent", "two widgets"}:
+            found.append([*OTHER, {}])
+        return found
+
+    def finish(self, made: dict[str, Any]) -> None:
+        """Change a description for the further themes."""
+        if "writers" in self.themes:
+            made["writers"] = [self._writer(name) for name in ("reporter", "scaler")[: self.pick(1, 1, 2)]]
+        if "waiting users" in self.themes:
+            made["actions"] = [[*action, self._waiting()] for action in made["actions"]]
+        if "instances" in self.themes:
+            made["concurrent"], made["instances"] = 1, {self.pick("p0", made["controllers"][-1]["name"]): 2}
+        if "looking" in self.themes:
+            for controller in made["controllers"]:
+                if controller["kind"] != CM:
+                    controller["owns"], mapper = [], self.pick("crowded", "alone", "leased", "all")
+                    controller["watches"] = {CM: mapper}
+            made["lag"] = self.pick(1, 2, 2)
+        if "max concurrent" in self.themes:
+            for controller in made["controllers"]:
+                while "ke" in {word[:2] for word in _words(controller["code"])}:
+                    controller["code"] = self.code(controller["kind"])
+                controller["max_concurrent"] = 2
+            made["guards"] = self.pick("off", "deletes", "status")
+            made["concurrent"] = 1
+
+    def _writer(self, name: str) -> Json:
+        pool: list[Json] = [
+            ["patch", WIDGET, {"status": {"n": name}}, {"subresource": "status"}],
+            ["patch", WIDGET, {"spec": {"size": 3}}, {}],
+            ["patch", WIDGET, {"metadata": {"labels": {"l": self.pick("1", "2")}}}, {}],
+            ["patch", WIDGET, {"spec": {"n": name}}, {}],
+            ["create", [CM, "default", "b"], {}],
+        ]
+        actions = [self.pick(*pool) for _ in range(self.pick(1, 1, 2))]
+        for action in actions:
+            if self.chance(0.3):
+                action[-1].update(self._waiting())
+        return {"name": name, "actions": actions, "ordered": self.chance(0.6)}
+
+    def _waiting(self) -> Json:
+        return self.pick({"when": self.pick(*sorted(CONDITIONS))}, {"retry": True}, {})
+
+
+def _words(code: Json) -> list[str]:
+    return json.dumps(code).replace('"', " ").split()
