@@ -174,6 +174,18 @@ def _check_controllers(scenario: Scenario, controllers: Sequence[Controller], cl
         known[controller.name] = controller
 
 
+def check_memory(scenario: Scenario, controller: Controller) -> None:
+    """Refuse memory that reconciles share which run at once: a search does not follow it between two calls."""
+    if controller.max_concurrent > 1 and controller.memory:
+        cls = type(controller)
+        raise BadScenario(
+            f"{cls.__name__}: memory = {tuple(controller.memory)!r} is shared by reconciles that run at once "
+            f"(max_concurrent = {controller.max_concurrent}), which is not explored; explore it with "
+            "max_concurrent = 1, or keep this in an object",
+            defined_at(cls) or scenario.line,
+        )
+
+
 def _introduced(cls: type) -> str:
     line = defined_at(cls)
     return cls.__name__ if line is None else f"{cls.__name__} ({line})"

@@ -92,6 +92,16 @@ def test_an_instance_reconciles_several_objects_at_once_but_none_twice() -> None
     assert check(scenario).ok
 
 
+def test_reconciles_at_once_with_a_memory_are_refused() -> None:
+    class Remembers(Parallel):
+        memory = ("seen",)
+        seen = 0
+
+    scenario = Scenario([Remembers()], crds=[CRD], objects=[WIDGET, OTHER], bounds=Bounds(faults=0, lag=0))
+    with pytest.raises(BadScenario, match=r"Remembers: memory = \('seen',\) is shared .* with max_concurrent = 1"):
+        check(scenario)
+
+
 def test_without_max_concurrent_an_instance_reconciles_one_object_at_a_time() -> None:
     scenario = Scenario(
         [LockedWidgets()], crds=[CRD], objects=[WIDGET, OTHER], bounds=Bounds(faults=0, lag=0), guards=UNGUARDED

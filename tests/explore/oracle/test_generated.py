@@ -35,8 +35,17 @@ def test_sets_of_states_agree_with_the_oracle(seed: int) -> None:
     assert differences(answer, verdict) == []
 
 
-@pytest.mark.parametrize("seed", [10_000_307, 21_000_203])
+@pytest.mark.parametrize("seed", [10_000_307, 21_000_203, 22_000_365, 30_000_391])
 def test_seeds_that_were_judged_wrongly_once(seed: int) -> None:
     answer = expected(scenario_of(description(seed)), limit=1_000)
     assert answer.decided
     assert differences(answer, explored(scenario_of(description(seed)), states=20_000)) == []
+
+
+@pytest.mark.parametrize("seed", range(45_000_000, 45_000_090))
+def test_further_shapes_agree_with_the_oracle(seed: int) -> None:
+    answer = expected(scenario_of(description(seed)), limit=STATES)
+    if not answer.decided:
+        pytest.skip(f"more than {STATES} states")
+    states = 20 * STATES if answer.findings.exhausted else STATES
+    assert differences(answer, explored(scenario_of(description(seed)), states=states)) == []

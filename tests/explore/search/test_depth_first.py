@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,9 @@ from explore.samples import Fails, Toggles
 from explore.widgets import CRD, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.explore import Bounds, Scenario, Verdict, check
 from kontend.explore.model.state.canonical import canonical_cluster
-from kontend.runtime.controller import Controller
+from kontend.kube.errors import AlreadyExists
+from kontend.runtime.client.api import Api
+from kontend.runtime.controller import Controller, Request
 
 
 def _names(verdict: Verdict) -> set[str]:
@@ -79,3 +82,22 @@ def test_a_depth_first_search_can_stop_at_the_first_violation() -> None:
     verdict = check(double_plan(Widgets(), lag=1, concurrent=3), search="depth", until_first=True)
     assert verdict.stopped == "it stops at the first violation"
     assert verdict.violations
+
+
+class MakesSix(Controller):
+    """Makes six config maps."""
+
+    kind = "Widget.example.com/v1"
+    name = "makes"
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """One after the other."""
+        for number in range(6):
+            metadata = {"name": f"c{number}", "namespace": request.namespace}
+            with contextlib.suppress(AlreadyExists):
+                await api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+
+
+def test_objects_that_unperturbed_runs_make_are_no_growth() -> None:
+    scenario = Scenario([MakesSix()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0))
+    assert _same_depth_first(scenario).ok

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
+from kontend.cluster.cluster import Cluster
 from kontend.cluster.resources import Registry
 from kontend.cluster.startup.seed import UnknownKind, resource_of
+from kontend.explore.preflight import resolved_controllers
 from kontend.explore.program.symbols import Assumption
+from kontend.explore.program.version_readers import read_versions
+from kontend.explore.scenario import Scenario
 from kontend.kube.meta.names import GroupVersionKind, parse_kind
 
 
@@ -70,3 +74,20 @@ class Knowledge:
     def refute(self, assumption: Assumption) -> None:
         """Drop an assumption."""
         self.assumptions -= {assumption}
+
+
+def first_knowledge(scenario: Scenario, cluster: Cluster) -> Knowledge:
+    """What is taken for granted of a scenario until a search shows otherwise."""
+    knowledge = Knowledge(cluster.state.registry)
+    controllers = resolved_controllers(scenario, cluster)
+    functions: list[object] = [each.question for each in scenario.properties]
+    functions += [action.when for user in scenario.everybody() for action in user.actions if action.when is not None]
+    for controller in controllers:
+        functions += [controller.watches.get(kind) for kind in controller.kinds]
+        functions += [
+            *controller.predicates.values(),
+            *(f for each in controller.indexes.values() for f in each.values()),
+        ]
+    if read_versions([each for each in functions if each is not None], controllers):
+        knowledge.refute(Assumption.OPAQUE_VERSIONS)
+    return knowledge

@@ -6,7 +6,7 @@ from kontend.cluster.cluster import Cluster
 from kontend.explore.model.knowledge import Knowledge
 from kontend.explore.model.server import Server
 from kontend.explore.model.state.key import Group, Keys
-from kontend.explore.preflight import resolved_controllers
+from kontend.explore.preflight import check_memory, resolved_controllers
 from kontend.explore.program.symbols import Assumption
 from kontend.explore.program.tree import Program
 from kontend.explore.scenario import Scenario
@@ -36,6 +36,7 @@ class Layout:
         groups: list[Group] = []
         bounds = scenario.bounds
         for number, controller in enumerate(resolved_controllers(scenario, cluster)):
+            check_memory(scenario, controller)
             many = bounds.instances.get(controller.name, bounds.concurrent)
             program = Program(controller, scenario.guards, knowledge.is_namespaced, number, self.assumptions)
             # Instances of one controller share these lists.

@@ -19,7 +19,7 @@ from kontend.explore.model.commits import Commits
 from kontend.explore.model.environment.faults import RESPONSES, TEXTS, Faults
 from kontend.explore.model.environment.timers import Timers, with_timer
 from kontend.explore.model.environment.users import Users
-from kontend.explore.model.knowledge import Knowledge
+from kontend.explore.model.knowledge import Knowledge, first_knowledge
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.part import Part
 from kontend.explore.model.similarity import Similarity
@@ -53,7 +53,7 @@ class Model:
         self.scenario = scenario
         cluster = checked_cluster(scenario)
         self._initial = cluster.state
-        self.knowledge = knowledge or Knowledge(cluster.state.registry)
+        self.knowledge = knowledge or first_knowledge(scenario, cluster)
         self.layout = layout = Layout(scenario, cluster, self.knowledge)
         self.names, self.programs = layout.names, layout.programs
         self.kinds, self.resources = layout.kinds, layout.resources

@@ -53,6 +53,7 @@ def property_of(document: Any, where: str, kinds: tuple[str, ...] = ()) -> Prope
         answers = [holds({"object": obj}) for obj in _listed(cluster, str(kind))]
         return any(answers) if mode in ("never", "sometimes") else all(answers)
 
+    question.__doc__ = source  # it is all of the code that there is to read
     return _MODES[mode](question, name=str(document.get("name") or source))
 
 

@@ -92,7 +92,7 @@ class Exploration:
         self, key: bytes, reserve: Reserve, objects: int, holds: tuple[bool, ...], findings: Sequence[Finding]
     ) -> None:
         """Record the initial state."""
-        self._size = self.model.initial().size
+        self._size = max(self._size, self.model.initial().size)  # a search of the baseline may know it already
         self._cycle = restless(self.model)
         if self._cycle is not None:  # every round may create something, so the first one has to do
             self._size = max(self._size, replay(self.model, self._cycle.schedule)[-1].world.size)

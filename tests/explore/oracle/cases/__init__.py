@@ -8,8 +8,16 @@ from explore.oracle.cases import (
     false_about_names,
     false_about_steps,
     missed_across_kinds,
+    missed_by_functions,
     missed_in_final_states,
 )
 from explore.oracle.cases.common import CASES
 
-__all__ = ["CASES", "false_about_names", "false_about_steps", "missed_across_kinds", "missed_in_final_states"]
+__all__ = [
+    "CASES",
+    "false_about_names",
+    "false_about_steps",
+    "missed_across_kinds",
+    "missed_by_functions",
+    "missed_in_final_states",
+]

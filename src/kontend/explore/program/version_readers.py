@@ -1,0 +1,105 @@
+"""Functions of a scenario that read resourceVersions: properties, conditions of users, mapping functions, predicates.
+
+They are asked once for the same objects, whatever the versions of these are, and states that differ only in versions
+are one state. That would be wrong for a function that tells from two versions which object was written last. Such a
+function has to name the field, so its code is searched for the name, and that of the user's functions that it calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, Final
+
+from kontend.explore.program.user_code import OURS, UserCode
+from kontend.runtime.controller import Controller
+
+#: Names of fields and attributes by which versions are read.
+_NAMES: Final = (
+    "resourceVersion",
+    "resource_version",
+    "changes_since",
+    "changes_of",
+    "backwards",
+)
+
+
+def read_versions(functions: Iterable[object], controllers: Iterable[Controller]) -> bool:
+    """A function, or one of the user's own that it calls, names resourceVersions."""
+    codes = [UserCode(controller) for controller in controllers]
+    seen: set[int] = set()
+    pending: list[Any] = list(functions)
+    kept: list[Any] = []  # an id is used again after its object is gone
+    first = {id(each) for each in pending}
+    while pending:
+        value = pending.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        kept.append(value)
+        if not isinstance(value, FunctionType):
+            pending += _callables(value, given=id(value) in first)
+            continue
+        if id(value) in first and any(name in (value.__doc__ or "") for name in _NAMES):
+            return True
+        file = value.__code__.co_filename
+        if file.startswith(OURS) or not (id(value) in first or any(code.has(file) for code in codes)):
+            continue
+        names, texts = _words_of(value.__code__)
+        if any(name in text for name in _NAMES for text in (*texts, *names)):
+            return True
+        pending += _called(value, names)
+    return False
+
+
+def _callables(value: Any, *, given: bool) -> list[Any]:
+    """The functions of something that can be called, or (one of those ``given``) of an object with methods."""
+    if isinstance(value, MethodType):
+        return [value.__func__]
+    if isinstance(value, type):
+        return [each for each in vars(value).values() if isinstance(each, FunctionType)]
+    if getattr(value, "func", None) is not None and callable(value.func):  # functools.partial
+        return [value.func, *getattr(value, "args", ())]
+    if given or callable(value):
+        own = list(vars(value).values()) if hasattr(value, "__dict__") else []
+        return [type(value), *(each for each in own if callable(each))]
+    return []
+
+
+def _words_of(code: CodeType) -> tuple[set[str], set[str]]:
+    """The names and the texts of a function, and of those inside it."""
+    names, texts = set(code.co_names), set()
+    for constant in _constants(code.co_consts):
+        if isinstance(constant, CodeType):
+            inner_names, inner_texts = _words_of(constant)
+            names |= inner_names
+            texts |= inner_texts
+        elif isinstance(constant, str):
+            texts.add(constant)
+    return names, texts
+
+
+def _constants(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, (tuple, frozenset)):
+            yield from _constants(value)
+        else:
+            yield value
+
+
+def _called(function: FunctionType, names: set[str]) -> Iterator[Any]:
+    """The functions and classes that a function may call: globals, members of modules, variables around it."""
+    for name in names:
+        value = function.__globals__.get(name)
+        if isinstance(value, (FunctionType, type)):
+            yield value
+        elif isinstance(value, ModuleType):
+            yield from (each for other in names if isinstance(each := getattr(value, other, None), FunctionType))
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+        if callable(value):
+            yield value
+    yield from (each for each in function.__defaults__ or () if callable(each))
