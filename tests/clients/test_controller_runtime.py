@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from clients.conftest import Running
+from clients.conftest import Running, serving
 
 SOURCES = Path(__file__).parent / "go"
 Start = Callable[[], "subprocess.Popen[str]"]
@@ -109,15 +109,25 @@ def test_the_next_manager_leads_when_the_first_one_leaves(server: Running, names
     assert lease["spec"]["leaseTransitions"] >= 1
 
 
+EXERCISES = ["dynamic client", "informers", "metadata client", "pods", "typed objects"]
+
+
 def test_the_clients_of_client_go_do_as_they_do_elsewhere(server: Running, namespace: str) -> None:
     environment = {**os.environ, "KUBECONFIG": str(server.kubeconfig)}
     command = [str(binary()), "--exercise", "--namespace", namespace]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.splitlines()) == [
-        "dynamic client",
-        "informers",
-        "metadata client",
-        "pods",
-        "typed objects",
-    ]
+    assert sorted(done.stdout.splitlines()) == EXERCISES
+
+
+@pytest.mark.parametrize("option", ["--tls", "--no-http2"])
+def test_clients_over_tls_choose_the_protocol(tmp_path: Path, option: str) -> None:
+    """HTTP/2 unless the server does not offer it; with the same outcome."""
+    pytest.importorskip("cryptography", reason="the extra tls is not installed")
+    command = [str(binary()), "--exercise", "--namespace", "default"]
+    with serving(tmp_path / "kubeconfig", "--tls", option) as secure:
+        environment = {**os.environ, "KUBECONFIG": str(secure.kubeconfig), "GODEBUG": "http2debug=1"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == EXERCISES
+    assert ("http2: Transport received HEADERS" in done.stderr) == (option == "--tls")

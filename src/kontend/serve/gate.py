@@ -12,9 +12,9 @@ from typing import Protocol
 
 from kontend.cluster.state import State
 from kontend.cluster.wire.response import ApiResponse
-from kontend.serve.requests.exchange import Exchange
+from kontend.serve.requests.exchange import Answer, Exchange
 
-#: Events of a watch as they go over the wire, each with its resourceVersion.
+#: Events of a watch, each as JSON and with its resourceVersion.
 Events = Sequence[tuple[int, bytes]]
 
 
@@ -57,7 +57,7 @@ class Gate(Protocol):
     def committed(self, exchange: Exchange, before: State, after: State, response: ApiResponse) -> None:
         """Notes that a write has been carried out."""
 
-    def releases(self, exchange: Exchange, response: ApiResponse, answer: bytes) -> bool:
+    def releases(self, exchange: Exchange, response: ApiResponse, answer: Answer) -> bool:
         """Returns whether an answer is sent now. If not, the gate sends it later, or never."""
 
     def tap(self, exchange: Exchange, watch: OpenWatch) -> Tap | None:

@@ -31,10 +31,12 @@ from kontend.serve.http.connection import Connection
 from kontend.serve.http.media import YAML_TYPE, answer_type
 from kontend.serve.http.origin import check_origin
 from kontend.serve.http.request_parser import Incoming
+from kontend.serve.http2.connection import Http2Connection
+from kontend.serve.http2.negotiation import Negotiation
 from kontend.serve.inside_cluster import InsideCluster
 from kontend.serve.metrics import ServerMetrics
 from kontend.serve.requests import answering
-from kontend.serve.requests.exchange import Exchange
+from kontend.serve.requests.exchange import Answer, Client, Exchange
 from kontend.serve.requests.future_reads import FutureReads
 from kontend.serve.requests.loop_budget import OverBudget
 from kontend.serve.requests.off_loop import Workers, is_costly
@@ -66,6 +68,9 @@ _WATCH_TYPES: Final = (
 )
 
 
+AnyConnection = Connection | Http2Connection
+
+
 class Server:
     """An API server on a socket."""
 
@@ -92,9 +97,9 @@ class Server:
         #: Conversions of custom resources that webhooks have made.
         self._conversions: dict[bytes, Converted] = {}
         self._publishing = False
-        self._connections: dict[Connection, int] = {}
+        self._connections: dict[AnyConnection, None] = {}
         #: Clients that have not read what they were sent.
-        self._stalled: dict[Connection, None] = {}
+        self._stalled: dict[AnyConnection, None] = {}
         self._accepted = 0
         self._gone = 0
         self._future_reads = FutureReads(self._give_up)
@@ -151,8 +156,17 @@ class Server:
 
     async def listen(self, address: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
         """Accepts connections on one more port, by which a gate can tell clients apart; returns it."""
+
+        def http1() -> Connection:
+            return Connection(self)
+
         listener = await asyncio.get_running_loop().create_server(
-            lambda: Connection(self), address, port, ssl=tls, backlog=_BACKLOG, reuse_address=True
+            http1 if tls is None else lambda: Negotiation(http1, lambda: Http2Connection(self)),
+            address,
+            port,
+            ssl=tls,
+            backlog=_BACKLOG,
+            reuse_address=True,
         )
         self._listeners.append(listener)
         return int(listener.sockets[0].getsockname()[1])
@@ -183,18 +197,19 @@ class Server:
         if self._audit is not None:
             self._audit.close()
 
-    def connected(self, connection: Connection) -> None:
-        """Notes a new client."""
+    def connected(self, connection: AnyConnection) -> int:
+        """Notes a new client; returns its number."""
         self._accepted += 1
-        self._connections[connection] = self._accepted
+        self._connections[connection] = None
+        return self._accepted
 
-    def disconnected(self, connection: Connection) -> None:
+    def disconnected(self, connection: AnyConnection) -> None:
         """Forgets a client that has gone."""
         self._connections.pop(connection, None)
         self._stalled.pop(connection, None)
         self._gone += 1
 
-    def stalled(self, connection: Connection) -> None:
+    def stalled(self, connection: AnyConnection) -> None:
         """Notes a client that does not read; when all of them hold too much, hangs up on the one that holds most."""
         self._stalled[connection] = None
         for client in [client for client in self._stalled if not client.paused]:
@@ -215,16 +230,15 @@ class Server:
 
     # Requests
 
-    def serve(self, incoming: Incoming, connection: Connection) -> None:
+    def serve(self, incoming: Incoming, connection: Client) -> None:
         """Answers one request, now or when its write is durable."""
-        number = self._connections.get(connection, 0)
         if len(incoming.target) > _LONG_TARGET:
             self._workers.run(
-                lambda: Exchange(incoming, connection, number),
+                lambda: Exchange(incoming, connection),
                 lambda done: self.guarded(done.result(), self._serve),
             )
         else:
-            self.guarded(Exchange(incoming, connection, number), self._serve)
+            self.guarded(Exchange(incoming, connection), self._serve)
 
     def guarded(self, exchange: Exchange, step: Callable[..., None], *arguments: object) -> None:
         """Takes a step towards the answer of a request; whatever it raises is the answer."""
@@ -310,7 +324,7 @@ class Server:
             lambda done: self.resume(exchange, self._reply, done),
         )
 
-    def _reply(self, exchange: Exchange, response: ApiResponse, answer: bytes | None) -> None:
+    def _reply(self, exchange: Exchange, response: ApiResponse, answer: Answer | None) -> None:
         """Sends the answer to a read."""
         if response.suspended is not None:
             self._writes.suspend(response.suspended, lambda answered: self.guarded(exchange, self._read, answered))
@@ -341,7 +355,7 @@ class Server:
     def _answer(self, exchange: Exchange, response: ApiResponse) -> None:
         self.send(exchange, response, exchange.encoded(response))
 
-    def send(self, exchange: Exchange, response: ApiResponse, answer: bytes) -> None:
+    def send(self, exchange: Exchange, response: ApiResponse, answer: Answer) -> None:
         if self._audit is not None:
             self._audit.complete(exchange, response)
         if self._gate is None or self._gate.releases(exchange, response, answer):

@@ -176,3 +176,23 @@ def test_the_signing_key_must_belong_to_the_authority(tmp_path: Path) -> None:
         CertificateAuthority((tmp_path / "a.crt").read_bytes(), (tmp_path / "b.key").read_bytes())
     with pytest.raises(BadAuthority, match="expected a certificate and an unencrypted key in PEM"):
         CertificateAuthority((tmp_path / "a.crt").read_bytes(), b"none")
+
+
+@pytest.mark.parametrize(
+    ("http2", "with_authority", "chosen"), [(True, False, "h2"), (True, True, "h2"), (False, True, "http/1.1")]
+)
+def test_clients_choose_http2_where_it_is_offered(http2: bool, with_authority: bool, chosen: str) -> None:
+    """Whether or not the server asks them for certificates."""
+    made = certificates("127.0.0.1")
+    context = made.context(made.ca.decode() if with_authority else "", http2=http2)
+    client = ssl.create_default_context(cadata=made.ca.decode())
+    client.set_alpn_protocols(["h2", "http/1.1"])
+    ours, theirs = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server_side = context.wrap_bio(theirs, ours, server_side=True)
+    client_side = client.wrap_bio(ours, theirs, server_hostname="127.0.0.1")
+    for side in (client_side, server_side, client_side, server_side):
+        try:
+            side.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+    assert client_side.selected_alpn_protocol() == chosen

@@ -29,8 +29,9 @@ def context(options: argparse.Namespace, own: Certificates) -> ssl.SSLContext:
 
     It accepts client certificates of ``--client-ca``, or of the server's own authority if the controllers sign with it.
     """
+    authority = client_ca(options) or (own.ca.decode() if options.controllers and own.ca_key else "")
     try:
-        return own.context(client_ca(options) or (own.ca.decode() if options.controllers and own.ca_key else ""))
+        return own.context(authority, http2=not options.no_http2)
     except ssl.SSLError:
         raise UsageError(f"--client-ca {options.client_ca}: expected certificates in PEM") from None
 

@@ -128,6 +128,7 @@ def _parser() -> Parser:
     )
     add("--rbac", action="store_true", help="allow only what roles and bindings allow")
     add("--tls", action="store_true", help="serve HTTPS with a certificate of its own, which the kubeconfig trusts")
+    add("--no-http2", action="store_true", help="with --tls: serve HTTP/1.1 only")
     add(
         "--service",
         action="append",

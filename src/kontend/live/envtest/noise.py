@@ -26,7 +26,7 @@ from kontend.live.gate.decisions import Decisions
 from kontend.live.gate.perturbation import FAILURES, Fail, LoseResponse
 from kontend.live.gate.plan import BadPlan, plan_of
 from kontend.serve.gate import Events, OpenWatch
-from kontend.serve.requests.exchange import Exchange
+from kontend.serve.requests.exchange import Answer, Exchange
 from kontend.serve.server import Server
 
 _NAMES: Final = ("lag", "conflicts", "failures", "seed")
@@ -177,7 +177,7 @@ class NoiseGate:
             if isinstance(decision, LoseResponse | Fail):
                 self._lost[exchange] = decision
 
-    def releases(self, exchange: Exchange, response: ApiResponse, answer: bytes) -> bool:  # noqa: ARG002 - the seam
+    def releases(self, exchange: Exchange, response: ApiResponse, answer: Answer) -> bool:  # noqa: ARG002 - the seam
         """Send an answer, or lose it."""
         self._calls.pop(exchange, None)
         decision = self._lost.pop(exchange, None)

@@ -20,8 +20,8 @@ from kontend.live.gate.decisions import Decisions
 from kontend.live.gate.perturbation import FAILURES, Act, Crash, Delay, Fail, HandOver, LoseResponse
 from kontend.live.gate.records import Delivery, Log, Request, Sent
 from kontend.serve.gate import Events, OpenWatch
-from kontend.serve.http.media import JSON_TYPE, chunk, encode
-from kontend.serve.requests.exchange import Exchange
+from kontend.serve.http.media import JSON_TYPE, encode
+from kontend.serve.requests.exchange import Answer, Exchange
 from kontend.serve.server import Server
 
 
@@ -69,7 +69,7 @@ class Tap:
         """Drop what was held back and end the watch with 410, so that the client lists again."""
         self.queue = []
         status = ApiError("too old resource version", code=410, reason="Expired").status()
-        self._watch.push(chunk(encode({"type": "ERROR", "object": status}, JSON_TYPE)), 1)
+        self._watch.push(encode({"type": "ERROR", "object": status}, JSON_TYPE), 1)
         asyncio.get_running_loop().call_soon(self._watch.end_if_open)
 
     def _send(self, events: list[tuple[int, bytes]]) -> None:
@@ -262,7 +262,7 @@ class LiveGate:
                 self._decided[exchange] = decision
         self.on_write(request)
 
-    def releases(self, exchange: Exchange, response: ApiResponse, answer: bytes) -> bool:  # noqa: ARG002 - the seam
+    def releases(self, exchange: Exchange, response: ApiResponse, answer: Answer) -> bool:  # noqa: ARG002 - the seam
         """Record an answer, and decide whether it is sent."""
         if exchange not in self._open:
             return True

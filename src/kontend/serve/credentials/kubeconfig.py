@@ -31,7 +31,8 @@ def kubeconfig(url: str, *, secrets: Mapping[str, str] | None = None, ca: bytes 
     lines.append(f"    server: {_text(url)}")
     if ca is not None:
         lines.append(f"    certificate-authority-data: {base64.b64encode(ca).decode()}")
-    users = dict(secrets or {}) or {"admin": ""}
+    # Over TLS kubectl asks for a name and a password unless the user has credentials; the server takes any.
+    users = dict(secrets or {}) or {"admin": "" if ca is None else "unused"}
     lines.append("contexts:")
     for index, name in enumerate(users):
         lines.append(f"- name: {'kontend' if index == 0 else _text(f'kontend-{name}')}")

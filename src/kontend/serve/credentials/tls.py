@@ -40,11 +40,10 @@ class Certificates:
     key: bytes
     ca_key: bytes = b""
 
-    def context(self, client_ca: str = "") -> ssl.SSLContext:
+    def context(self, client_ca: str = "", *, http2: bool = True) -> ssl.SSLContext:
         """For a server; with ``client_ca`` (PEM), for one that knows clients by certificates of that authority."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.set_alpn_protocols(["http/1.1"])
         with tempfile.TemporaryDirectory() as directory:  # the ssl module reads keys from files only
             path = Path(directory, "server.pem")
             write_private(path, self.key + self.certificate)
@@ -53,6 +52,7 @@ class Certificates:
             context.verify_mode = ssl.CERT_OPTIONAL
             context.load_verify_locations(cadata=client_ca)
             send_names(context, client_ca)
+        context.set_alpn_protocols(["h2", "http/1.1"] if http2 else ["http/1.1"])  # last: send_names sets them too
         return context
 
 

@@ -21,6 +21,8 @@ _HIGH_WATER: Final = 64 * 1024
 #: How long the requests of one client are answered before others get a turn.
 _TURN: Final = 0.005
 
+#: The end of a body that comes in chunks.
+_LAST_CHUNK: Final = b"0\r\n\r\n"
 _NO_CERTIFICATE: Final[Mapping[str, Any]] = {}
 _REASONS: Final = {
     400: "Bad Request",
@@ -36,14 +38,29 @@ class Application(Protocol):
     def serve(self, incoming: Incoming, connection: Connection) -> None:
         """Answers through the connection, now or later."""
 
-    def connected(self, connection: Connection) -> None:
-        """Notes a new client."""
+    def connected(self, connection: Connection) -> int:
+        """Notes a new client; returns its number."""
 
     def disconnected(self, connection: Connection) -> None:
         """Forgets a client that has gone."""
 
     def stalled(self, connection: Connection) -> None:
         """Notes a client that has not read what it was sent."""
+
+
+def endpoints(transport: asyncio.BaseTransport) -> tuple[str, int]:
+    """Returns the address of the client, and the port of the server that it has connected to."""
+    peer, own = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+    return peer[0] if isinstance(peer, tuple) else "", own[1] if isinstance(own, tuple) else 0
+
+
+def chunk(data: bytes) -> bytes:
+    """Some bytes of a body that comes in chunks.
+
+    >>> chunk(b"hello")
+    b'5\\r\\nhello\\r\\n'
+    """
+    return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 class Connection(asyncio.Protocol):
@@ -64,6 +81,7 @@ class Connection(asyncio.Protocol):
         "address",
         "busy",
         "closing",
+        "number",
         "paused",
         "port",
         "queued",
@@ -91,6 +109,7 @@ class Connection(asyncio.Protocol):
         self.address = ""
         #: The port of the server that the client has connected to.
         self.port = 0
+        self.number = 0
         #: Since when the connection has been waiting: for (the rest of) a request, or for the client to read.
         self.since = 0.0
         #: Bytes of a stream that wait until the client has read more.
@@ -107,13 +126,10 @@ class Connection(asyncio.Protocol):
         """Begins with a client."""
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=_HIGH_WATER)
-        peer = transport.get_extra_info("peername")
-        self.address = peer[0] if isinstance(peer, tuple) else ""
-        own = transport.get_extra_info("sockname")
-        self.port = own[1] if isinstance(own, tuple) else 0
+        self.address, self.port = endpoints(transport)
         self._secure = transport.get_extra_info("sslcontext") is not None
         self.since = monotonic()
-        self._app.connected(self)
+        self.number = self._app.connected(self)
 
     @property
     def certificate(self) -> Mapping[str, Any]:
@@ -225,11 +241,11 @@ class Connection(asyncio.Protocol):
             else:
                 self._transport.pause_reading()
 
-    def respond(self, answer: bytes, *, keep_alive: bool) -> None:
+    def respond(self, head: bytes, body: bytes, *, keep_alive: bool) -> None:
         """Sends a whole answer."""
         if self._transport.is_closing():
             return
-        self._transport.write(answer)
+        self._transport.write(head + body)
         self._answered(keep_alive)
 
     def _answered(self, keep_alive: bool) -> None:
@@ -242,21 +258,24 @@ class Connection(asyncio.Protocol):
 
     def begin_stream(self, head: bytes, *, on_writable: Callable[[], None], on_lost: Callable[[], None]) -> None:
         """Sends the head of an answer that goes on for some time."""
+        if self._transport.is_closing():
+            on_lost()
+            return
         self.streaming = True
         self._on_writable, self._on_lost = on_writable, on_lost
         self._transport.write(head)
 
     def write(self, data: bytes) -> None:
         """Sends a part of a stream."""
-        if not self._transport.is_closing():
-            self._transport.write(data)
+        if data and not self._transport.is_closing():
+            self._transport.write(chunk(data))
 
     def end_stream(self, last: bytes, *, keep_alive: bool) -> None:
         """Sends the end of a stream."""
         self._on_writable = self._on_lost = None
         if self._transport.is_closing():
             return
-        self._transport.write(last)
+        self._transport.write(chunk(last) + _LAST_CHUNK if last else _LAST_CHUNK)
         self._answered(keep_alive)
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 
 from kontend.cluster.wire.accept import parse_accept
+from kontend.serve.http import hpack
 from kontend.serve.http.warning_headers import warning_headers
 from kontend.serve.http.yaml_text import to_yaml
 
@@ -99,15 +100,20 @@ def head(
     keep_alive: bool = True,
     extra: str = "",
     cache: str = NO_CACHE,
+    http2: bool = False,
 ) -> bytes:
-    """The status line and the headers; without a length the body comes in chunks."""
+    """The status line and the headers, or the header block of HTTP/2; without a length the body is a stream."""
     if warnings:
         extra = "".join(warning_headers(warnings)) + extra
     if not keep_alive:
         extra = f"Connection: close\r\n{extra}"
     usual = _usual_headers(cache, "" if code == NO_CONTENT else media_type, int(time.time()))
-    if code != NO_CONTENT:
-        extra += "Transfer-Encoding: chunked\r\n" if length is None else f"Content-Length: {length}\r\n"
+    if length is not None and code != NO_CONTENT:
+        extra += f"Content-Length: {length}\r\n"
+    if http2:
+        return hpack.status_field(code) + hpack.encode_once(usual) + hpack.encode(f"Audit-Id: {audit_id}\r\n{extra}")
+    if length is None:
+        extra += "Transfer-Encoding: chunked\r\n"
     return f"{_status_line(code)}Audit-Id: {audit_id}\r\n{usual}{extra}\r\n".encode()
 
 
@@ -132,16 +138,3 @@ def _usual_headers(cache: str, media_type: str, seconds: int) -> str:
     content_type = f"Content-Type: {media_type}\r\n" if media_type else ""
     sniffing = "X-Content-Type-Options: nosniff\r\n" if media_type == TEXT_TYPE else ""
     return f"Cache-Control: {cache}\r\n{content_type}Date: {formatdate(seconds, usegmt=True)}\r\n{sniffing}"
-
-
-def chunk(data: bytes) -> bytes:
-    """Some bytes of a body that comes in chunks.
-
-    >>> chunk(b"hello")
-    b'5\\r\\nhello\\r\\n'
-    """
-    return b"%x\r\n%b\r\n" % (len(data), data)
-
-
-#: The end of a body that comes in chunks.
-LAST_CHUNK: Final = b"0\r\n\r\n"

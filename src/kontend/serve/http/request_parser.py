@@ -22,6 +22,8 @@ import httptools
 
 from kontend.cluster.request import BODY_LIMIT
 
+#: The version of requests that come as streams of HTTP/2.
+HTTP2: Final = "2"
 #: Go's limit for the request line and all headers together.
 HEADER_LIMIT: Final = 1 << 20
 #: Headers in one request. Go has no such limit; each costs a callback.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kontend.cluster.effects import Progress
 from kontend.cluster.effects.conversion import Known
 from kontend.cluster.handle import handle, handle_lazily
@@ -9,12 +11,14 @@ from kontend.cluster.request import ApiRequest, PageNotFound, not_allowed, route
 from kontend.cluster.state import State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.serve.requests import pages
-from kontend.serve.requests.exchange import Exchange
+from kontend.serve.requests.exchange import Answer, Exchange
+
+_NOTHING: Final[Answer] = (b"", b"")
 
 
 def read(
     state: State, exchange: Exchange, progress: Progress | None = None, known: Known | None = None
-) -> tuple[ApiResponse, bytes | None]:
+) -> tuple[ApiResponse, Answer | None]:
     """Returns the response to a read and its bytes.
 
     There are no bytes for a watch, where the version is not there yet, and while webhooks must be asked.
@@ -31,7 +35,7 @@ def read(
 
 def write(
     state: State, exchange: Exchange, progress: Progress | None, known: Known
-) -> tuple[State, ApiResponse, bytes]:
+) -> tuple[State, ApiResponse, Answer]:
     """Returns the state after a write, the response and its bytes; no bytes while webhooks must be asked.
 
     Raises an ApiError for protobuf that cannot be read.
@@ -41,7 +45,7 @@ def write(
 
         exchange.request = as_json(state.registry, exchange.request)
     after, response = handle(state, exchange.request, progress, wait=True, known=known)
-    return after, response, b"" if response.suspended is not None else exchange.encoded(response)
+    return after, response, _NOTHING if response.suspended is not None else exchange.encoded(response)
 
 
 def differ_in_time_only(one: State, other: State) -> bool:

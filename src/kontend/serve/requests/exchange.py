@@ -32,7 +32,13 @@ from kontend.serve.http.media import (
     head,
     wants_pretty,
 )
-from kontend.serve.http.request_parser import Incoming
+from kontend.serve.http.request_parser import HTTP2, Incoming
+from kontend.serve.http2.stream import Stream
+
+#: The sender of a request, for its answer.
+Client = Connection | Stream
+#: The head and the body of an answer, as the client's protocol has them.
+Answer = tuple[bytes, bytes]
 
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 #: Bytes of a request target up to which it is remembered.
@@ -52,7 +58,6 @@ class Exchange:
         "audit_id",
         "connection",
         "incoming",
-        "number",
         "path",
         "query",
         "reads",
@@ -60,7 +65,7 @@ class Exchange:
         "target",
     )
 
-    def __init__(self, incoming: Incoming, connection: Connection, number: int) -> None:
+    def __init__(self, incoming: Incoming, connection: Client) -> None:
         self.incoming = incoming
         self.connection = connection
         self.received_at = time.time()
@@ -71,8 +76,6 @@ class Exchange:
         self.audit_id = incoming.headers.get("audit-id") or _new_audit_id()
         #: The request cannot change anything.
         self.reads = incoming.method in _READING
-        #: The number of the connection.
-        self.number = number
         self._user = NOBODY
         self._request: ApiRequest | None = None
 
@@ -80,7 +83,7 @@ class Exchange:
     def client(self) -> ClientInfo:
         """The client that sent the request."""
         agent = self.incoming.headers.get("user-agent", "")
-        return ClientInfo(self._user, agent, self.connection.address, self.number)
+        return ClientInfo(self._user, agent, self.connection.address, self.connection.number)
 
     @property
     def request(self) -> ApiRequest:
@@ -118,7 +121,7 @@ class Exchange:
 
     # Answering
 
-    def encoded(self, response: ApiResponse) -> bytes:
+    def encoded(self, response: ApiResponse) -> Answer:
         """The bytes of a whole answer."""
         incoming, content = self.incoming, response.body
         headers = incoming.headers
@@ -147,10 +150,11 @@ class Exchange:
             warnings=response.warnings,
             keep_alive=incoming.keep_alive,
             extra=extra,
+            http2=incoming.version == HTTP2,
         )
-        return start if incoming.method == "HEAD" else start + body
+        return start, b"" if incoming.method == "HEAD" else body
 
-    def _encoded_document(self, document: Document, code: int, *, cache: str = NO_CACHE) -> bytes:
+    def _encoded_document(self, document: Document, code: int, *, cache: str = NO_CACHE) -> Answer:
         """An answer that was ready, and that the client may keep."""
         incoming, etag = self.incoming, f'"{document.etag}"'
         body, extra = document.body, "Vary: Accept-Encoding\r\nVary: Accept\r\n"
@@ -169,17 +173,25 @@ class Exchange:
             cache=cache,
             keep_alive=incoming.keep_alive,
             extra=extra,
+            http2=incoming.version == HTTP2,
         )
-        return start if incoming.method == "HEAD" else start + body
+        return start, b"" if incoming.method == "HEAD" else body
 
-    def send(self, answer: bytes) -> None:
+    def send(self, answer: Answer) -> None:
         """Sends a whole answer."""
-        self.connection.respond(answer, keep_alive=self.incoming.keep_alive)
+        self.connection.respond(*answer, keep_alive=self.incoming.keep_alive)
 
     def stream_head(self, response: ApiResponse) -> bytes:
         """The head of a watch."""
-        keep_alive = self.incoming.keep_alive
-        return head(response.code, self.audit_id, JSON, length=None, warnings=response.warnings, keep_alive=keep_alive)
+        return head(
+            response.code,
+            self.audit_id,
+            JSON,
+            length=None,
+            warnings=response.warnings,
+            keep_alive=self.incoming.keep_alive,
+            http2=self.incoming.version == HTTP2,
+        )
 
 
 def _retry_after(response: ApiResponse) -> str:

@@ -20,7 +20,7 @@ from kontend.cluster.state import State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import ApiError, Forbidden, internal_error
 from kontend.serve.requests import answering
-from kontend.serve.requests.exchange import Exchange
+from kontend.serve.requests.exchange import Answer, Exchange
 from kontend.serve.requests.loop_budget import OverBudget
 from kontend.serve.requests.off_loop import Workers, is_costly
 from kontend.serve.storage.committing import Commits
@@ -39,7 +39,7 @@ class Shell(Protocol):
     def resume(self, exchange: Exchange, step: Callable[..., None], done: asyncio.Future[Any]) -> None:
         """Takes the next step with what a thread has made of a request."""
 
-    def send(self, exchange: Exchange, response: ApiResponse, answer: bytes) -> None:
+    def send(self, exchange: Exchange, response: ApiResponse, answer: Answer) -> None:
         """Sends an answer."""
 
     def committed(self, exchange: Exchange, before: State, after: State, response: ApiResponse) -> None:
@@ -115,7 +115,7 @@ class Writes:
     ) -> None:
         """Lets a write count that was carried out in a thread, unless another came first: then try again."""
 
-        def finish(exchange: Exchange, base: State, state: State, response: ApiResponse, answer: bytes) -> None:
+        def finish(exchange: Exchange, base: State, state: State, response: ApiResponse, answer: Answer) -> None:
             newest = self._commits.newest
             if state is base:
                 self._commit(exchange, newest, response, answer)
@@ -138,7 +138,7 @@ class Writes:
         for exchange, progress in held or ():
             self._shell.guarded(exchange, self.write, progress)
 
-    def _commit(self, exchange: Exchange, state: State, response: ApiResponse, answer: bytes) -> None:
+    def _commit(self, exchange: Exchange, state: State, response: ApiResponse, answer: Answer) -> None:
         before = self._commits.newest
         self._commits.advance(state)
         if response.suspended is not None:
@@ -195,7 +195,7 @@ class Writes:
         self._suspended.add(task)
         task.add_done_callback(self._suspended.discard)
 
-    def _acknowledge(self, exchange: Exchange, response: ApiResponse, answer: bytes, saved: bool) -> None:
+    def _acknowledge(self, exchange: Exchange, response: ApiResponse, answer: Answer, saved: bool) -> None:
         if not saved:
             response = ApiResponse.of_error(internal_error(f"the write could not be saved: {self._commits.failure}"))
             answer = exchange.encoded(response)

@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 from kontend.cluster.resources import Resource
 from kontend.cluster.wire.present import Stream
 from kontend.serve.gate import Tap
-from kontend.serve.http.media import JSON_TYPE, LAST_CHUNK, chunk, encode
+from kontend.serve.http.media import JSON_TYPE, encode
 from kontend.serve.requests.exchange import Exchange
 
 #: Events, and bytes of several events, that a slow client may fall behind before it is cut off.
@@ -101,9 +101,9 @@ class Watcher:
 
     def start(self, head: bytes, events: Iterator[dict[str, Any] | None]) -> None:
         """Sends the head of the answer and the events so far."""
-        self.connection.begin_stream(head, on_writable=self._drain, on_lost=self._lost)
         self._first = self._frames(events)
         self._set_timer()
+        self.connection.begin_stream(head, on_writable=self._drain, on_lost=self._lost)
         self._drain()
 
     def _frames(self, events: Iterator[dict[str, Any] | None]) -> Iterator[bytes]:
@@ -186,7 +186,7 @@ class Watcher:
         """Ends the answer; the client may go on with another request on the same connection."""
         last = b"".join(self.pending) if self._first is None else b""
         self._leave()
-        self.connection.end_stream(last + LAST_CHUNK, keep_alive=keep_alive and self._keep_alive)
+        self.connection.end_stream(last, keep_alive=keep_alive and self._keep_alive)
 
     def _cut_off(self) -> None:
         self.pending.clear()
@@ -238,5 +238,5 @@ class Watcher:
 
 
 def encoded_event(event: dict[str, Any]) -> bytes:
-    """Returns an event as a chunk of the answer."""
-    return chunk(encode(event, JSON_TYPE))
+    """Returns an event as a line of the answer."""
+    return encode(event, JSON_TYPE)
