@@ -125,11 +125,12 @@ def go_float(value: float) -> str:
     return text
 
 
-def go_json(value: Any) -> str:
+def go_json(value: Any, *, sort_keys: bool = True) -> str:
     """JSON as Go's encoder writes it: keys of maps sorted, ``<``, ``>`` and ``&`` escaped."""
-    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    option = orjson.OPT_SORT_KEYS if sort_keys else None
+    text = orjson.dumps(value, option=option).decode()
     if ".0" in text or _EXPONENT.search(text) is not None:
-        text = orjson.dumps(_go_numbers(value), option=orjson.OPT_SORT_KEYS).decode()
+        text = orjson.dumps(_go_numbers(value), option=option).decode()
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 

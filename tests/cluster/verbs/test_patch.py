@@ -134,3 +134,49 @@ def test_a_merge_patch_can_reset_the_owners(cluster: Cluster) -> None:
     assert "managedFields" in _patch(cluster, CONFIG_MAP, MERGE_PATCH, {"data": {"a": "2"}}).body["metadata"]
     response = _patch(cluster, CONFIG_MAP, MERGE_PATCH, {"metadata": {"managedFields": []}})
     assert "managedFields" not in response.body["metadata"]
+
+
+QUOTA = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "q", "labels": {"z": "1", "a": "2"}},
+    "spec": {"hard": {"pods": "1"}, "scopes": ["Terminating"]},
+}
+
+
+@pytest.mark.parametrize(
+    ("content_type", "patch", "metadata", "spec"),
+    [
+        (MERGE_PATCH, {"spec": {"scopes": 5}}, "name namespace uid", '{"hard":{"pods":"1"},"scopes":5}'),
+        (
+            MERGE_PATCH,
+            {"metadata": {"labels": {"b": 5}}},
+            "creationTimestamp labels managedFields",
+            '{"hard":{"pods":"1"},"scopes":["Terminating"]}',
+        ),
+        (
+            JSON_PATCH,
+            [{"op": "add", "path": "/spec/hard", "value": [{"z": 1, "a": 2}]}],
+            "name namespace uid",
+            '{"hard":[{"z":1,"a":2}],"scopes":["Terminating"]}',
+        ),
+        (
+            JSON_PATCH,
+            [
+                {"op": "test", "path": "/metadata/name", "value": "q"},
+                {"op": "move", "from": "/spec/scopes", "path": "/spec/hard"},
+            ],
+            "creationTimestamp labels managedFields",
+            '{"hard":["Terminating"]}',
+        ),
+    ],
+)
+def test_a_message_shows_the_fields_that_a_patch_touches_in_order(
+    cluster: Cluster, content_type: str, patch: Any, metadata: str, spec: str
+) -> None:
+    """Sorted where it has looked, elsewhere as the Go type has them; what it brings as it is."""
+    cluster.create(QUOTA)
+    answer = _patch(cluster, "/api/v1/namespaces/default/resourcequotas/q", content_type, patch)
+    shown = orjson.loads(answer.body["message"].partition("Invalid value: ")[2].rpartition(": json: ")[0])
+    assert list(orjson.loads(shown)["metadata"])[:3] == metadata.split()
+    assert f'"spec":{spec},"status"' in shown

@@ -41,6 +41,7 @@ from kontend.kube.field_errors import invalid as invalid_field
 from kontend.kube.meta.names import GroupVersionKind
 from kontend.kube.patches.json_patch import apply_json_patch, json_patch_strict_errors, parse_json_patch
 from kontend.kube.patches.merge_patch import apply_merge_patch, parse_merge_patch
+from kontend.kube.patches.patched_text import Touched, arranged, touched_by_merge, touched_by_operations
 from kontend.kube.patches.strategic_patch import apply_strategic_patch
 from kontend.kube.patches.strategic_rules import go_print
 from kontend.kube.schema.tree import MISSING
@@ -107,7 +108,8 @@ def patched(
         shown = go_print(change)
         obj = _normalize(target, apply_strategic_patch(current, change, resource.schema), problems, shown)
     else:
-        obj = _normalize(target, *_changed(target, patch_type, body, current))
+        changed, problems, touched = _changed(target, patch_type, body, current)
+        obj = _normalize(target, changed, problems, touched=touched)
     requested = obj["metadata"].pop("managedFields", MISSING)
     with_owned_texts(obj, target.text, live, stored_text(resource, old.body))
     return obj, owners_after_update(state, target, live, obj, old.managed, requested)
@@ -127,15 +129,15 @@ def _patched_content(target: Target, patch_type: str, body: bytes, old: Version)
     return _normalize(target, obj, problems, decodes_metadata=metadata is not MISSING, explains=False)
 
 
-def _changed(target: Target, patch_type: str, body: bytes, current: dict[str, Any]) -> tuple[Any, list[str]]:
-    """Returns the object after a JSON or merge patch, and the errors of strict validation in the text of the patch."""
+def _changed(target: Target, patch_type: str, body: bytes, current: dict[str, Any]) -> tuple[Any, list[str], Touched]:
+    """Returns the object after a JSON or merge patch, errors of strict validation in the patch, and what it touches."""
     validation = target.options.field_validation
     if patch_type == JSON_PATCH:
         operations = parse_json_patch(body, field_validation=validation)
         problems = [] if validation == "Ignore" else json_patch_strict_errors(body)
-        return apply_json_patch(current, operations), problems
+        return apply_json_patch(current, operations), problems, touched_by_operations(operations)
     change, problems = parse_merge_patch(body, field_validation=validation)
-    return apply_merge_patch(current, change), problems
+    return apply_merge_patch(current, change), problems, touched_by_merge(current, change)
 
 
 def _strategic_body(target: Target, body: bytes) -> tuple[dict[str, Any], list[str]]:
@@ -157,22 +159,33 @@ def _normalize(
     problems: list[str],
     strategic: str = "",
     *,
+    touched: Touched | None = None,
     decodes_metadata: bool = True,
     explains: bool = True,
 ) -> dict[str, Any]:
     """Decodes the result of a patch; a result that cannot be decoded is the patch's fault.
 
-    ``strategic`` is the text of a strategic merge patch, which has another decoder and is shown instead of the object.
-    The metadata of a custom resource need not be decoded. Unless this ``explains`` the mistake, any error will do.
+    ``strategic`` is the text of a strategic merge patch, which has another decoder and is shown instead of the object;
+    ``touched`` says what another patch has touched. The metadata of a custom resource need not be decoded. Unless this
+    ``explains`` the mistake, any error will do.
     """
     validation = target.options.field_validation
     resource = target.resource
     if not isinstance(obj, dict):
         raise rejected("the patch makes something else of the object")
+    # Decoding uses up the object.
+    before = orjson.dumps(obj) if explains and not strategic else b""
+
+    def text() -> Any:
+        schema = resource.schema if resource.custom is None else None
+        return arranged(orjson.loads(before), schema, touched) if before else obj
+
+    def bad_patch(why: str) -> Invalid:
+        return _bad_patch(strategic or go_json(text(), sort_keys=False), why)
+
     if resource.custom is not None and not obj.get("kind"):
-        raise _bad_patch(go_json(obj), f"Object 'Kind' is missing in '{go_json(obj)}'")
+        raise bad_patch(f"Object 'Kind' is missing in '{go_json(text(), sort_keys=False)}'")
     fields: dict[str, Any] = obj
-    shown = strategic or (go_json(fields) if validation == "Strict" else "")
     if strategic:  # it is applied to the type of the resource, which keeps its name
         fields["apiVersion"], fields["kind"] = resource.api_version, resource.kind
     fields["apiVersion"] = fields.get("apiVersion") or resource.api_version
@@ -180,18 +193,15 @@ def _normalize(
     if resource.custom is None and (fields["apiVersion"], fields["kind"]) != (resource.api_version, resource.kind):
         group, _, version = str(fields["apiVersion"]).rpartition("/")
         written = GroupVersionKind(group, version, str(fields["kind"]))
-        raise _bad_patch(shown or go_json(obj), target.registry.why_not(resource, written))
+        raise bad_patch(target.registry.why_not(resource, written))
     target.text = text_of(resource, fields)
-    before = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS) if explains and not strategic else b""
     try:
         fields, unknown = resource.normalized(fields, from_maps=bool(strategic), decodes_metadata=decodes_metadata)
     except BadRequest as error:
-        # Decoding has used up the object.
-        text = shown or go_json(orjson.loads(before) if before else obj)
-        raise _bad_patch(text, _first_mistake(resource, before) or error.message) from None
+        raise bad_patch((_first_mistake(resource, text()) if before else "") or error.message) from None
     problems = problems + [f"unknown field {go_quote(path)}" for path in unknown]
     if problems and validation == "Strict":
-        raise _bad_patch(shown, "strict decoding error: " + ", ".join(problems))
+        raise bad_patch("strict decoding error: " + ", ".join(problems))
     if validation == "Warn":
         for problem in problems:
             target.warn(problem)
@@ -203,12 +213,10 @@ def _contents(obj: dict[str, Any]) -> dict[str, Any]:
     return {**obj, "metadata": metadata}
 
 
-def _first_mistake(resource: Resource, text: bytes) -> str:
-    """Returns the decoder's complaint about a text with sorted keys, as the libraries for patches write it."""
-    if not text:
-        return ""
+def _first_mistake(resource: Resource, obj: dict[str, Any]) -> str:
+    """Returns the decoder's complaint about an object whose keys are in the order of its text."""
     try:
-        resource.normalized(orjson.loads(text))
+        resource.normalized(obj)
     except BadRequest as error:
         return error.message
     return ""

@@ -190,7 +190,8 @@ def _container_of(root: Any, pointer: list[str]) -> None:
         raise _DoesNotApply(f"there is no object or list around {pointer[-1]!r}")
 
 
-def _pointer(text: Any, field: str = "path") -> list[str]:
+def pointer_of(text: Any, field: str = "path") -> list[str]:
+    """Returns the keys of a pointer."""
     if not isinstance(text, str):
         raise _DoesNotApply(f"it has no {field}")
     parts = text.split("/")[1:]
@@ -238,12 +239,12 @@ def _value(step: Operation) -> Any:
 
 
 def _op_add(document: _Document, step: Operation) -> None:
-    pointer = _pointer(step.path)
+    pointer = pointer_of(step.path)
     _add(document.container(pointer), pointer[-1], _value(step))
 
 
 def _op_remove(document: _Document, step: Operation) -> None:
-    _take(document, _pointer(step.path))
+    _take(document, pointer_of(step.path))
 
 
 def _take(document: _Document, pointer: list[str]) -> Any:
@@ -261,7 +262,7 @@ def _op_replace(document: _Document, step: Operation) -> None:
             raise _DoesNotApply("the whole document can only become an object or a list")
         document.root = step.value
         return
-    pointer = _pointer(step.path)
+    pointer = pointer_of(step.path)
     at, key = document.container(pointer), pointer[-1]
     if isinstance(at, list):
         at[_index(key, len(at))] = _value(step)
@@ -270,25 +271,25 @@ def _op_replace(document: _Document, step: Operation) -> None:
 
 
 def _op_move(document: _Document, step: Operation) -> None:
-    source = _pointer(step.source, "from")
+    source = pointer_of(step.source, "from")
     _get(document.root, source)
     value = _take(document, source)
-    pointer = _pointer(step.path)
+    pointer = pointer_of(step.path)
     _add(document.container(pointer), pointer[-1], value)
 
 
 def _op_copy(document: _Document, step: Operation) -> None:
-    value = _get(document.root, _pointer(step.source, "from"))
+    value = _get(document.root, pointer_of(step.source, "from"))
     document.copied_bytes += len(orjson.dumps(value))
     if document.copied_bytes > MAX_COPIED_BYTES:
         raise _DoesNotApply(f"copies more than {MAX_COPIED_BYTES} bytes")
     document.disown(value)
-    pointer = _pointer(step.path)
+    pointer = pointer_of(step.path)
     _add(document.container(pointer), pointer[-1], value)
 
 
 def _op_test(document: _Document, step: Operation) -> None:
-    actual = document.root if step.path == "" else _get(document.root, _pointer(step.path))
+    actual = document.root if step.path == "" else _get(document.root, pointer_of(step.path))
     if actual is None:
         same = _value(step) is None
     elif step.spelled is MISSING:
