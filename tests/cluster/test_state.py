@@ -28,6 +28,34 @@ def test_equal_content_has_an_equal_digest_whatever_its_version() -> None:
     assert again is not None
     assert first.resource_version != again.resource_version
     assert first.digest == again.digest
+    assert len(first.digest) == 16
+
+
+def test_other_content_has_another_digest() -> None:
+    cluster = Cluster(objects=[config_map("a", data={"a": "1"}), config_map("b", data={"a": "1"})])
+    cluster.patch("ConfigMap/v1", "a", {"data": {"a": "2"}})
+    digests = {version.digest for version in cluster.state.objects("configmaps").values()}
+    assert len(digests) == 2
+
+
+def test_uids_and_suffixes_are_never_used_twice() -> None:
+    state = Cluster().state
+    uids, suffixes = set(), set()
+    for _ in range(200):
+        state, uid = state.next_uid()
+        state, suffix = state.next_suffix()
+        uids.add(uid)
+        suffixes.add(suffix)
+    assert len(uids) == len(suffixes) == 200
+    assert {len(suffix) for suffix in suffixes} == {5}
+    assert state.serial == Cluster().state.serial + 400
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_a_version_says_if_writing_what_was_read_changes_nothing(settled: bool) -> None:
+    state, version = Cluster().state.write("configmaps", Key("default", "c"), b'{"metadata":{}}', (), settled=settled)
+    assert version.settled is settled
+    assert state.find("configmaps", Key("default", "c")) is version
 
 
 def test_history_is_forgotten_in_stretches_and_what_is_left_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
