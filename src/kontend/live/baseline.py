@@ -104,14 +104,14 @@ async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
             notes.append("waits longer than learned: the full patience is used")
     failing = frozenset(text for run in runs for text in failing_calls(run))
     expected = Expected(finals, mask, failing)
-    found = [finding for run in runs for finding in findings(run, expected)]
+    violations = [finding for run in runs for finding in findings(run, expected)]
     for text in sorted(failing):
-        found.append(
+        violations.append(
             Finding(BuiltIn.FAILS_FOREVER, f"{text} fails again and again without any perturbation", key=(text,))
         )
     if not all(same(final, finals[0]) for final in finals[1:]):
-        found.insert(0, _disagreement(finals))
-    return Baseline(tuple(runs), learned, expected, tuple(_unique(found)), tuple(notes))
+        violations.insert(0, _disagreement(finals))
+    return Baseline(tuple(runs), learned, expected, tuple(_unique(violations)), tuple(notes))
 
 
 def _learned(setting: Setting, run: Run) -> Setting:
@@ -213,8 +213,8 @@ def _disagreement(finals: list[Objects]) -> Finding:
     )
 
 
-def _unique(found: list[Finding]) -> list[Finding]:
+def _unique(violations: list[Finding]) -> list[Finding]:
     unique: dict[tuple[str, tuple[str, ...]], Finding] = {}
-    for violation in found:
+    for violation in violations:
         unique.setdefault((violation.property, violation.key), violation)
     return list(unique.values())

@@ -18,7 +18,7 @@ from kontend.live.runs.run import carry_out
 from kontend.live.runs.setting import Setting
 from kontend.live.verdicts.verdict import Verdict
 
-#: How often a violation is tried again, and the most plans that are tried to shrink one.
+#: The number of times that a violation is tried again, and the most plans that are tried to shrink one.
 _CONFIRMATIONS: Final = 3
 _SHRINKS: Final = 10
 
@@ -128,9 +128,12 @@ class Campaign:
             return _Outcome(plan, run, tuple(findings(run, baseline.expected_after(plan.actions))))
 
         outcomes = await asyncio.gather(*(one(plan) for plan in plans))
-        if self._options.jobs > 1 and any(each is not None and each.run.port_taken for each in outcomes):
+        if self._options.jobs > 1 and any(outcome is not None and outcome.run.port_taken for outcome in outcomes):
             self._run_one_at_a_time()
-            again = [one(each.plan) if each is not None and each.run.port_taken else _known(each) for each in outcomes]
+            again = [
+                one(outcome.plan) if outcome is not None and outcome.run.port_taken else _known(outcome)
+                for outcome in outcomes
+            ]
             outcomes = await asyncio.gather(*again)
         return [outcome for outcome in outcomes if outcome is not None]
 

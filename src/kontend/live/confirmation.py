@@ -136,5 +136,5 @@ def _violation(seen: _Seen) -> Violation:
     return Violation(seen.finding, seen.plan, seen.run, seen.seen, seen.runs)
 
 
-def _find(found: Sequence[Finding], wanted: Finding) -> Finding | None:
-    return next((candidate for candidate in found if identity(candidate) == identity(wanted)), None)
+def _find(candidates: Sequence[Finding], wanted: Finding) -> Finding | None:
+    return next((candidate for candidate in candidates if identity(candidate) == identity(wanted)), None)

@@ -162,9 +162,9 @@ def _completed(reference: dict[str, str], sent: Any, response: ApiResponse) -> d
         return reference
     answered = response.body.get("metadata") if isinstance(response.body, dict) else None
     name = answered.get("name") if isinstance(answered, dict) else None
-    found = {"name": reference.get("name") or name or metadata.get("name")}
-    found |= {key: metadata.get(key) for key in ("uid", "resourceVersion")}
-    return {**reference, **{key: value for key, value in found.items() if isinstance(value, str) and value}}
+    values = {"name": reference.get("name") or name or metadata.get("name")}
+    values |= {key: metadata.get(key) for key in ("uid", "resourceVersion")}
+    return {**reference, **{key: value for key, value in values.items() if isinstance(value, str) and value}}
 
 
 def _verb(request: ApiRequest, reference: dict[str, str] | None) -> str:

@@ -41,7 +41,7 @@ class BackgroundServer:
         self._thread = threading.Thread(target=self._run, args=(started,), name="kontend-server", daemon=True)
         self._thread.start()
         started.result()
-        #: Where it serves.
+        #: The address at which it serves.
         self.url = f"http://127.0.0.1:{self.server.port}"
         self._directory = Path(tempfile.mkdtemp(prefix="kontend-"))
         #: The path of a kubeconfig that points at it.

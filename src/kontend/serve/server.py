@@ -49,7 +49,7 @@ from kontend.serve.webhooks import WebhookCalls
 if TYPE_CHECKING:
     from kontend.serve.audit_log import AuditLog
 
-#: How long a client may take to send a request, may say nothing, and may take to read the last answer.
+#: Seconds that a client may take to send a request, may say nothing, and may take to read the last answer.
 _REQUEST_TIME: Final = 60.0
 _IDLE_TIME: Final = 90.0
 _LINGER_TIME: Final = 5.0

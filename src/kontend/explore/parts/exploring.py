@@ -132,7 +132,9 @@ def _independent(model: Model, parts: list[Candidate]) -> list[Candidate]:
                 restless(restricted)
             except Coupled as error:
                 other = next(
-                    number for number, each in enumerate(parts) if (error.controller, error.request) in each.requests
+                    number
+                    for number, candidate in enumerate(parts)
+                    if (error.controller, error.request) in candidate.requests
                 )
                 joined = {at, other}
                 break
@@ -149,7 +151,7 @@ def _independent(model: Model, parts: list[Candidate]) -> list[Candidate]:
             joined = next(pairs, set())
             if not joined:
                 return parts
-        rest = [each for at, each in enumerate(parts) if at not in joined]
+        rest = [candidate for at, candidate in enumerate(parts) if at not in joined]
         parts = neighbours([reduce(Candidate.joined, (parts[at] for at in sorted(joined))), *rest])
     return parts
 
@@ -193,12 +195,12 @@ class _Whole:
         whole.depths = tuple(depths)
         whole.notes = list(dict.fromkeys(note for verdict in parts for note in verdict.notes))
         whole.notes.append(f"explored as {len(parts)} parts that have nothing to do with each other")
-        found = [self._of_whole(part, violation) for part in self._parts for violation in part.verdict.violations]
+        violations = [self._of_whole(part, violation) for part in self._parts for violation in part.verdict.violations]
         forms: dict[bytes, int] = {}
         if all(part.finals for part in self._parts):
-            found += self._combine(whole, forms)
+            violations += self._combine(whole, forms)
         whole.baseline_states = sum(reached.unperturbed for reached in whole.reached)
-        whole.violations = list(_cheapest(found))
+        whole.violations = list(_cheapest(violations))
         return whole
 
     def _combine(self, whole: Verdict, forms: dict[bytes, int]) -> Iterator[Violation]:
@@ -232,7 +234,7 @@ class _Whole:
         elif part.prefix and violation.property == BuiltIn.NEVER_SETTLES:
             raise NotIndependent  # its sentence counts the steps of the part
         else:
-            order = sorted(self._parts, key=lambda each: each is part)  # the part that does not end comes last
+            order = sorted(self._parts, key=lambda other: other is part)  # the part that does not end comes last
             is_end = violation.property in (BuiltIn.DIVERGED, BuiltIn.LEAK)
             schedule = self._one_after_the_other(
                 [

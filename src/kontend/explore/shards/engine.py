@@ -36,7 +36,7 @@ class Handle(Protocol):
 class Engine(Protocol):
     """Starts shards."""
 
-    #: How many calls of one shard may be under way together.
+    #: Calls of one shard that may be under way together.
     window: int
 
     def start(self, spec: ShardSpec) -> Handle:

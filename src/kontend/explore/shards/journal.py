@@ -37,7 +37,7 @@ _MAGIC: Final = b"kontend journal 1\n"
 _HEAD: Final = struct.Struct("<IQ")
 _LENGTHS: Final = struct.Struct("<8I")
 _LARGEST: Final = 1 << 30
-_TYPES: Final[dict[str, Any]] = {each.__name__: each for each in (Budget, Finding, Key, Reserve, SourceLocation, Step)}
+_TYPES: Final[dict[str, Any]] = {kind.__name__: kind for kind in (Budget, Finding, Key, Reserve, SourceLocation, Step)}
 #: The number of parts that successors share.
 _PARTS: Final = len(Successor._fields) - 3
 
@@ -148,7 +148,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     if isinstance(value, tuple):
-        plain = [_plain(each) for each in value]
+        plain = [_plain(item) for item in value]
         name = type(value).__name__
         return {"type": name, "fields": plain} if name in _TYPES else plain
     return value
@@ -157,7 +157,7 @@ def _plain(value: Any) -> Any:
 def _value(plain: Any) -> Any:
     """A value from JSON: only data, of the types in the table."""
     if isinstance(plain, list):
-        return tuple(_value(each) for each in plain)
+        return tuple(_value(item) for item in plain)
     if isinstance(plain, dict):
         if "bytes" in plain:
             return bytes.fromhex(plain["bytes"])

@@ -78,6 +78,6 @@ class Shard:
 
     def learn(self, learnt: list[Learnt]) -> None:
         """Take over what other shards have learnt."""
-        for each in learnt:
-            self._lessons.take(each)
+        for lesson in learnt:
+            self._lessons.take(lesson)
         self._expander.take_runs()

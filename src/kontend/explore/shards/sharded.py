@@ -29,7 +29,7 @@ from kontend.explore.shards.processes import Processes
 from kontend.explore.shards.shard import Expansion
 from kontend.explore.shards.spec import ShardSpec
 
-#: How many states a layer must have for each shard before shards are worth it.
+#: States that a layer must have for each shard before shards are worth it.
 ENOUGH: Final = 16
 #: A layer is expanded in so many calls for each shard, of so many states: the search records the successors of one
 #: call while the shard goes on with the next.
@@ -39,7 +39,7 @@ _LEAST, _MOST = 8, 64
 _UNEVEN: Final = 1.1
 _SLACK: Final = 2
 _NO_RUNS: Final[frozenset[bytes]] = frozenset()
-#: How often lost shards are started again while none of them gets anywhere.
+#: The number of times that lost shards are started again while none of them gets anywhere.
 _MOST_LOSSES: Final = 100
 
 
@@ -69,7 +69,7 @@ class _Share:
     waiting: deque[int] = field(default_factory=deque)
     #: Calls without a result that come before those.
     unanswered: deque[PendingReply] = field(default_factory=deque)
-    #: How many states are expanded by one call.
+    #: States that one call expands.
     chunk: int = _MOST
     calls: deque[tuple[list[int], PendingReply]] = field(default_factory=deque)
     received: deque[tuple[int, list[Successor]]] = field(default_factory=deque)
@@ -104,7 +104,7 @@ class Sharded:
         #: Everything that was learnt, for shards that start later.
         self._learnt: list[Learnt] = []
         self._losses = 0
-        #: How many states shards keep at most, where memory is limited; others are made again when they are expanded.
+        #: The most states that shards keep where memory is limited; others are made again when they are expanded.
         self._most: int | None = None
         self._forgets = False
         self._memory: int | None = None
@@ -187,9 +187,9 @@ class Sharded:
                 continue
             if learnt.behaviours or learnt.outcomes or learnt.timer_has_fired or learnt.unknown:
                 self._learnt.append(learnt)
-                for other, each in enumerate(self._shares):
+                for other, share in enumerate(self._shares):
                     if other != index:
-                        each.news.append(learnt)
+                        share.news.append(learnt)
         self._relieve()
 
     def _relieve(self) -> None:
@@ -264,8 +264,8 @@ class Sharded:
         owned: list[list[int]] = [[] for _ in self._shares]
         for number in frontier:
             owned[self._owners[number]].append(number)
-        for index, each in enumerate(owned):
-            self._tell(index, "adopt", ways_to(self._followed, each))
+        for index, states in enumerate(owned):
+            self._tell(index, "adopt", ways_to(self._followed, states))
 
     def _take_in(self, numbers: list[int]) -> None:
         """Have states made again that no shard has kept."""

@@ -28,11 +28,11 @@ def address(arguments: list[str]) -> tuple[str, int]:
     ('::1', 2379)
     """
     name = "--listen-client-urls"
-    for index, each in enumerate(arguments):
-        if each == name and index + 1 < len(arguments):
-            each = f"{name}={arguments[index + 1]}"
-        if each.startswith(f"{name}="):
-            authority = each.partition("=")[2].partition(",")[0].partition("://")[2].partition("/")[0]
+    for index, argument in enumerate(arguments):
+        if argument == name and index + 1 < len(arguments):
+            argument = f"{name}={arguments[index + 1]}"
+        if argument.startswith(f"{name}="):
+            authority = argument.partition("=")[2].partition(",")[0].partition("://")[2].partition("/")[0]
             host, _, port = authority.rpartition(":")
             if host and port.isdecimal():
                 return host.strip("[]"), int(port)

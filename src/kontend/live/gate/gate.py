@@ -383,10 +383,10 @@ def _shown(resource: str, body: object) -> list[Sent]:
     if not isinstance(body, dict):
         return []
     items = body.get("items") if isinstance(body.get("items"), list) else [body]
-    found = []
+    shown = []
     for item in items or ():
         metadata = item.get("metadata") if isinstance(item, dict) else None
         if isinstance(metadata, dict) and metadata.get("name") and str(metadata.get("resourceVersion", "")).isdecimal():
             key = Key(metadata.get("namespace", ""), metadata["name"])
-            found.append((resource, key, int(metadata["resourceVersion"])))
-    return found
+            shown.append((resource, key, int(metadata["resourceVersion"])))
+    return shown

@@ -56,7 +56,7 @@ def plan_of(document: Any) -> Plan:
     actions = document.get("actions")
     if actions is not None and (not _is(actions, int) or actions < 0):
         raise BadPlan(f"actions: expected a number from 0, found {actions!r}")
-    perturbations = tuple(_perturbation_of(each, index) for index, each in enumerate(document["perturbations"]))
+    perturbations = tuple(_perturbation_of(item, index) for index, item in enumerate(document["perturbations"]))
     return Plan(perturbations, str(document.get("reason", "")), actions)
 
 
@@ -69,7 +69,7 @@ def _perturbation_of(document: Any, index: int) -> Perturbation:
     unknown = sorted(str(name) for name in document if name != "do" and name not in known)
     if unknown:
         raise BadPlan(f"{where}: {document['do']} has no field {', '.join(unknown)}")
-    missing = [name for name, each in known.items() if name not in document and each.default is MISSING]
+    missing = [name for name, parameter in known.items() if name not in document and parameter.default is MISSING]
     if missing:
         raise BadPlan(f"{where}: {document['do']} needs {', '.join(missing)}")
     values = {name: _value_of(known[name], value, where) for name, value in document.items() if name != "do"}

@@ -31,7 +31,7 @@ class Request:
     #: The states between which its write was committed.
     before: State | None = None
     after: State | None = None
-    #: What the process had been sent when it wrote.
+    #: The events that the process had been sent when it wrote.
     received: frozenset[Sent] = frozenset()
     #: The versions that its answer has shown.
     shown: tuple[Sent, ...] = ()
@@ -39,7 +39,7 @@ class Request:
     may_be_old: bool = False
     #: It names the version that it changes.
     locked: bool = False
-    #: What the gate has done to it.
+    #: The perturbation by the gate.
     perturbed: str = ""
 
     @property

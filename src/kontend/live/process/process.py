@@ -19,7 +19,7 @@ from kontend.live.process.processes import MARK, Usage, kill_marked
 _HEAD: Final = 64 * 1024
 _TAIL: Final = 256 * 1024
 _CHUNK: Final = 1 << 20
-#: How often the members of a session are looked for among all processes, in seconds; children are looked for always.
+#: Seconds between two searches for the members of a session among all processes; children are looked for always.
 _COUNT_EVERY: Final = 1.0
 
 
@@ -141,13 +141,13 @@ class Process:
         return processes.usage(list(self._members))
 
     def _find_members(self) -> None:
-        found: list[int] = []
+        session: list[int] = []
         now = asyncio.get_running_loop().time()
         if now - self._counted > _COUNT_EVERY:
             # A child in a session of its own stays a member after its parent has ended.
             self._counted, self._members = now, processes.alive(self._members)
-            found = processes.in_session(self._started.pid)
-        members = processes.with_children([self._started.pid, *found, *self._members])
+            session = processes.in_session(self._started.pid)
+        members = processes.with_children([self._started.pid, *session, *self._members])
         self._members = {pid: self._members.get(pid) or processes.start_of(pid) for pid in members}
 
     async def wait(self, seconds: float) -> None:

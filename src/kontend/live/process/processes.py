@@ -47,12 +47,12 @@ def marked(mark: str) -> list[int]:
 
 def in_session(leader: int) -> list[int]:
     """Return the processes of the session that a process leads."""
-    found = []
+    members = []
     for pid in _all():
         with contextlib.suppress(OSError):  # it has ended
             if os.getsid(pid) == leader:
-                found.append(pid)
-    return found
+                members.append(pid)
+    return members
 
 
 def _all() -> list[int]:

@@ -77,14 +77,14 @@ def comparable(initial: State, state: State, mask: Mask = _NO_MASK) -> Objects:
     state are not compared field by field.
     """
     objects = []
-    found: Objects = defaultdict(list)
+    by_title: Objects = defaultdict(list)
     for resource in state.kinds:
         if resource in UNJUDGED or resource in _SERVER:
             continue
         for key, version in state.objects(resource).items():
             first = initial.find(resource, key)
             if first is not None and first.body == version.body:
-                found[resource, _title(key, key.name)].append({"as": "at the start"})
+                by_title[resource, _title(key, key.name)].append({"as": "at the start"})
             else:
                 objects.append((resource, key, version.content()))
     names = _Names()
@@ -95,10 +95,10 @@ def comparable(initial: State, state: State, mask: Mask = _NO_MASK) -> Objects:
         names.by_uid[str(obj["metadata"].get("uid", ""))] = f"<uid of {obj.get('kind')} {name}>"
     for resource, key, obj in objects:
         clean = _clean(resource, obj, names, mask)
-        found[resource, _title(key, names.masked.get(key.name, key.name))].append(clean)
-    for many in found.values():
+        by_title[resource, _title(key, names.masked.get(key.name, key.name))].append(clean)
+    for many in by_title.values():
         many.sort(key=lambda obj: orjson.dumps(obj, option=orjson.OPT_SORT_KEYS))
-    return dict(found)
+    return dict(by_title)
 
 
 def title_of(resource: str, key: Key, metadata: Mapping[str, Any], mask: Mask) -> str:
@@ -134,13 +134,13 @@ def _clean(resource: str, obj: dict[str, Any], names: _Names, mask: Mask) -> dic
 def _masked(value: Any, names: _Names, generation: int | None) -> Any:
     if isinstance(value, dict):
         masked = {}
-        for name, each in value.items():
-            if name == "observedGeneration" and isinstance(each, int) and generation is not None:
+        for name, child in value.items():
+            if name == "observedGeneration" and isinstance(child, int) and generation is not None:
                 masked[name] = (
-                    "<current generation>" if each == generation else f"<{generation - each} generations old>"
+                    "<current generation>" if child == generation else f"<{generation - child} generations old>"
                 )
             else:
-                masked[names.masked.get(name, name)] = _masked(each, names, generation)
+                masked[names.masked.get(name, name)] = _masked(child, names, generation)
         return masked
     if isinstance(value, list):
         return [_masked(item, names, generation) for item in value]
@@ -150,7 +150,7 @@ def _masked(value: Any, names: _Names, generation: int | None) -> Any:
 def _masked_text(text: str, names: _Names) -> str:
     if text in names.masked:
         return names.masked[text]
-    text = _UUID.sub(lambda found: names.by_uid.get(found[0], "<uuid>"), text)
+    text = _UUID.sub(lambda match: names.by_uid.get(match[0], "<uuid>"), text)
     text = _TIME.sub("<time>", text)
     for name, masked in names.masked.items():
         if name in text:
@@ -274,14 +274,14 @@ def _prefixes(states: list[Objects]) -> frozenset[tuple[str, str]]:
     names = [{key for key in state if not key[1].endswith("*")} for state in states]
     common = set.intersection(*names) if names else set()
     own = [sorted(own_names - common) for own_names in names]
-    found = set()
+    generated = set()
     if own and own[0] and all(len(own_names) == len(own[0]) for own_names in own):
         for together in zip(*own, strict=True):
             resources = {resource for resource, _ in together}
             prefix = _common_prefix([name.rpartition("/")[2] for _, name in together])
             if len(resources) == 1 and prefix:
-                found.add((together[0][0], prefix))
-    return frozenset(found)
+                generated.add((together[0][0], prefix))
+    return frozenset(generated)
 
 
 def _common_prefix(texts: list[str]) -> str:

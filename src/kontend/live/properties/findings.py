@@ -64,14 +64,14 @@ def findings(run: Run, expected: Expected) -> list[Finding]:
     """Return the properties that a run violates, the most telling first."""
     if run.blocked:
         return []
-    found = [*_exits(run), *_writes(run), *_user_properties(run)]
+    violations = [*_exits(run), *_writes(run), *_user_properties(run)]
     if run.rest is Rest.BUSY:
-        found.append(_never_settles(run))
+        violations.append(_never_settles(run))
     elif run.rest is Rest.IDLE:
-        found += _fails_forever(run, expected)
-        found += _diverged(run, expected)
+        violations += _fails_forever(run, expected)
+        violations += _diverged(run, expected)
     unique: dict[tuple[str, tuple[str, ...]], Finding] = {}
-    for finding in found:
+    for finding in violations:
         unique.setdefault((finding.property, finding.key), finding)
     return list(unique.values())
 

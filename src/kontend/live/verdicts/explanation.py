@@ -58,7 +58,7 @@ class _Write(NamedTuple):
             if path != "." or changed_path[0] not in _DULL
         )
         fields = {path_text(changed_path): value_at(new, changed_path) for changed_path in paths}
-        return {each: value for each, value in fields.items() if _within(each, path) or _within(path, each)}
+        return {field: value for field, value in fields.items() if _within(field, path) or _within(path, field)}
 
     def did(self, path: str = "") -> str:
         """Say what it has done to a field."""
@@ -67,10 +67,10 @@ class _Write(NamedTuple):
         if not path:
             return "created the object" if self.change.old is None else "changed the object"
         fields = self.changed(path)
-        removed = [each for each, value in fields.items() if value is None]
+        removed = [field for field, value in fields.items() if value is None]
         if removed:
             return f"removed {', '.join(removed[:_EXPLAINED])}"
-        return f"wrote {', '.join(f'{each} = {short(value)}' for each, value in [*fields.items()][:_EXPLAINED])}"
+        return f"wrote {', '.join(f'{field} = {short(value)}' for field, value in [*fields.items()][:_EXPLAINED])}"
 
 
 class _History:
@@ -118,8 +118,10 @@ def explain(finding: Finding, run: Run, baseline: Baseline) -> Cause:
 
 def _perturbations(run: Run) -> Iterator[Cause]:
     """The perturbations of a run with the steps at which they took effect."""
-    requests = {each.perturbed: number for number, each in _numbered(run) if isinstance(each, Request)}
-    happened = [number for number, each in _numbered(run) if isinstance(each, Happening) and each.action in _PERTURBS]
+    requests = {event.perturbed: number for number, event in _numbered(run) if isinstance(event, Request)}
+    happened = [
+        number for number, event in _numbered(run) if isinstance(event, Happening) and event.action in _PERTURBS
+    ]
     for perturbation in run.plan.perturbations:
         text = str(perturbation)
         number = requests.get(text) or (happened[0] if happened else 0)
@@ -141,9 +143,9 @@ def _clash(fault: Fault, history: _History, nearest: Sequence[Difference]) -> It
     unread = [write for write in history.of(own.title, path) if since < write.change.resource_version < version]
     if unread:
         yield Cause(f"{unread[-1]} {unread[-1].did(path)}, then {own} {own.did(path)}", (unread[-1].number, own.number))
-    here = [str(difference) for difference in nearest if _title(difference) == own.title]
+    differences = [str(difference) for difference in nearest if _title(difference) == own.title]
     repaired = "at the end the object is as in unperturbed runs: a later write has repaired it"
-    yield Cause(f"at the end {'; '.join(here[:_EXPLAINED])}" if here else repaired)
+    yield Cause(f"at the end {'; '.join(differences[:_EXPLAINED])}" if differences else repaired)
 
 
 def _difference(difference: Difference, history: _History, good: _History) -> Cause:

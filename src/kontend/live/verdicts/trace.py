@@ -115,9 +115,9 @@ class _Steps:
 
     def _reads(self, request: Request) -> Iterator[Read]:
         for resource, key, version in request.shown[:20]:
-            found = self._changes.get(version)
-            if found is not None and found.new is not None:
-                yield Read(_name(found, key), version, version, self._keep(found.new))
+            change = self._changes.get(version)
+            if change is not None and change.new is not None:
+                yield Read(_name(change, key), version, version, self._keep(change.new))
             else:
                 yield Read(f"{resource} {key}", version, version)
 

@@ -18,7 +18,7 @@ from kontend.serve.http.request_parser import BadMessage, Incoming, RequestParse
 
 #: Writing pauses when a client has left this much unread.
 _HIGH_WATER: Final = 64 * 1024
-#: How long the requests of one client are answered before others get a turn.
+#: Seconds for which the requests of one client are answered before others get a turn.
 _TURN: Final = 0.005
 
 #: The end of a body that comes in chunks.

@@ -60,8 +60,8 @@ def respond(registry: Registry, request: ApiRequest) -> Document | None:
         return Document(406, b"")
     if path == "/openapi/v2":
         return documents.version_2(protobuf=media_type in _PROTOBUF_V2_TYPES)
-    found = documents.version_3(path.removeprefix("/openapi/v3/"))
-    return Document(404, b"") if found is None else found
+    document = documents.version_3(path.removeprefix("/openapi/v3/"))
+    return Document(404, b"") if document is None else document
 
 
 def _accepted(accept: str, offered: tuple[str, ...]) -> str:
@@ -122,8 +122,8 @@ class Documents:
         return groups
 
     def _hash(self, name: str, resources: Iterable[Resource]) -> str:
-        found = self._hashes.get(name)
-        if found is None:
+        digest = self._hashes.get(name)
+        if digest is None:
             source = sha512(name.encode())
             for resource in resources:
                 if resource.custom is None:
@@ -131,8 +131,8 @@ class Documents:
                     break
                 names = (resource.plural, resource.kind, resource.list_kind, sorted(resource.subresources))
                 source.update(orjson.dumps((names, resource.namespaced, resource.custom.openapi)))
-            found = self._hashes[name] = source.hexdigest().upper()
-        return found
+            digest = self._hashes[name] = source.hexdigest().upper()
+        return digest
 
 
 _DOCUMENTS: WeakKeyDictionary[Registry, Documents] = WeakKeyDictionary()

@@ -77,15 +77,15 @@ def paths_of(resource: Resource) -> Iterator[tuple[str, Json]]:
     kind = kind_component(resource)
     collection = {"list": list_component(resource), "create": kind, "deletecollection": STATUS}
     single = {"get": kind, "update": kind, "delete": _deleted(resource), "patch": kind}
-    found = _item(resource, collection, ["namespace"] if resource.namespaced else [])
-    if found:
-        yield many, found
+    item = _item(resource, collection, ["namespace"] if resource.namespaced else [])
+    if item:
+        yield many, item
     if resource.namespaced and "list" in resource.verbs:
         yield f"{root}/{resource.plural}", _item(resource, {"list": collection["list"]}, [], everywhere=True)
     at = ["name", "namespace"] if resource.namespaced else ["name"]
-    found = _item(resource, single, at)
-    if found:
-        yield f"{many}/{{name}}", found
+    item = _item(resource, single, at)
+    if item:
+        yield f"{many}/{{name}}", item
     for name, info in sorted(resource.subresources.items()):
         component = _component_of(resource, info)
         if component:

@@ -153,11 +153,11 @@ def builtin_components() -> Mapping[str, Json]:
 
 def _struct(type_name: str, schema: Schema) -> Json:
     described: Json = {"type": "object"}
-    written = {name for name, each in schema.properties.items() if not (each.omit_empty or each.omit_zero)}
+    written = {name for name, child in schema.properties.items() if not (child.omit_empty or child.omit_zero)}
     required = written - _OPTIONAL.get(type_name, set()) | _REQUIRED.get(type_name, set())
     if required:
         described["required"] = sorted(required)
-    described["properties"] = {name: _field(each) for name, each in sorted(schema.properties.items())}
+    described["properties"] = {name: _field(child) for name, child in sorted(schema.properties.items())}
     if schema.atomic:
         described["x-kubernetes-map-type"] = "atomic"
     return described
@@ -267,7 +267,7 @@ def _typed(node: Any) -> Any:
     described: Json = {}
     for name, value in node.items():
         if name == "properties" and isinstance(value, Mapping):
-            described[name] = {each: _typed(inner) for each, inner in value.items()}
+            described[name] = {key: _typed(inner) for key, inner in value.items()}
         elif name in ("items", "additionalProperties"):
             described[name] = _typed(value)
         else:

@@ -43,7 +43,7 @@ def definition(schema: Mapping[str, Any]) -> Json:
             if references:
                 out["$ref"] = references[0].replace(REF, "#/definitions/")
         elif name == "properties":
-            out[name] = {each: definition(inner) for each, inner in value.items()}
+            out[name] = {key: definition(inner) for key, inner in value.items()}
         elif name in ("items", "additionalProperties") and isinstance(value, Mapping):
             out[name] = definition(value)
         elif name not in _UNKNOWN:
@@ -79,7 +79,7 @@ def _operation(operation: Mapping[str, Any]) -> Json:
         if name == "parameters":
             out[name] = [_parameter(parameter) for parameter in value]
         elif name == "responses":
-            out[name] = {code: _response(each) for code, each in value.items()}
+            out[name] = {code: _response(response) for code, response in value.items()}
         elif name != "requestBody":
             out[name] = value
     answer = next(iter(operation["responses"].values()))

@@ -117,10 +117,10 @@ def _schema_or(go_type: str) -> Value:
     message = Message(go_type, fill)
 
     def value(data: bytes, pos: int, stop: int) -> Any:
-        found = message.value(data, pos, stop)
-        if "schema" in found and (or_bool or "simple" not in found):
-            return found["schema"]
-        return found.get("simple", False if or_bool else None)
+        decoded = message.value(data, pos, stop)
+        if "schema" in decoded and (or_bool or "simple" not in decoded):
+            return decoded["schema"]
+        return decoded.get("simple", False if or_bool else None)
 
     return value
 

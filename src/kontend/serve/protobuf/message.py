@@ -149,7 +149,7 @@ def mapping(name: str, value: Value) -> Reader:
     """Reads a map: one field for each entry, which is a message with the key as field 1 and the value as field 2."""
 
     def read(out: dict[str, Any], data: bytes, pos: int, stop: int) -> None:
-        key, found = "", _NOTHING
+        key, entry = "", _NOTHING
         while pos < stop:
             start = pos
             tag, pos = varint(data, pos, stop)
@@ -161,12 +161,12 @@ def mapping(name: str, value: Value) -> Reader:
             if tag >> 3 == 1:
                 key = text(data, begin, pos)
             else:
-                found = value(data, begin, pos)
+                entry = value(data, begin, pos)
         entries = out.get(name)
         if entries is None:
             entries = out[name] = {}
         # An entry without a value has the zero value, which is what an empty one reads as.
-        entries[key] = value(b"", 0, 0) if found is _NOTHING else found
+        entries[key] = value(b"", 0, 0) if entry is _NOTHING else entry
 
     return read
 

@@ -26,18 +26,18 @@ def bytes_value(data: bytes, pos: int, stop: int) -> str:
 
 def double(data: bytes, pos: int, _stop: int) -> float:
     """A floating point number; JSON has none that are not finite."""
-    found: float = struct.unpack_from("<d", data, pos)[0]
-    if found - found != 0:
-        raise Malformed(f"json: unsupported value: {'NaN' if found != found else '+Inf' if found > 0 else '-Inf'}")
-    return found
+    number: float = struct.unpack_from("<d", data, pos)[0]
+    if number - number != 0:
+        raise Malformed(f"json: unsupported value: {'NaN' if number != number else '+Inf' if number > 0 else '-Inf'}")
+    return number
 
 
 _QUANTITY: Final = Message("Quantity", lambda message: message.add(1, "String_", {BYTES: "text"}))
 
 
 def _quantity(data: bytes, pos: int, stop: int) -> str:
-    found: str = _QUANTITY.value(data, pos, stop).get("text", "0")
-    return found
+    quantity: str = _QUANTITY.value(data, pos, stop).get("text", "0")
+    return quantity
 
 
 def _describe_int_or_string(message: Message) -> None:
@@ -50,11 +50,11 @@ _INT_OR_STRING: Final = Message("IntOrString", _describe_int_or_string)
 
 
 def _int_or_string(data: bytes, pos: int, stop: int) -> int | str:
-    found = _INT_OR_STRING.value(data, pos, stop)
-    kind = found.get("type", 0)
+    decoded = _INT_OR_STRING.value(data, pos, stop)
+    kind = decoded.get("type", 0)
     if kind not in (0, 1):
         raise Malformed("impossible IntOrString.Type")
-    value: int | str = found.get("text", "") if kind else found.get("int", 0)
+    value: int | str = decoded.get("text", "") if kind else decoded.get("int", 0)
     return value
 
 
@@ -69,11 +69,11 @@ _TIMESTAMP: Final = Message("Timestamp", _describe_timestamp)
 def _moment(data: bytes, pos: int, stop: int, *, micros: bool) -> str | None:
     if pos == stop:
         return None
-    found = _TIMESTAMP.value(data, pos, stop)
+    decoded = _TIMESTAMP.value(data, pos, stop)
     # Nanoseconds are cut off towards zero, and a time in whole seconds does not look at them: so does the server.
-    fraction = int(found.get("nanos", 0) / 1000) if micros else 0
+    fraction = int(decoded.get("nanos", 0) / 1000) if micros else 0
     try:
-        moment = _EPOCH + timedelta(seconds=found.get("seconds", 0), microseconds=fraction)
+        moment = _EPOCH + timedelta(seconds=decoded.get("seconds", 0), microseconds=fraction)
     except OverflowError:
         raise Malformed("Time.MarshalJSON: year outside of range [0,9999]") from None
     return moment.isoformat(timespec="microseconds" if micros else "seconds") + "Z"
@@ -99,12 +99,12 @@ _EXTRA: Final = Message("ExtraValue", lambda message: message.add(1, "Items", {B
 
 def _extra(data: bytes, pos: int, stop: int) -> list[str]:
     """A list that has a name of its own in Go is a message around that list."""
-    found: list[str] = _EXTRA.value(data, pos, stop).get("items", [])
-    return found
+    items: list[str] = _EXTRA.value(data, pos, stop).get("items", [])
+    return items
 
 
 def _raw_json(go_name: str) -> Value:
-    message = Message(go_name, lambda each: each.add(1, "Raw", {BYTES: one("raw", lambda d, p, s: d[p:s])}))
+    message = Message(go_name, lambda message: message.add(1, "Raw", {BYTES: one("raw", lambda d, p, s: d[p:s])}))
 
     def value(data: bytes, pos: int, stop: int) -> Any:
         raw = message.value(data, pos, stop).get("raw", b"")

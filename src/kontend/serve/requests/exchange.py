@@ -238,13 +238,13 @@ def _parse_target(target: str) -> tuple[str, dict[str, tuple[str, ...]]]:
         path = unquote(path).replace("%", "%25")
     if not query:
         return path, {}
-    found: dict[str, list[str]] = {}
+    parameters: dict[str, list[str]] = {}
     for pair in query.split("&"):
         name, _, value = pair.partition("=")
         # Go leaves out what it cannot unescape, and pairs with a semicolon.
         if name and ";" not in pair and _well_escaped(pair):
-            found.setdefault(unquote_plus(name), []).append(unquote_plus(value))
-    return path, {name: tuple(values) for name, values in found.items()}
+            parameters.setdefault(unquote_plus(name), []).append(unquote_plus(value))
+    return path, {name: tuple(values) for name, values in parameters.items()}
 
 
 _HEX: Final = frozenset("0123456789abcdefABCDEF")

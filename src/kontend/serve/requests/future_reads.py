@@ -8,7 +8,7 @@ from typing import Final
 
 from kontend.serve.requests.exchange import Exchange
 
-#: How long a read waits for a version that is not there yet.
+#: Seconds for which a read waits for a version that is not there yet.
 FRESHNESS_WAIT: Final = 3.0
 
 

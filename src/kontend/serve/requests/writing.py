@@ -26,7 +26,7 @@ from kontend.serve.requests.off_loop import Workers, is_costly
 from kontend.serve.storage.committing import Commits
 from kontend.serve.webhooks import WebhookCalls
 
-#: How often a costly write is carried out again because another came first, before others are held back.
+#: The number of times that a costly write is repeated because another came first, before others are held back.
 _ATTEMPTS: Final = 3
 
 

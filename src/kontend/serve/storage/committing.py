@@ -17,7 +17,7 @@ from typing import Final
 from kontend.cluster.state import State
 from kontend.serve.storage.store import Store, is_disk_full
 
-#: How often a full disk is looked at again, in seconds.
+#: Seconds between two looks at a full disk.
 _TRY_EVERY: Final = 1.0
 
 #: Called with whether the write is on disk.
@@ -28,9 +28,9 @@ class Commits:
     """The newest state, the newest durable one, and the writes that wait to become durable."""
 
     def __init__(self, state: State, store: Store | None, on_durable: Callable[[], None]) -> None:
-        #: What the next write starts from.
+        #: The state that the next write starts from.
         self.newest = state
-        #: What readers see.
+        #: The state that readers see.
         self.durable = state
         self._store = store
         self._on_durable = on_durable

@@ -19,7 +19,7 @@ from kontend.serve.storage.record import Counters, Row, rebuild
 from kontend.serve.storage.store import Damaged, Store, StoreError, describe
 
 _FILES: Final = ("kontend.db", "kontend.db-wal", "kontend.db-shm", "kontend.head")
-#: How far the counters are moved on where they cannot be read, so that no version and no uid is handed out twice.
+#: Numbers that the counters skip where they cannot be read, so that no version and no uid is handed out twice.
 _MARGIN: Final = 1_000_000
 _UID: Final = re.compile(rb'"uid":"([0-9a-f]{8,})-0000-4000-8000-')
 

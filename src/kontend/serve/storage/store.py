@@ -59,7 +59,7 @@ class Store:
         self.directory = directory
         self.path = directory / "kontend.db"
         self._reserve = directory / "kontend.reserve"
-        #: How many records there are, and the sum of their checksums.
+        #: The number of records, and the sum of their checksums.
         self._tally = (0, 0)
         try:
             _make_private(directory, self.path)

@@ -24,13 +24,13 @@ from kontend.serve.requests.exchange import Exchange
 #: Events, and bytes of several events, that a slow client may fall behind before it is cut off.
 MOST_BEHIND: Final = 1000
 MOST_BYTES_BEHIND: Final = 16 << 20
-#: How often a watch that allows bookmarks gets one, and how long before its end.
+#: Seconds between the bookmarks of a watch that allows them, and seconds from the last one to its end.
 BOOKMARK_EVERY: Final = 60.0
 BOOKMARK_BEFORE_END: Final = 2.0
 #: Bytes that are given to the operating system in one go, and how long that may be repeated before others get a turn.
 _AT_ONCE: Final = 64 * 1024
 _TURN: Final = 0.005
-#: How long a client that was cut off may take to read what it was sent.
+#: Seconds in which a client that was cut off may read what it was sent.
 _LAST_WORDS: Final = 10.0
 
 ChannelKey = tuple[Resource, str, str, str, str, object]

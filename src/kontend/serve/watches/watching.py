@@ -27,7 +27,7 @@ from kontend.serve.watches.watcher import Channel, ChannelKey, Watcher, encoded_
 
 #: A watch that names no timeout ends after a time between this and twice this.
 SHORTEST_WATCH: Final = 1800.0
-#: How long changes are published before others get a turn.
+#: Seconds for which changes are published before others get a turn.
 _PUBLISHING_TURN: Final = 0.02
 
 
@@ -187,8 +187,8 @@ def _read(state: State, change: Change, channels: Iterable[Channel], frames: Fra
     # The same form of the same type of event has the same bytes.
     encoded: dict[tuple[Resource, object, str], bytes] = {}
     for channel in channels:
-        found = frames.setdefault(channel, [])
-        if found is None:
+        known = frames.setdefault(channel, [])
+        if known is None:
             continue
         try:
             event = channel.stream.watch.event(change)
@@ -198,7 +198,7 @@ def _read(state: State, change: Change, channels: Iterable[Channel], frames: Fra
             data = encoded.get(key)
             if data is None:
                 data = encoded[key] = encoded_event(channel.stream.show(state, event))
-            found.append((change.resource_version, data))
+            known.append((change.resource_version, data))
         except Exception:  # a bug of ours: these watches end, and their clients list again; the others go on
             traceback.print_exc(file=sys.stderr)
             frames[channel] = None
