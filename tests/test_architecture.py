@@ -75,3 +75,9 @@ def test_every_module_of_the_explorer_is_named_beside_its_package() -> None:
             missing += [f"{part}.{module}" for module in sorted(modules - named)]
     assert missing == []
     assert section("The explorer, package by package").count("\n| ") > 15
+
+
+def test_the_functions_that_answer_a_question_are_in_the_files_beside_them() -> None:
+    answers = re.findall(r"`(src/kontend/[\w/]+\.py)`, `(?:\w+\.)?(\w+)`", section("Where is …?"))
+    assert ("src/kontend/cluster/verbs/update.py", "_check_resource_version") in answers
+    assert [name for path, name in answers if f"def {name}(" not in (ROOT / path).read_text()] == []

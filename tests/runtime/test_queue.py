@@ -122,6 +122,28 @@ def test_changes_are_announced() -> None:
     queue.add(A)
     queue.add_after(B, 1)
     assert len(heard) == 2
+    assert queue.take() == A
+    queue.done(A)
+    assert len(heard) == 2  # nothing became ready
+    queue.add(A)
+    assert queue.take() == A
+    queue.add(A)  # a worker holds it
+    assert len(heard) == 3
+    queue.done(A)
+    assert len(heard) == 4
+    queue.close()
+    assert len(heard) == 5
+
+
+def test_additions_and_retries_are_counted() -> None:
+    queue = Queue(Clock())
+    queue.add(A)
+    queue.add(A)
+    queue.add(B)
+    assert (queue.adds, queue.retries) == (2, 0)
+    queue.retry(C)
+    queue.retry(C)
+    assert (queue.adds, queue.retries) == (2, 2)
 
 
 @settings(derandomize=True, deadline=None, max_examples=200)
