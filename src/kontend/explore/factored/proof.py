@@ -254,10 +254,10 @@ class _Prover:
         if state is world.state:
             self._add(passage.target, index, _within(passage.after, state, world))
             return
-        for found in self._macro_steps.before_push(world, index, passage.changes):
-            if self._model.uuids.has_loose(found, index):
+        for delivered in self._macro_steps.before_push(world, index, passage.changes):
+            if self._model.uuids.has_loose(delivered, index):
                 raise Unprovable
-            moved = _within(passage.after, state, found)
+            moved = _within(passage.after, state, delivered)
             self._add(passage.target, index, self._model.delivery.pushed_instance(moved, index))
 
     def _replayed(self, passage: _Passage, world: World) -> State | None:

@@ -80,14 +80,14 @@ def first_knowledge(scenario: Scenario, cluster: Cluster) -> Knowledge:
     """What is taken for granted of a scenario until a search shows otherwise."""
     knowledge = Knowledge(cluster.state.registry)
     controllers = resolved_controllers(scenario, cluster)
-    functions: list[object] = [each.question for each in scenario.properties]
+    functions: list[object] = [prop.question for prop in scenario.properties]
     functions += [action.when for user in scenario.everybody() for action in user.actions if action.when is not None]
     for controller in controllers:
         functions += [controller.watches.get(kind) for kind in controller.kinds]
         functions += [
             *controller.predicates.values(),
-            *(f for each in controller.indexes.values() for f in each.values()),
+            *(f for index in controller.indexes.values() for f in index.values()),
         ]
-    if read_versions([each for each in functions if each is not None], controllers):
+    if read_versions([function for function in functions if function is not None], controllers):
         knowledge.refute(Assumption.OPAQUE_VERSIONS)
     return knowledge

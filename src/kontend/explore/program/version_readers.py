@@ -30,7 +30,7 @@ def read_versions(functions: Iterable[object], controllers: Iterable[Controller]
     seen: set[int] = set()
     pending: list[Any] = list(functions)
     kept: list[Any] = []  # an id is used again after its object is gone
-    first = {id(each) for each in pending}
+    first = {id(function) for function in pending}
     while pending:
         value = pending.pop()
         if id(value) in seen:
@@ -57,12 +57,12 @@ def _callables(value: Any, *, given: bool) -> list[Any]:
     if isinstance(value, MethodType):
         return [value.__func__]
     if isinstance(value, type):
-        return [each for each in vars(value).values() if isinstance(each, FunctionType)]
+        return [member for member in vars(value).values() if isinstance(member, FunctionType)]
     if getattr(value, "func", None) is not None and callable(value.func):  # functools.partial
         return [value.func, *getattr(value, "args", ())]
     if given or callable(value):
         own = list(vars(value).values()) if hasattr(value, "__dict__") else []
-        return [type(value), *(each for each in own if callable(each))]
+        return [type(value), *(attribute for attribute in own if callable(attribute))]
     return []
 
 
@@ -94,7 +94,7 @@ def _called(function: FunctionType, names: set[str]) -> Iterator[Any]:
         if isinstance(value, (FunctionType, type)):
             yield value
         elif isinstance(value, ModuleType):
-            yield from (each for other in names if isinstance(each := getattr(value, other, None), FunctionType))
+            yield from (member for other in names if isinstance(member := getattr(value, other, None), FunctionType))
     for cell in function.__closure__ or ():
         try:
             value = cell.cell_contents
@@ -102,4 +102,4 @@ def _called(function: FunctionType, names: set[str]) -> Iterator[Any]:
             continue
         if callable(value):
             yield value
-    yield from (each for each in function.__defaults__ or () if callable(each))
+    yield from (default for default in function.__defaults__ or () if callable(default))
