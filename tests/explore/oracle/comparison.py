@@ -21,6 +21,7 @@ WAYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "reductions off": {"reductions": OFF},
     "depth": {"search": "depth"},
     "two processes": {"jobs": 2},
+    "walks": {"search": "random", "walks": 20},
     "sets of states": {"reductions": Reductions(parts=False), "prove_after": ((0, 1_000_000),)},
 }
 

@@ -84,7 +84,9 @@ def scenario_of(described: Mapping[str, Any]) -> Scenario:
             "code": controller["code"],
         }
         if "max_concurrent" in controller:
-            attributes |= {"max_concurrent": controller["max_concurrent"], "memory": ()}
+            attributes["max_concurrent"] = controller["max_concurrent"]
+        if "max_concurrent" in controller or "forgets" in controller:
+            attributes["memory"] = ()
         controllers.append(type("Program" + controller["name"], (Program,), attributes)())
     if described["collector"] == "some kinds":
         controllers.append(GarbageCollector(only=(W, CM)))

@@ -13,6 +13,7 @@ from explore.oracle.generated.questions import CONDITIONS
 #: Themes of scenarios from a certain seed on, beside the others: older seeds make what they always made.
 FURTHER_THEMES: Final = (
     "writers", "waiting users", "max concurrent", "instances", "looking", "owned deletes", "reread", "two widgets",
+    "apart",
 )  # fmt: skip
 WIDGET: Final = [W, "default", "w"]
 OTHER: Final = [W, "default", "v"]
@@ -63,12 +64,14 @@ class FurtherParts(CodeMaker):
     def further_objects(self) -> list[Json]:
         """Objects that the themes need."""
         found: list[Json] = []
-        if self.themes & {"max concurrent", "two widgets"}:
+        if self.themes & {"max concurrent", "two widgets", "apart"}:
             found.append([*OTHER, {}])
         return found
 
     def finish(self, made: dict[str, Any]) -> None:
         """Change a description for the further themes."""
+        if "apart" in self.themes:
+            self._set_apart(made)
         if "writers" in self.themes:
             made["writers"] = [self._writer(name) for name in ("reporter", "scaler")[: self.pick(1, 1, 2)]]
         if "waiting users" in self.themes:
@@ -88,6 +91,33 @@ class FurtherParts(CodeMaker):
                 controller["max_concurrent"] = 2
             made["guards"] = self.pick("off", "deletes", "status")
             made["concurrent"] = 1
+
+    def _set_apart(self, made: dict[str, Any]) -> None:
+        """Objects that have nothing to do with each other: all that a reconcile touches has the name of its request."""
+        for controller in made["controllers"]:
+            controller |= {"kind": W, "owns": self.pick([], [CM]), "watches": {}, "forgets": True}
+            controller["code"] = [["get", "o", SELF, self.chance(0.3)], ["stop_unless_there", "o"]]
+            for _ in range(self.pick(1, 1, 2)):
+                controller["code"] += self._apart()
+        pool = [["patch", each, {"spec": {"size": 2}}] for each in (WIDGET, OTHER)] + [["delete", OTHER]]
+        made["actions"] = [self.pick(*pool)] if self.chance(0.6) else []
+        made["properties"] = [["eventually", name] for name in self.pick([], ["has_status"], ["labelled"])]
+        made["objects"] = [[*WIDGET, self.pick({}, {"labels": {"l": "0"}})], [*OTHER, {}]]
+        made["collector"] = ""
+
+    def _apart(self) -> Json:
+        child = [CM, "default", ["text", ["const", "out"], ["request"]]]
+        value = self.pick(["const", "1"], ["field", "o", "spec", "size"], ["generation", "o"])
+        return self.pick(
+            [self.soft(["create", child, [[["data", "v"], value]], self.pick("", "o")])],
+            [["get", "a", child, self.chance(0.7)], ["stop_if", ["count", "a"], ["const", 1]], ["create", child]],
+            [self.soft(["blind", child, ["data", "v"], value])],
+            [self.soft(["status", "o", self.pick("phase", "observedGeneration"), value, None])],
+            [self.soft(["patch", "o", ["metadata", "labels", "l"], ["const", "1"], self.chance(0.5)])],
+            [self.soft(["update", "o", ["spec", "n"], value])],
+            [["when", ["field", "o", "spec", "size"], ["const", 2], [self.soft(["delete_at", child])]]],
+            [self.soft(["finalizer", "o", "example.com/a"]), self.soft(["release", "o", "example.com/a"])],
+        )
 
     def _writer(self, name: str) -> Json:
         pool: list[Json] = [
