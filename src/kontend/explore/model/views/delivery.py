@@ -85,14 +85,14 @@ class Delivery:
 
         Where a kind is reconciled itself and has no predicate, every event of an object enqueues the same request, so a
         relist makes a difference only for an object that came and went unseen. A mapping function that looks at other
-        objects sees all of them as they are after a relist.
+        objects sees all of them as they are after a relist, which may make a difference for events of several.
         """
         pending = world.undelivered(index, at, self._layout.resources[index][at])
         if len(pending) < 2:
             return False
         keys = {change.key for change in pending}
         if len(keys) == len(pending):
-            return self._looks(world, index, at, pending)
+            return self._looks(world, index, at, pending) and self._relist_differs(world, index, at)
         if self._layout.kinds[index][at] in self._discerning[index]:
             return True
         return any(_came_and_went(pending, key) for key in keys)
@@ -106,6 +106,13 @@ class Delivery:
         return any(
             triggers.without_looking(world, kind, change.key, change.old, change.new) is None for change in pending
         )
+
+    def _relist_differs(self, world: World, index: int, at: int) -> bool:
+        """A relist enqueues something else than all undelivered events one after the other."""
+        after, _ = self.relisted(world, index, at)
+        while world.undelivered(index, at, self._layout.resources[index][at]):
+            world, _ = self.delivered(world, index, at)
+        return world.instances[index].queue != after.instances[index].queue
 
     def relisted(self, world: World, index: int, at: int) -> tuple[World, Callable[[], str]]:
         """The state after a relist: all that a view has missed, each object once, from what it had to what is there."""
