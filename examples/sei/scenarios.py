@@ -1,7 +1,8 @@
 """Scenarios of the operators, with a fake sidecar: ``kontend explore examples/sei/scenarios.py``.
 
 A scenario begins where the one before it ends: the objects of a node that runs are those that the operator itself has
-made. That keeps the spaces small, and what is explored is the change.
+made. That keeps the spaces small, and what is explored is the change. Rollouts have many steps, so faults are
+not tried in them unless you ask: ``--faults 1`` searches for some minutes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Final
 import yaml
 
 from kontend import Cluster, Controller, new_object
-from kontend.explore import Scenario, delete, update
+from kontend.explore import Bounds, Scenario, delete, update
 from kontend.testing import settle
 
 from .fakes import RecordedSidecar, RunningNodes, StatefulSets
@@ -58,7 +59,8 @@ def roll_group(image: str) -> Object:
 
 first = Scenario(controllers=[Nodes(RecordedSidecar()), StatefulSets()], crds=CRDS, objects=[node()])
 running = settled([node()], Nodes(RecordedSidecar()), StatefulSets())
-new_image = replace(first, objects=running, actions=[update(node(), spec={"image": "seid:2"})])
+_CALM: Final = Bounds(faults=0)
+new_image = replace(first, objects=running, actions=[update(node(), spec={"image": "seid:2"})], bounds=_CALM)
 pause = replace(first, objects=running, actions=[update(node(), spec={"paused": True})])
 deletion = replace(first, objects=running, actions=[delete(node())])
 lost_set = replace(first, objects=running, actions=[delete(named(running, STATEFUL_SET))])
@@ -77,6 +79,11 @@ blue_green = replace(
     new_group,
     objects=settled([group("BlueGreen")], *_OPERATORS),
     actions=[update(group("BlueGreen"), spec=_image)],
+    bounds=_CALM,
 )
-superseded = replace(in_place, actions=[*in_place.actions, update(group("InPlace"), spec=roll_group("seid:3"))])
+superseded = replace(
+    in_place,
+    actions=[*in_place.actions, update(group("InPlace"), spec=roll_group("seid:3"))],
+    bounds=replace(_CALM, atomic=True),
+)
 group_deletion = replace(in_place, actions=[delete(group("InPlace"))])

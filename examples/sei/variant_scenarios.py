@@ -118,9 +118,12 @@ locked = replace(product_two_instances, controllers=[Upstream(RecordedSidecar())
 blind = replace(product_two_instances, controllers=[Blind(RecordedSidecar()), StatefulSets()])
 blind_apply = replace(product_two_instances, controllers=[Applied(RecordedSidecar()), StatefulSets()])
 
-# The image of a node that runs has changed.
+# The image of a node that runs has changed, and the operator may crash.
 product_new_image = replace(
-    _base, objects=_changed(NODE, spec={"image": "seid:2"}), properties=[never(submits_twice)], bounds=Bounds(lag=0)
+    _base,
+    objects=_changed(NODE, spec={"image": "seid:2"}),
+    properties=[never(submits_twice)],
+    bounds=Bounds(lag=0, failed=0, lost=0, rewind=0),
 )
 executes_before_persisting = replace(
     product_new_image, controllers=[ExecutesBeforePersisting(RecordedSidecar()), StatefulSets()]

@@ -100,7 +100,7 @@ class _Prover:
     """Searches sets of states until none of them grows."""
 
     def __init__(self, model: Model, leaks: Leaks, effort: Effort, most_objects: int) -> None:
-        self._model = model
+        self._model = model = model.with_uuids_by_instance()
         self._leaks = leaks
         self._effort = effort
         self._most_objects = most_objects
@@ -118,7 +118,7 @@ class _Prover:
         """Search all sets. Raises ``Unprovable``."""
         initial = self._model.initial()
         if initial.budget.handovers or not self._model.uuids.are_independent:
-            raise Unprovable  # a late write needs a history of its own; uuids depend on other instances
+            raise Unprovable  # a late write would need a history of its own
         number = self._number(initial)
         for index in range(len(initial.instances)):
             self._add(number, index, _alone(initial, index))
@@ -195,8 +195,6 @@ class _Prover:
             after = step.world
             if step.failure is not None and step.failure.is_bug:
                 raise Unprovable
-            if model.uuids.has_loose(after, index):
-                raise Unprovable
             stays = is_local(world, after)
             if not step.is_optional and (step.failure is not None or not stays):
                 members.restless.add(member)
@@ -255,8 +253,6 @@ class _Prover:
             self._add(passage.target, index, _within(passage.after, state, world))
             return
         for delivered in self._macro_steps.before_push(world, index, passage.changes):
-            if self._model.uuids.has_loose(delivered, index):
-                raise Unprovable
             moved = _within(passage.after, state, delivered)
             self._add(passage.target, index, self._model.delivery.pushed_instance(moved, index))
 

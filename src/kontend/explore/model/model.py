@@ -80,6 +80,14 @@ class Model:
         model.part = part
         return model
 
+    def with_uuids_by_instance(self) -> Model:
+        """The same model, in which every instance generates uuids of its own."""
+        model = copy(self)
+        model.uuids = Uuids(self.layout, by_instance=True)
+        start = self.part.start.state if self.part is not None else self._initial
+        model.faults = Faults(self.layout, self.delivery, model.uuids, start)
+        return model
+
     # The interface that searches use
 
     def initial(self) -> World:

@@ -25,26 +25,19 @@ _STRIDE: Final = 64
 class Uuids:
     """Chooses the values of generated uuids."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, *, by_instance: bool = False) -> None:
+        """``by_instance`` gives every instance values of its own, so that they do not depend on other instances."""
         self._layout = layout
+        self._by_instance = by_instance
         self._shows_values = Assumption.WHOLE_UUIDS not in layout.assumptions
         self._numbers: dict[str, int] = {}
 
     @property
     def are_independent(self) -> bool:
-        """The first value of a run does not depend on other instances."""
+        """The values of one instance do not depend on those of others. Real values count for all instances."""
         everyone = range(len(self._layout.programs))
-        return not self._shows_values or all(len(self._layout.siblings(index)) == 1 for index in everyone)
-
-    def has_loose(self, world: World, index: int) -> bool:
-        """An instance with siblings has a value that is not taken yet: theirs depend on it."""
-        if len(self._layout.siblings(index)) == 1:
-            return False
-        return any(
-            self._numbers[uuid] >= (world.issued.get(self._label(index, in_flight.request)) or 0)
-            for in_flight in world.instances[index].running
-            for uuid in in_flight.uuids
-        )
+        siblings = any(len(self._layout.siblings(index)) > 1 for index in everyone)
+        return not siblings or (self._by_instance and not self._shows_values)
 
     def first_of(self, world: World, index: int, request: Key) -> int:
         """The number from which a run that sees real values counts them; -1 for one that sees tokens."""
@@ -76,7 +69,7 @@ class Uuids:
 
     def _reconciles(self, world: World, index: int, request: Key) -> list[InFlight]:
         """The reconciles of a request by one controller that are under way, or of which a write is late."""
-        siblings = self._layout.siblings(index)
+        siblings = [index] if self._by_instance else self._layout.siblings(index)
         running = [in_flight for other in siblings for in_flight in world.instances[other].running]
         late = [late.in_flight for late in world.late if late.instance in siblings]
         return [in_flight for in_flight in (*running, *late) if in_flight.request == request]
@@ -120,7 +113,8 @@ class Uuids:
         return world.with_issued(world.issued.insert(label, count), issued_sum)
 
     def _text(self, index: int, request: Key) -> str:
-        return f"{self._layout.programs[index].controller.name} {request}"
+        instance = f"#{index}" if self._by_instance else ""
+        return f"{self._layout.programs[index].controller.name}{instance} {request}"
 
     def _label(self, index: int, request: Key) -> str:
         return f"{UUIDS}{self._text(index, request)}"

@@ -43,7 +43,7 @@ ENOUGH: Final = 5_000
 ENOUGH_RESTLESS: Final = 2_000
 #: After so many states in which nothing is violated, sets of states may show that nothing is: the number of states,
 #: and the effort that this is worth. A unit takes 50 us or so.
-PROVE_AFTER: Final = ((1_500, 150_000), (30_000, 1_000_000))
+PROVE_AFTER: Final = ((1_500, 100_000), (6_000, 300_000), (30_000, 1_000_000))
 #: After how many more states a proof is looked at again.
 LOOK_AGAIN_AFTER: Final = 1_000
 INTERRUPTED: Final = "it was interrupted"
