@@ -21,6 +21,7 @@ from kontend.explore.search.breadth_first import BreadthFirst
 from kontend.explore.search.expander import Expander
 from kontend.explore.shards.engine import Engine
 from kontend.explore.shards.processes import Processes
+from kontend.explore.shards.shard import Order
 from kontend.explore.shards.sharded import Sharded, Traffic
 from kontend.explore.shards.spec import ShardSpec
 
@@ -70,7 +71,7 @@ class Measured:
     @property
     def uneven(self) -> float:
         """The share of the largest shard, times the number of shards."""
-        return 2 * self.traffic.longest / self.traffic.expanded
+        return 2 * self.traffic.most / self.traffic.expanded
 
     def seconds(self, workers: int, trip: float) -> float:
         """The computed time with many workers: the slower of driver and shards, and the barriers."""
@@ -121,11 +122,11 @@ def _trip(scenario: Scenario, name: str) -> float:
 
     engine = engine_of("" if name == "processes" else name, 1)
     shard = engine.start(ShardSpec.of(Expander(Model(scenario))))
-    shard.call("drop", []).result()
+    shard.call("carry_out", Order()).result()
     took = []
     for _ in range(_CALLS):
         started = time.perf_counter()
-        shard.call("drop", []).result()
+        shard.call("carry_out", Order()).result()
         took.append(time.perf_counter() - started)
     shard.stop()
     engine.close()
@@ -152,7 +153,7 @@ def page(found: Measured) -> str:
     lines += [
         f"| gain | {gain} | | at most {found.bound:.2f} times, if no processor waits |",
         "",
-        f"- {traffic.layers:,} layers; the larger shard has {traffic.longest / traffic.expanded:.0%} of the states; "
+        f"- {traffic.layers:,} layers; the larger shard has {traffic.most / traffic.expanded:.0%} of the states; "
         f"{traffic.moved / traffic.expanded:.1%} of them have moved.",
         f"- {traffic.messages:,} messages of {traffic.bytes / traffic.messages / 1000:.1f} kB; "
         f"{each:.0f} bytes for a successor.",

@@ -89,6 +89,25 @@ def project(directory: Path, *, states: int = 400) -> Path:
     return package / "scenario.py"
 
 
+def marked_processes(mark: str) -> dict[int, str]:
+    """The commands of all processes with a mark in their environment, by process id."""
+    found = {}
+    for process in Path("/proc").iterdir():
+        try:
+            if process.name.isdigit() and mark.encode() in (process / "environ").read_bytes():
+                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                if command:  # it has not ended
+                    found[int(process.name)] = command
+        except OSError:
+            continue
+    return found
+
+
+#: Tests that look for processes, and the commands of the workers of an engine.
+needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found in /proc")
+WORKERS = {"ray": "ray::RemoteShard", "dask": "spawn_main"}
+
+
 def started(make: Callable[[], Engine]) -> tuple[list[Any], Callable[[], Engine]]:
     """The engines that a search starts, and the function by which it starts them."""
     engines: list[Any] = []

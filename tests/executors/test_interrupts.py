@@ -12,24 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from executors.engines import needs, project
+from executors.engines import WORKERS, marked_processes, needs, needs_proc, project
 
 
-def _processes(mark: str) -> list[str]:
-    """The commands of all processes with a mark in their environment."""
-    found = []
-    for process in Path("/proc").iterdir():
-        try:
-            if process.name.isdigit() and mark.encode() in (process / "environ").read_bytes():
-                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-        except OSError:
-            continue
-    return found
-
-
-@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found in /proc")
-@pytest.mark.parametrize(("engine", "worker"), [("ray", "ray::RemoteShard"), ("dask", "spawn_main")])
-def test_ctrl_c_leaves_nothing_running(engine: str, worker: str, tmp_path: Path) -> None:
+@needs_proc
+@pytest.mark.parametrize("engine", ["ray", "dask"])
+def test_ctrl_c_leaves_nothing_running(engine: str, tmp_path: Path) -> None:
     needs(engine)
     mark = uuid.uuid4().hex
     file = project(tmp_path, states=1_000_000)
@@ -43,7 +31,7 @@ def test_ctrl_c_leaves_nothing_running(engine: str, worker: str, tmp_path: Path)
         text=True,
     )
     deadline = time.monotonic() + 120
-    while not any(worker in command for command in _processes(mark)):
+    while not any(WORKERS[engine] in command for command in marked_processes(mark).values()):
         assert search.poll() is None, search.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.2)
@@ -51,6 +39,6 @@ def test_ctrl_c_leaves_nothing_running(engine: str, worker: str, tmp_path: Path)
     out, err = search.communicate(timeout=120)
     assert search.returncode in (1, 3, 130), err
     assert out.startswith("{") == (search.returncode != 130)
-    while _processes(mark):
-        assert time.monotonic() < deadline, _processes(mark)
+    while marked_processes(mark):
+        assert time.monotonic() < deadline, marked_processes(mark)
         time.sleep(0.1)

@@ -27,6 +27,8 @@ TOKENS: Final = {"RAY_AUTH_MODE": "token"}
 _OBJECT_STORE: Final = 128 * 1024 * 1024
 #: The seconds after which a server that is no Ray counts as one.
 _PATIENCE: Final = 5.0
+#: How often Ray is started on this machine: it gives its processes half a minute.
+_ATTEMPTS: Final = 4
 
 
 class RayCluster:
@@ -66,7 +68,7 @@ def ray_cluster(address: str, count: int) -> RayCluster:
             if address:
                 _connect(ray, address)
             else:
-                _start(cluster)
+                _start_patiently(cluster)
         except BadExecutor:
             raise
         except Exception as error:
@@ -88,6 +90,18 @@ def close_ray() -> None:
 
 
 atexit.register(close_ray)
+
+
+def _start_patiently(cluster: RayCluster) -> None:
+    """Start Ray, again if its processes are not ready in Ray's own time: other work may keep the machine busy."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            _start(cluster)
+        except Exception:
+            cluster.close()
+        else:
+            return
+    _start(cluster)
 
 
 def _start(cluster: RayCluster) -> None:

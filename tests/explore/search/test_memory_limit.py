@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -102,9 +102,9 @@ def _killed(directory: Path, seed: int) -> None:
     left = chance.randrange(1, 145)
     expand = Expander.expand
 
-    def expand_and_die(self: Expander, numbers: list[int]) -> Iterator[Any]:
+    def expand_and_die(self: Expander, numbers: list[int], ahead: Sequence[int] = ()) -> Iterator[Any]:
         nonlocal left
-        for expansion in expand(self, numbers):
+        for expansion in expand(self, numbers, ahead):
             left -= 1
             if left <= 0:
                 os.kill(os.getpid(), signal.SIGKILL)

@@ -7,7 +7,7 @@ import os
 import random
 import resource
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,9 +51,9 @@ def _killed(scenario: Scenario, directory: Path, seed: int) -> None:
     in_write = chance.random() < 0.5
     expand, append = Expander.expand, Journal.append
 
-    def expand_and_die(self: Expander, numbers: list[int]) -> Iterator[Any]:
+    def expand_and_die(self: Expander, numbers: list[int], ahead: Sequence[int] = ()) -> Iterator[Any]:
         nonlocal left
-        for expansion in expand(self, numbers):
+        for expansion in expand(self, numbers, ahead):
             left -= 1
             if left <= 0 and not in_write:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -95,8 +95,8 @@ def test_a_search_goes_on_in_shards(tmp_path: Path, alone: object) -> None:
 def test_a_finished_search_runs_no_code_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: object) -> None:
     check(RACE, checkpoint=tmp_path)
 
-    def expanded(self: Expander, numbers: list[int]) -> Iterator[Any]:
-        raise AssertionError(f"{self} expands {numbers}")
+    def expanded(self: Expander, numbers: list[int], ahead: Sequence[int] = ()) -> Iterator[Any]:
+        raise AssertionError(f"{self} expands {numbers} and {ahead}")
 
     monkeypatch.setattr(Expander, "expand", expanded)
     assert comparable(check(RACE, checkpoint=tmp_path)) == alone

@@ -11,9 +11,7 @@ import heapq
 import sys
 import time
 from array import array
-from collections.abc import Iterator, Sequence
-from itertools import islice
-from operator import lt
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -61,8 +59,8 @@ class StateExpander(Protocol):
     def initial(self) -> tuple[bytes, Reserve, int, tuple[bool, ...], tuple[Finding, ...]]:
         """The initial state: its key, the faults left, its objects, the answers of the properties, and violations."""
 
-    def expand(self, numbers: list[int]) -> Iterator[tuple[int, list[Successor]]]:
-        """The successors of some states."""
+    def expand(self, numbers: list[int], ahead: Sequence[int] = ()) -> Iterator[tuple[int, list[Successor]]]:
+        """The successors of some states; ``ahead`` are those that certainly come next, before any others."""
 
     def keep(self, number: int, parent: int, at: int) -> None:
         """Give a successor of a state a number."""
@@ -188,12 +186,11 @@ class BreadthFirst:
                     exploration.judge_baseline()
                     if exploration.has_violations:
                         return FIRST_FOUND
-            # A state to which a cheaper way was found meanwhile is in that way's layer, too, and was expanded there.
-            reached = layers.pop(layer)
-            numbers = _ordered(
-                array("I", (number for number in reached if (graph.costs[number], graph.depths[number]) == layer))
-            )
-            for number, successors in self._expand(numbers):
+            numbers = _current(graph, layer, layers.pop(layer))
+            # No cheaper way to these can be found any more: all steps from this layer lead at least as far.
+            following = (layer[0], layer[1] + 1)
+            ahead = _current(graph, following, layers.get(following, ()))
+            for number, successors in self._expand(numbers, ahead):
                 for new in exploration.record(number, successors, self._expander):
                     at = (graph.costs[new], graph.depths[new])
                     if at not in layers:
@@ -238,14 +235,16 @@ class BreadthFirst:
         self._prove_at = len(exploration.graph) + LOOK_AGAIN_AFTER
         return exploration.is_proven()
 
-    def _expand(self, numbers: array[int]) -> Iterator[tuple[int, list[Successor]]]:
+    def _expand(self, numbers: array[int], ahead: array[int]) -> Iterator[tuple[int, list[Successor]]]:
         """The successors of the states of a layer; of some states at a time, once memory is limited."""
         begin = 0
         while begin < len(numbers):
             if begin:
                 self._expander.end_layer()
             end = begin + _TOGETHER if self._memory.is_spilled else len(numbers)
-            yield from self._expander.expand(numbers[begin:end].tolist())
+            yield from self._expander.expand(
+                numbers[begin:end].tolist(), [] if self._memory.is_spilled else ahead.tolist()
+            )
             begin = end
 
     def _is_over(self) -> bool:
@@ -265,8 +264,10 @@ class BreadthFirst:
         self.exploration.know_baseline()
 
 
-def _ordered(numbers: array[int]) -> array[int]:
-    """Numbers in ascending order, each once: they are almost always so already."""
-    if all(map(lt, numbers, islice(numbers, 1, None))):
-        return numbers
-    return array("I", sorted(set(numbers)))
+def _current(graph: Graph, layer: tuple[int, int], reached: Iterable[int]) -> array[int]:
+    """The states of a layer, in the order in which they were reached.
+
+    A state to which a cheaper way was found meanwhile is in that way's layer, too, and is expanded there.
+    """
+    costs, depths = graph.costs, graph.depths
+    return array("I", (number for number in reached if (costs[number], depths[number]) == layer))

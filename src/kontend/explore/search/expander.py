@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from kontend.explore.model.model import Model
@@ -97,7 +98,7 @@ class Expander:
         self._judge = Judge(model)
         #: States that were found and not expanded yet.
         self._frontier: dict[int, World] = {}
-        #: The successors of the state that was expanded last, and of all states of the last layer.
+        #: The successors of the state that was expanded last; and of all whose successors are numbered later.
         self._last: list[MacroStep] = []
         self._held: dict[int, list[MacroStep]] = {}
         #: The most of them that are kept; the others are made again.
@@ -132,8 +133,9 @@ class Expander:
             tuple(self._judge.of_initial(world)),
         )
 
-    def expand(self, numbers: list[int]) -> Iterator[tuple[int, list[Successor]]]:
-        """The successors of some states."""
+    def expand(self, numbers: list[int], ahead: Sequence[int] = ()) -> Iterator[tuple[int, list[Successor]]]:
+        """The successors of some states; one process has no use for those that come next."""
+        del ahead
         for begin in range(0, len(numbers), _TOGETHER):
             some = numbers[begin : begin + _TOGETHER]
             # They are taken out at once: a limit on the number of states that are kept may come in between.
@@ -194,20 +196,22 @@ class Expander:
         """The number of different reconcile runs."""
         return len(self.run_ids())
 
-    # For those who number the successors only at the end of a layer
+    # For those who number the successors later
 
     def expand_and_hold(self, numbers: list[int]) -> Iterator[tuple[int, list[Successor]]]:
-        """Like :meth:`expand`; the successors stay available until :meth:`keep_all`."""
+        """Like :meth:`expand`; the successors stay available until :meth:`release`."""
         for number, successors in self.expand(numbers):
             self._held[number] = self._last
             yield number, successors
 
-    def keep_all(self, keep: list[tuple[int, int, int]], drop: list[int]) -> None:
-        """Number some of the successors that are held, and drop states that were numbered before."""
-        for number, parent, at in keep:
-            self._frontier[number] = self._held[parent][at].world
-        self.drop(set(drop))
-        self._held = {}
+    def keep_held(self, number: int, parent: int, at: int) -> None:
+        """Give the successor ``at`` of ``parent``, which is held, a number."""
+        self._frontier[number] = self._held[parent][at].world
+
+    def release(self, count: int) -> None:
+        """Hold the successors of the first ``count`` states no longer: all that are kept have numbers."""
+        for number in list(islice(self._held, count)):
+            del self._held[number]
 
     def own(self, number: int, world: World) -> None:
         """Take over a state that was found elsewhere."""
@@ -217,10 +221,15 @@ class Expander:
         """The states that were found and not expanded yet."""
         return sorted(self._frontier)
 
-    def drop(self, numbers: set[int]) -> None:
+    def drop(self, numbers: Iterable[int]) -> None:
         """Forget some of them."""
         for number in numbers:
             self._frontier.pop(number, None)
+
+    def drop_all(self) -> dict[int, World]:
+        """Forget all of them; returns them."""
+        dropped, self._frontier = self._frontier, {}
+        return dropped
 
     def take_runs(self) -> set[bytes]:
         """The ids of the reconcile runs that are new since the last time."""

@@ -55,19 +55,34 @@ class Walker:
         """Forget the states that are kept for the next ways."""
         self._visited.clear()
 
+    def know(self, worlds: dict[int, World]) -> None:
+        """Keep states that were made before, by number."""
+        self._visited.update(worlds)
+
     def followed(self, ways: Iterable[Way]) -> Iterator[tuple[int, World]]:
         """The states at the ends of some ways, by number."""
+        known: dict[int, Way] = {}
+        for way in ways:
+            known[way.number] = way
+            if way.is_wanted:
+                yield way.number, self._reached(way.number, known)
         visited = self._visited
-        for number, parent, steps, is_wanted in ways:
-            world = visited.get(number)
-            if world is None:
-                world = visited[parent] if parent >= 0 else self._model.initial()
-                for step in steps:
-                    world = self._model.next(world, step).world
-                visited[number] = world
-            else:
-                visited.move_to_end(number)
-            if is_wanted:
-                yield number, world
         while len(visited) > _KEPT:
             visited.popitem(last=False)
+
+    def _reached(self, number: int, ways: dict[int, Way]) -> World:
+        """The state at the end of a way: made from the nearest state before it that is kept."""
+        visited, missing = self._visited, []
+        while number >= 0 and number not in visited:
+            missing.append(ways[number])
+            number = ways[number].parent
+        if number >= 0:
+            visited.move_to_end(number)
+            world = visited[number]
+        else:
+            world = self._model.initial()
+        for way in reversed(missing):
+            for step in way.steps:
+                world = self._model.next(world, step).world
+            visited[way.number] = world
+        return world

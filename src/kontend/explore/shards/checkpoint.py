@@ -8,7 +8,7 @@ where the journal ends, the states that are left are made again from the steps t
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import metadata
 from itertools import islice
@@ -88,8 +88,8 @@ class Checkpointed:
         """The initial state."""
         return self._expander.initial()
 
-    def expand(self, numbers: list[int]) -> Iterator[tuple[int, list[Successor]]]:
-        """The successors of some states."""
+    def expand(self, numbers: list[int], ahead: Sequence[int] = ()) -> Iterator[tuple[int, list[Successor]]]:
+        """The successors of some states; ``ahead`` are those that come next."""
         known = 0
         if not self._is_live:
             for number, successors, runs in islice(self._recorded, len(numbers)):
@@ -104,7 +104,7 @@ class Checkpointed:
             if known == len(numbers):
                 return
             self._go_on()
-        for number, successors in self._expander.expand(numbers[known:]):
+        for number, successors in self._expander.expand(numbers[known:], ahead):
             self._batch.append((number, successors))
             runs = self._expander.take_runs()
             if runs:

@@ -1,7 +1,7 @@
 """Exchange of what shards learn: behaviours of user code, outcomes of requests, kinds, and the use of timers.
 
 Each of them is computed once in the search, not once in each shard. User code that one shard has run, and a request
-that one shard's API server has handled, are looked up by the others from the next layer on.
+that one shard's API server has handled, are looked up by the others as soon as the search has recorded their states.
 """
 
 from __future__ import annotations
@@ -37,17 +37,21 @@ class Lessons:
         for program in self._programs.values():
             program.fresh = []
         self._server.share()
+        self._reported = self._facts()
 
-    def fresh(self) -> Learnt:
-        """All that this shard has learnt since the last time."""
+    def fresh(self) -> Learnt | None:
+        """All that this shard has learnt since the last time; None for nothing."""
         behaviours = []
         for number, program in self._programs.items():
             behaviours += [(number, behaviour) for behaviour in program.fresh or ()]
             program.fresh = []
         outcomes = [(question, outcome.portable()) for question, outcome in self._server.fresh]
         self._server.fresh = []
-        knowledge = self._knowledge
-        return Learnt(behaviours, outcomes, dict(knowledge.namespaced), set(knowledge.unknown), self._timers.has_fired)
+        facts = self._facts()
+        if not behaviours and not outcomes and facts == self._reported:
+            return None
+        self._reported = facts
+        return Learnt(behaviours, outcomes, *facts)
 
     def take(self, learnt: Learnt) -> None:
         """Take over the news of another shard. Raises ``NewKind`` where the two do not go together."""
@@ -56,3 +60,7 @@ class Lessons:
         self._server.take(learnt.outcomes)
         self._knowledge.merge(learnt.namespaced, learnt.unknown)
         self._timers.has_fired = self._timers.has_fired or learnt.timer_has_fired
+        self._reported = self._facts()  # the search knows them
+
+    def _facts(self) -> tuple[dict[str, bool], set[str], bool]:
+        return dict(self._knowledge.namespaced), set(self._knowledge.unknown), self._timers.has_fired

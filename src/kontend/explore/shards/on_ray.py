@@ -70,7 +70,7 @@ class OnRay:
     """Starts shards as actors."""
 
     #: Ray carries out the calls of an actor in their order.
-    window = 4
+    window = 16
 
     def __init__(self, address: str = "", count: int = 1) -> None:
         """Use the cluster of an address, or this machine, for ``count`` shards."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import multiprocessing
+import os
 import pickle
 import signal
+import socket
 from collections import deque
 from multiprocessing.connection import Connection
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from kontend.explore.problems import BadScenario
 from kontend.explore.shards.engine import LostShard
@@ -16,6 +19,9 @@ from kontend.explore.shards.shard import Shard
 from kontend.explore.shards.spec import ShardSpec
 
 Method = Literal["fork", "spawn"]
+#: The bytes that the buffer of a pipe shall hold, and that any does.
+_BUFFER: Final = 1 << 18
+_LEAST_ROOM: Final = 1 << 12
 
 
 def default_method() -> Method:
@@ -26,12 +32,21 @@ def default_method() -> Method:
 class _Result:
     """The result of a call, which comes after those of all calls before."""
 
-    def __init__(self, process: _Process) -> None:
+    def __init__(self, process: _Process, size: int) -> None:
         self._process = process
+        #: The bytes of the call.
+        self.size = size
+        #: The result, once it has come.
+        self.come: tuple[Any] | None = None
 
     def result(self) -> Any:
         """Wait for the result."""
-        return self._process.received(self)
+        while self.come is None:
+            self._process.receive()
+        answer = self.come[0]
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
 
 
 class _Process:
@@ -40,29 +55,36 @@ class _Process:
     def __init__(self, process: Any, pipe: Connection) -> None:
         self.process = process
         self._pipe = pipe
+        self._room = _room(pipe)
+        #: The calls without a result, and their bytes.
         self._pending: deque[_Result] = deque()
+        self._unread = 0
 
     def call(self, method: str, *arguments: Any) -> _Result:
         """Call a method of the shard."""
+        message = pickle.dumps((method, arguments), pickle.HIGHEST_PROTOCOL)
+        # A call that does not fit into the buffer of the pipe must not meet a result that does not, each waiting for
+        # the other to be read.
+        while self._pending and self._unread + len(message) > self._room:
+            self.receive()
         try:
-            self._pipe.send((method, arguments))
+            self._pipe.send_bytes(message)
         except OSError:
             raise LostShard from None
-        result = _Result(self)
+        result = _Result(self, len(message))
         self._pending.append(result)
+        self._unread += len(message)
         return result
 
-    def received(self, result: _Result) -> Any:
-        """The next result, which must be that of the oldest call."""
-        assert self._pending[0] is result
+    def receive(self) -> None:
+        """Wait for the next result, which is that of the oldest call."""
         try:
             answer = self._pipe.recv()
         except (EOFError, OSError, pickle.UnpicklingError):
             raise LostShard from None
-        self._pending.popleft()
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
+        result = self._pending.popleft()
+        self._unread -= result.size
+        result.come = (answer,)
 
     def stop(self) -> None:
         """End the process."""
@@ -74,9 +96,7 @@ class _Process:
 class Processes:
     """Starts shards in processes."""
 
-    #: Few enough for the calls to fit into the buffer of a pipe: a shard that waits to send its result must not keep
-    #: the search from sending.
-    window = 4
+    window = 16
 
     def __init__(self, method: Method | None = None) -> None:
         self._method: Method = method or default_method()
@@ -103,6 +123,15 @@ class Processes:
     def close(self) -> None:
         """Release the memory that forked processes shared."""
         gc.unfreeze()
+
+
+def _room(pipe: Connection) -> int:
+    """The bytes that the buffer of a pipe surely holds, after it was made large where the system can."""
+    if isinstance(pipe, Connection) and hasattr(socket, "AF_UNIX"):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(pipe.fileno())) as end:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+            return end.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 4  # the system counts its own data, too
+    return _LEAST_ROOM
 
 
 def _sendable(spec: ShardSpec) -> ShardSpec:

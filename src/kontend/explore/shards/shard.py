@@ -13,12 +13,43 @@ from kontend.explore.shards.learnt import Learnt, Lessons
 from kontend.explore.shards.packing import Packed, Packer
 
 
+class Numbered(NamedTuple):
+    """A successor that has got a number. Without a parent (-1): a state that the shard owns no longer."""
+
+    number: int
+    parent: int = -1
+    #: Its place among the successors of the parent.
+    at: int = -1
+
+
+class Order(NamedTuple):
+    """Everything that the search asks of a shard at one time, in the order in which the shard does it."""
+
+    #: News of other shards.
+    news: tuple[Learnt, ...] = ()
+    #: States to own from now on, and states to own no longer.
+    numbered: tuple[Numbered, ...] = ()
+    #: The number of expanded states, the oldest ones, whose successors all have their numbers.
+    recorded: int = 0
+    #: Ways to states of other shards, to own from now on.
+    ways: tuple[Way, ...] = ()
+    #: Memory is limited: forget what can be computed again; and measure the memory in use.
+    forgets: bool = False
+    measures: bool = False
+    #: The states to expand, in the order in which the search records them.
+    numbers: tuple[int, ...] = ()
+
+
 class Expansion(NamedTuple):
     """The successors of some states."""
 
     packed: Packed
     #: The ids of the reconcile runs that a state is the first of this shard to lead to.
     runs: dict[int, set[bytes]]
+    #: News from these states.
+    learnt: Learnt | None
+    #: The bytes that the process has in memory, if they were asked for.
+    memory: int
     #: Raised by the state after the last one of these. Another one may have stopped the search before.
     error: Exception | None = None
 
@@ -28,56 +59,44 @@ class Shard:
 
     def __init__(self, expander: Expander) -> None:
         self._expander = expander
-        expander.drop(set(expander.frontier()))
         self._packer = Packer()
         self._walker = Walker(expander.model)
+        self._walker.know(expander.drop_all())  # a forked process has the states of the first layers
         self._lessons = Lessons(expander.model)
         expander.take_runs()
 
-    def adopt(self, ways: list[Way]) -> None:
-        """Own some states from now on: they are made again by taking the steps that lead to them."""
-        for number, world in self._walker.followed(ways):
-            self._expander.own(number, world)
-
-    def forget(self) -> None:
-        """Forget what can be computed again, and remember less from now on: memory is limited."""
-        self._expander.limit(sys.maxsize)  # the search says which states are dropped
-        self._expander.forget()
-        self._walker.forget()
-
-    def memory(self) -> int:
-        """The bytes that this process has in memory."""
-        return memory_in_use()
-
-    def drop(self, numbers: list[int]) -> None:
-        """Own some states no longer."""
-        self._expander.drop(set(numbers))
-
-    def expand(self, numbers: list[int]) -> Expansion:
-        """Expand some states. Their successors stay available until :meth:`end_layer`."""
+    def carry_out(self, order: Order) -> Expansion:
+        """Carry out an order; returns the successors of its states, which stay available until they are recorded."""
         batch: list[tuple[int, list[Successor]]] = []
         runs: dict[int, set[bytes]] = {}
         error: Exception | None = None
         try:
-            for number, successors in self._expander.expand_and_hold(numbers):
+            self._prepare(order)
+            for number, successors in self._expander.expand_and_hold(list(order.numbers)):
                 batch.append((number, successors))
                 ids = self._expander.take_runs()
                 if ids:
                     runs[number] = ids
         except Exception as raised:
             error = portable(raised)
-        return Expansion(self._packer.pack(batch), runs, error)
+        memory = memory_in_use() if order.measures else 0
+        return Expansion(self._packer.pack(batch), runs, self._lessons.fresh(), memory, error)
 
-    def end_layer(self, keep: list[tuple[int, int, int]], drop: list[int]) -> Learnt:
-        """Own some of the successors, by number, parent and place among its successors; and some states no longer.
-
-        Returns all that was learnt since the last time.
-        """
-        self._expander.keep_all(keep, drop)
-        return self._lessons.fresh()
-
-    def learn(self, learnt: list[Learnt]) -> None:
-        """Take over what other shards have learnt."""
-        for lesson in learnt:
-            self._lessons.take(lesson)
-        self._expander.take_runs()
+    def _prepare(self, order: Order) -> None:
+        expander = self._expander
+        for learnt in order.news:
+            self._lessons.take(learnt)
+        for number, parent, at in order.numbered:
+            if parent < 0:
+                expander.drop([number])
+            else:
+                expander.keep_held(number, parent, at)
+        expander.release(order.recorded)
+        for number, world in self._walker.followed(order.ways):
+            expander.own(number, world)
+        if order.forgets:
+            expander.limit(sys.maxsize)  # the search says which states are dropped
+            expander.forget()
+            self._walker.forget()
+        if order.news or order.ways:
+            expander.take_runs()  # others have reported them

@@ -1,9 +1,13 @@
 """Expands states in shards, for the same search in less time.
 
-A state belongs to the shard that found it, until the shards of a layer differ too much in size: then states move. Only
+A state belongs to the shard that found it, until the shards differ too much in their work: then states move. Only
 keys, findings and numbers travel; a shard that takes over a state makes it again from the steps that lead there. The
 search records successors in the order in which one process would have found them, so that numbers, traces and verdict
 are the same whatever the number of shards, and whichever of them are lost on the way.
+
+Most states of the next layer are known before a layer begins. Shards go on with these, and do not wait for each other.
+Each shard expands its own states in the order in which the search records them, and learns from others only what comes
+before them in that order: so a search that ends early has learnt the same as one process.
 
 The first states are expanded in this process, until there are enough of them to share.
 """
@@ -11,33 +15,29 @@ The first states are expanded in this process, until there are enough of them to
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from kontend.explore.model.state.budget import Reserve
 from kontend.explore.model.state.world import World
 from kontend.explore.properties.built_in import Finding
 from kontend.explore.search.expander import Expander, Successor
 from kontend.explore.search.graph import Graph
-from kontend.explore.search.ways import ways_to
-from kontend.explore.shards.engine import Engine, Handle, LostShard, PendingReply
+from kontend.explore.shards.balance import moves
+from kontend.explore.shards.engine import Engine, LostShard
 from kontend.explore.shards.learnt import Learnt
-from kontend.explore.shards.packing import Unpacker
 from kontend.explore.shards.processes import Processes
-from kontend.explore.shards.shard import Expansion
+from kontend.explore.shards.shard import Expansion, Numbered
+from kontend.explore.shards.share import Share
 from kontend.explore.shards.spec import ShardSpec
 
 #: States that a layer must have for each shard before shards are worth it.
 ENOUGH: Final = 16
-#: A layer is expanded in so many calls for each shard, of so many states: the search records the successors of one
-#: call while the shard goes on with the next.
+#: The states that wait are expanded in so many calls for each shard, of so many states: the search records the
+#: successors of one call while the shard goes on with the next.
 _CALLS: Final = 8
 _LEAST, _MOST = 8, 64
-#: A shard may have so many states more than the mean before some move.
-_UNEVEN: Final = 1.1
-_SLACK: Final = 2
 _NO_RUNS: Final[frozenset[bytes]] = frozenset()
 #: The number of times that lost shards are started again while none of them gets anywhere.
 _MOST_LOSSES: Final = 100
@@ -48,37 +48,17 @@ class Traffic:
     """Measured use of shards."""
 
     layers: int = 0
-    #: The states that shards have expanded; and those that the largest shard of each layer has.
+    #: The states that shards have expanded, and those of them that the shard with the most has.
     expanded: int = 0
-    longest: int = 0
+    most: int = 0
+    #: The states that have changed their shard, and those that were known to come next before their layer began.
     moved: int = 0
+    ahead: int = 0
     messages: int = 0
     #: The bytes of packed successors, and the number of these.
     bytes: int = 0
     successors: int = 0
     lost: int = 0
-
-
-@dataclass(slots=True)
-class _Share:
-    """One shard, as the search sees it."""
-
-    handle: Handle
-    unpacker: Unpacker = field(default_factory=Unpacker)
-    #: States of this layer that the shard was not asked for yet.
-    waiting: deque[int] = field(default_factory=deque)
-    #: Calls without a result that come before those.
-    unanswered: deque[PendingReply] = field(default_factory=deque)
-    #: States that one call expands.
-    chunk: int = _MOST
-    calls: deque[tuple[list[int], PendingReply]] = field(default_factory=deque)
-    received: deque[tuple[int, list[Successor]]] = field(default_factory=deque)
-    runs: dict[int, set[bytes]] = field(default_factory=dict)
-    #: Raised by the state after those that were received.
-    error: Exception | None = None
-    keep: list[tuple[int, int, int]] = field(default_factory=list)
-    drop: list[int] = field(default_factory=list)
-    news: list[Learnt] = field(default_factory=list)
 
 
 class Sharded:
@@ -94,10 +74,12 @@ class Sharded:
         self._count = count
         self._spec = spec
         self._graph: Graph | None = None
-        self._shares: list[_Share] = []
-        #: The shard that owns a state.
+        self._shares: list[Share] = []
+        #: The shard that owns a state; and the states that their shards were or will be asked for.
         self._owners: dict[int, int] = {}
-        self._expanded: list[int] = []
+        self._dealt: set[int] = set()
+        #: The number of states that each shard has expanded.
+        self._expanded = [0] * count
         #: The ids of the reconcile runs that some shard knows.
         self._runs: set[bytes] = set()
         self._fresh: set[bytes] = set()
@@ -106,8 +88,7 @@ class Sharded:
         self._losses = 0
         #: The most states that shards keep where memory is limited; others are made again when they are expanded.
         self._most: int | None = None
-        self._forgets = False
-        self._memory: int | None = None
+        self._measures = False
         self.traffic = Traffic()
 
     def follow(self, graph: Graph) -> None:
@@ -119,20 +100,17 @@ class Sharded:
         """The initial state."""
         return self._expander.initial()
 
-    def expand(self, numbers: list[int]) -> Iterator[tuple[int, list[Successor]]]:
-        """The successors of some states."""
+    def expand(self, numbers: list[int], ahead: Sequence[int] = ()) -> Iterator[tuple[int, list[Successor]]]:
+        """The successors of some states; shards go on with those that come next (``ahead``)."""
         if not self._shares:
             if len(numbers) < self._enough:
                 yield from self._expander.expand(numbers)
                 return
             self._start()
-        self._take_in([number for number in numbers if number not in self._owners])
-        self._even_out(numbers)
-        for number in numbers:
-            self._shares[self._owners[number]].waiting.append(number)
-        self._expanded += numbers
-        for share in self._shares:
-            share.chunk = max(_LEAST, min(_MOST, len(share.waiting) // _CALLS))
+        self.traffic.layers += 1
+        self._deal(numbers)
+        if self._most is None:
+            self.traffic.ahead += self._deal(ahead)
         for index in range(self._count):
             self._submit(index)
         for number in numbers:
@@ -144,6 +122,7 @@ class Sharded:
             self._fresh |= runs - self._runs
             self._runs |= runs
             yield share.received.popleft()
+            self._recorded(index, number)
 
     def keep(self, number: int, parent: int, at: int) -> None:
         """Give a successor a number, in the shard that found it."""
@@ -152,11 +131,11 @@ class Sharded:
             return
         owner, before = self._owners[parent], self._owners.get(number)
         if before is not None and before != owner:
-            self._shares[before].drop.append(number)
-        if before is None and self._most is not None and len(self._owners) - len(self._expanded) >= self._most:
+            self._disown(before, number)
+        if before is None and self._most is not None and len(self._owners) >= self._most:
             return
         self._owners[number] = owner
-        self._shares[owner].keep.append((number, parent, at))
+        self._shares[owner].numbered.append(Numbered(number, parent, at))
 
     def adopt(self, numbers: list[int]) -> None:
         """Own just these states, which were found before."""
@@ -167,45 +146,11 @@ class Sharded:
         return None if self._shares else self._expander.successor(at)
 
     def end_layer(self) -> None:
-        """Send the numbers of the successors to their shards, and exchange what these have learnt."""
-        for number in self._expanded:
-            del self._owners[number]
-        self._expanded = []
+        """Keep no more states than memory allows."""
         if self._most is not None:
-            for number in list(islice(self._owners, self._most, None)):
-                self._shares[self._owners.pop(number)].drop.append(number)
-        ends = [self._asked(index, "end_layer", share.keep, share.drop) for index, share in enumerate(self._shares)]
-        for index, share in enumerate(self._shares):
-            share.keep, share.drop = [], []
-            pending = ends[index]
-            if pending is None or not self._settled(index):
-                continue
-            try:
-                learnt: Learnt = pending.result()
-            except LostShard:
-                self._rebuild(index)
-                continue
-            if learnt.behaviours or learnt.outcomes or learnt.timer_has_fired or learnt.unknown:
-                self._learnt.append(learnt)
-                for other, share in enumerate(self._shares):
-                    if other != index:
-                        share.news.append(learnt)
-        self._relieve()
-
-    def _relieve(self) -> None:
-        """Have the shards forget what can be computed again, and measure their memory."""
-        if self._forgets:
-            self._forgets = False
-            for index in range(len(self._shares)):
-                self._tell(index, "forget")
-        if self._memory is not None and isinstance(self._engine, Processes):
-            self._memory = 0
-            for index in range(len(self._shares)):
-                pending = self._asked(index, "memory") if self._settled(index) else None
-                try:
-                    self._memory += pending.result() if pending is not None else 0
-                except LostShard:
-                    self._rebuild(index)
+            kept = [number for number in self._owners if number not in self._dealt]
+            for number in kept[self._most :]:
+                self._disown(self._owners.pop(number), number)
 
     @property
     def held(self) -> int:
@@ -214,10 +159,9 @@ class Sharded:
 
     @property
     def memory(self) -> int:
-        """The bytes that shards had in memory after the last layer, as far as they are on this machine."""
-        if self._memory is None:
-            self._memory = 0  # measured from now on
-        return self._memory
+        """The bytes that shards had in memory at their last results, as far as they are on this machine."""
+        self._measures = isinstance(self._engine, Processes)
+        return sum(share.memory for share in self._shares)
 
     def limit(self, most: int) -> None:
         """Keep at most so many states, from the end of this layer on."""
@@ -227,7 +171,8 @@ class Sharded:
     def forget(self) -> None:
         """Forget what can be computed again."""
         self._expander.forget()
-        self._forgets = True
+        for share in self._shares:
+            share.forgets = True
 
     @property
     def runs(self) -> int:
@@ -248,7 +193,7 @@ class Sharded:
         for share in self._shares:
             share.handle.stop()
         self._engine.close()
-        self._shares, self._owners, self._expanded = [], {}, []
+        self._shares, self._owners = [], {}
 
     @property
     def _followed(self) -> Graph:
@@ -257,147 +202,101 @@ class Sharded:
 
     def _start(self) -> None:
         frontier = self._expander.frontier()
-        # In turn: successors are recorded in the order of their states, and all shards shall be busy until the end.
-        self._owners = {number: at % self._count for at, number in enumerate(frontier)}
-        self._expander.drop(set(frontier))
-        self._shares = [_Share(self._engine.start(self._spec)) for _ in range(self._count)]
-        owned: list[list[int]] = [[] for _ in self._shares]
-        for number in frontier:
-            owned[self._owners[number]].append(number)
-        for index, states in enumerate(owned):
-            self._tell(index, "adopt", ways_to(self._followed, states))
+        self._shares = [Share(self._engine.start(self._spec)) for _ in range(self._count)]
+        self._expander.drop(frontier)
+        self._take_in(frontier)
 
     def _take_in(self, numbers: list[int]) -> None:
-        """Have states made again that no shard has kept."""
-        if not numbers:
-            return
-        parts = [numbers[index :: self._count] for index in range(self._count)]
-        for index, part in enumerate(parts):
-            self._owners.update(dict.fromkeys(part, index))
-        for index, part in enumerate(parts):
-            self._tell(index, "adopt", ways_to(self._followed, part))
+        """Give states that no shard has to shards, in turn."""
+        for at, number in enumerate(numbers):
+            self._own(at % self._count, number)
 
-    def _even_out(self, numbers: list[int]) -> None:
-        """Move states of a layer from shards that own too many of them to those that own too few."""
-        traffic = self.traffic
-        owned: list[list[int]] = [[] for _ in self._shares]
-        for number in numbers:
-            owned[self._owners[number]].append(number)
-        mean = -(-len(numbers) // self._count)
-        movable: list[int] = []
-        if max(map(len, owned)) > _UNEVEN * mean + _SLACK:
-            for index, share in enumerate(owned):
-                if len(share) > mean:
-                    given = share[mean:]
-                    movable += given
-                    del share[mean:]
-                    self._tell(index, "drop", given)
-        traffic.moved += len(movable)
-        for index, share in enumerate(owned):
-            if movable and len(share) < mean:
-                taken = movable[: mean - len(share)]
-                del movable[: len(taken)]
-                for number in taken:
-                    self._owners[number] = index
-                share += taken
-                self._tell(index, "adopt", ways_to(self._followed, taken))
-        traffic.layers += 1
-        traffic.expanded += len(numbers)
-        traffic.longest += max(map(len, owned))
+    def _own(self, index: int, number: int) -> None:
+        self._owners[number] = index
+        self._shares[index].adopted.append(number)
 
-    def _tell(self, index: int, method: str, *arguments: Any) -> None:
-        """Call a method of a shard that returns nothing, and do not wait.
+    def _disown(self, index: int, number: int) -> None:
+        self._shares[index].numbered.append(Numbered(number))
 
-        A shard that is lost gets all its states when it is started again.
-        """
-        pending = self._asked(index, method, *arguments)
-        if pending is not None:
-            self._shares[index].unanswered.append(pending)
-            if self._engine.window == 1:
-                self._settled(index)
-
-    def _settled(self, index: int) -> bool:
-        """Wait for the calls of a shard that return nothing; returns False if it was lost and started again."""
-        unanswered = self._shares[index].unanswered
-        try:
-            while unanswered:
-                unanswered.popleft().result()
-        except LostShard:
-            self._rebuild(index)
-            return False
-        return True
-
-    def _asked(self, index: int, method: str, *arguments: Any) -> PendingReply | None:
-        """Call a method of a shard, and do not wait; None if it was lost and started again."""
-        try:
-            return self._shares[index].handle.call(method, *arguments)
-        except LostShard:
-            self._rebuild(index)
-            return None
+    def _deal(self, numbers: Sequence[int]) -> int:
+        """Have shards expand states that come next, unless they were dealt before; returns how many were not."""
+        fresh = [number for number in numbers if number not in self._dealt]
+        self._take_in([number for number in fresh if number not in self._owners])
+        backlogs = [share.backlog for share in self._shares]
+        moved = moves(fresh, self._owners, backlogs)
+        for number, index in moved.items():
+            self._disown(self._owners[number], number)
+            self._own(index, number)
+        self.traffic.moved += len(moved)
+        for number in fresh:
+            self._shares[self._owners[number]].waiting.append(number)
+        self._dealt.update(fresh)
+        return len(fresh)
 
     def _submit(self, index: int) -> None:
-        """Keep a shard busy with the states of this layer."""
+        """Keep a shard busy."""
         share = self._shares[index]
-        if share.news and share.waiting:
-            # Before any states: a call that is long must not meet a result that is long, each waiting for the other.
-            news, share.news = share.news, []
-            self._tell(index, "learn", news)
-            share = self._shares[index]
-        try:
-            while share.waiting and len(share.calls) < self._engine.window:
-                chunk = [share.waiting.popleft() for _ in range(min(share.chunk, len(share.waiting)))]
-                try:
-                    share.calls.append((chunk, share.handle.call("expand", chunk)))
-                except LostShard:
-                    share.waiting.extendleft(reversed(chunk))
-                    raise
-        except LostShard:
-            self._rebuild(index)
+        most = max(_LEAST, min(_MOST, len(share.waiting) // _CALLS))
+        while share.waiting and len(share.calls) < self._engine.window:
+            order = share.order(self._followed, most, measures=self._measures)
+            try:
+                share.calls.append((order.numbers, share.handle.call("carry_out", order)))
+            except LostShard:
+                share.waiting.extendleft(reversed(order.numbers))
+                self._rebuild(index)
+                return
 
     def _receive(self, index: int) -> None:
         """Wait for the next successors of a shard."""
         share = self._shares[index]
         if share.error is not None:
             raise share.error
-        if not self._settled(index):
-            return
         if not share.calls:
             self._submit(index)
             return
-        chunk, pending = share.calls.popleft()
+        numbers, pending = share.calls[0]
         try:
             expansion: Expansion = pending.result()
         except LostShard:
-            share.calls.appendleft((chunk, pending))
             self._rebuild(index)
             return
+        share.calls.popleft()
         self._losses = 0
-        packed = expansion.packed
-        share.received.extend(share.unpacker.unpack(packed))
-        share.runs.update(expansion.runs)
-        share.error = expansion.error
+        share.take(numbers, expansion)
         self._submit(index)
         traffic = self.traffic
         traffic.messages += 1
-        traffic.bytes += packed.size
-        traffic.successors += len(packed.similar) // 8
+        traffic.bytes += expansion.packed.size
+        traffic.successors += len(expansion.packed.similar) // 8
+
+    def _recorded(self, index: int, number: int) -> None:
+        """The successors of a state are recorded: others may know what its shard has learnt."""
+        del self._owners[number]
+        self._dealt.discard(number)
+        share, traffic = self._shares[index], self.traffic
+        share.recorded += 1
+        self._expanded[index] += 1
+        traffic.expanded, traffic.most = traffic.expanded + 1, max(traffic.most, self._expanded[index])
+        if share.learnt and share.learnt[0][0] == number:
+            learnt = share.learnt.popleft()[1]
+            self._learnt.append(learnt)
+            for other, neighbour in enumerate(self._shares):
+                if other != index:
+                    neighbour.news.append(learnt)
 
     def _rebuild(self, index: int) -> None:
-        """Start a lost shard again: with the states that it owned and had not expanded."""
+        """Start a lost shard again, with all states that it owned.
+
+        Successors that were received and not recorded yet are computed again, because the new shard must have them.
+        """
         lost = self._shares[index]
         self.traffic.lost += 1
         self._losses += 1
         if self._losses > _MOST_LOSSES + self._count:
             raise RuntimeError(f"processes of the search have ended {_MOST_LOSSES} times; is there too little memory?")
         lost.handle.stop()
-        # Successors that were received and not numbered yet are computed again, because the new shard must have them.
-        waiting = [number for number, _ in lost.received]
-        waiting += [number for chunk, _ in lost.calls for number in chunk] + list(lost.waiting)
-        expanded = set(self._expanded) - set(waiting)
-        owned = [number for number, owner in self._owners.items() if owner == index and number not in expanded]
-        share = _Share(self._engine.start(self._spec), waiting=deque(waiting))
-        share.news = list(self._learnt)
+        share = Share(self._engine.start(self._spec), waiting=deque(lost.unrecorded), news=list(self._learnt))
+        share.adopted = [number for number, owner in self._owners.items() if owner == index]
+        share.forgets = lost.forgets or self._most is not None
         self._shares[index] = share
-        self._tell(index, "adopt", ways_to(self._followed, owned))
-        if self._settled(index):
-            self._submit(index)
+        self._submit(index)
