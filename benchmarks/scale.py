@@ -31,8 +31,8 @@ _PAGE: Final = Path(__file__).parent.parent / "docs" / "scale.md"
 _BEGIN, _END = "<!-- benchmarks/scale.py: begin -->", "<!-- benchmarks/scale.py: end -->"
 #: The number of empty calls by which a round trip is timed.
 _CALLS: Final = 200
-#: Round trips of a layer: the end of the layer, states that move, and the last successors.
-_TRIPS: Final = 3
+#: Round trips of a layer that nothing else hides: the states that were found in the layer before.
+_TRIPS: Final = 1
 _WORKERS: Final = (8, 64, 512)
 
 
@@ -74,7 +74,7 @@ class Measured:
         return 2 * self.traffic.most / self.traffic.expanded
 
     def seconds(self, workers: int, trip: float) -> float:
-        """The computed time with many workers: the slower of driver and shards, and the barriers."""
+        """The computed time with many workers: the slower of driver and shards, and the layers."""
         shards = self.shards_cpu * self.uneven / workers
         return max(self.driver_cpu, shards) + self.traffic.layers * _TRIPS * trip
 
@@ -154,13 +154,14 @@ def page(found: Measured) -> str:
         f"| gain | {gain} | | at most {found.bound:.2f} times, if no processor waits |",
         "",
         f"- {traffic.layers:,} layers; the larger shard has {traffic.most / traffic.expanded:.0%} of the states; "
-        f"{traffic.moved / traffic.expanded:.1%} of them have moved.",
+        f"{traffic.moved / traffic.expanded:.1%} of them have moved; "
+        f"{traffic.ahead / traffic.expanded:.0%} were known before their layer began.",
         f"- {traffic.messages:,} messages of {traffic.bytes / traffic.messages / 1000:.1f} kB; "
         f"{each:.0f} bytes for a successor.",
         f"- An empty call and its answer: {trips}.",
         "",
         "With *n* workers and the driver on processors of their own, the time is at least "
-        f"*max(D, S·u/n) + {_TRIPS}·L·r*: "
+        "*max(D, S·u/n) + L·r*: "
         f"the driver's processor time *D* = {found.driver_cpu:.1f} s, the shards' *S* = {found.shards_cpu:.1f} s, "
         f"the unevenness *u* = {found.uneven:.2f}, *L* = {traffic.layers:,} layers, and a round trip *r* as above.",
         "",

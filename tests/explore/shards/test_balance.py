@@ -15,6 +15,7 @@ def test_shards_with_about_the_same_work_keep_their_states() -> None:
     assert not moves(range(100), owners, [0, 0])
     few = dict.fromkeys(range(16), 0)
     assert not moves(range(16), few, [0, 0])
+    assert moves(range(32), dict.fromkeys(range(32), 0), [0, 0])
 
 
 def test_a_shard_with_much_to_do_gives_states_away() -> None:

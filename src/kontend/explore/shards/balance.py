@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 #: The work of a shard, in relation to the mean, and the states beyond that, from which on states move.
-_UNEVEN: Final = 1.3
-_SLACK: Final = 16
+_UNEVEN: Final = 1.25
+_SLACK: Final = 8
 
 
 def moves(numbers: Sequence[int], owners: Mapping[int, int], backlogs: Sequence[int]) -> dict[int, int]:
