@@ -90,3 +90,62 @@ def test_ancestors_are_listed_from_the_nearest() -> None:
     graph.add(b"b", 0, STEP, 0, 0, ())
     graph.add(b"c", 1, STEP, 0, 0, ())
     assert list(graph.ancestors(2)) == [1, 0]
+
+
+def _chain(size: int) -> Graph:
+    graph = Graph()
+    for number in range(size):
+        graph.add(b"%d" % number, number - 1, STEP, 0, 0, ())
+    return graph
+
+
+def test_a_state_waits_for_users_where_an_edge_is_theirs() -> None:
+    graph = _chain(3)
+    graph.expand(0, [1, 2], [True, True], acts=[False, True])
+    graph.expand(1, [2], [True])
+    assert [graph.waits_for_users(number) for number in range(3)] == [True, False, False]
+
+
+def test_a_state_waits_for_timers_where_nothing_else_must_happen() -> None:
+    graph = _chain(4)
+    graph.expand(0, [1, 2], [True, True], optional=[True, False], fires=[False, True])
+    graph.expand(1, [2, 3], [True, True], fires=[True, False])
+    graph.expand(2, [3], [True], optional=[True])
+    graph.expand(3, [0], [True])
+    assert [graph.waits_for_timers(number) for number in range(4)] == [True, False, True, False]
+
+
+def test_edges_that_need_not_be_taken_are_not_listed() -> None:
+    graph = _chain(3)
+    graph.expand(0, [1, 2], [True, False], optional=[True, False])
+    assert list(graph.edges(0)) == [(2, False)]
+
+
+def test_a_cycle_writes_where_a_write_leads_back() -> None:
+    graph = _chain(3)
+    graph.expand(0, [1, 2], [False, True])  # what writes does not lead back
+    graph.expand(1, [0], [False])
+    graph.expand(2, [], [])
+    assert not graph.writes_without_timers({0, 1, 2})
+    graph = _chain(3)
+    graph.expand(0, [1], [True])
+    graph.expand(1, [2], [False])
+    graph.expand(2, [0], [False])
+    assert graph.writes_without_timers({0, 1, 2})
+    assert not graph.writes_without_timers({0, 1})
+
+
+def test_a_cycle_with_a_timer_a_user_or_a_fault_does_not_count() -> None:
+    for marks in ({"fires": [True]}, {"acts": [True]}, {"optional": [True]}):
+        graph = _chain(2)
+        graph.expand(0, [1], [True])
+        graph.expand(1, [0], [True], **marks)
+        assert not graph.writes_without_timers({0, 1})
+
+
+def test_components_without_users_leave_out_what_users_do() -> None:
+    graph = _chain(2)
+    graph.expand(0, [0, 1], [True, True], acts=[False, True])
+    graph.expand(1, [], [])
+    assert graph.closed_components() == [[1]]
+    assert sorted(graph.closed_components(without_users=True)) == [[0], [1]]
