@@ -101,7 +101,7 @@ def _chain(size: int) -> Graph:
 
 def test_a_state_waits_for_users_where_an_edge_is_theirs() -> None:
     graph = _chain(3)
-    graph.expand(0, [1, 2], [True, True], acts=[False, True])
+    graph.expand(0, [1, 2], [True, True], acts=[True, False])
     graph.expand(1, [2], [True])
     assert [graph.waits_for_users(number) for number in range(3)] == [True, False, False]
 
