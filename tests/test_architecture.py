@@ -24,7 +24,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def names(cell: str) -> list[str]:
-    return re.findall(r"`([a-z_.]+)`", cell)
+    return re.findall(r"`([a-z0-9_.]+)`", cell)
 
 
 def sub_packages(package: str) -> list[str]:

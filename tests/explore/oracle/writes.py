@@ -90,7 +90,7 @@ def _deletes(call: Call) -> bool:
 
 
 def _before_work(call: Call, in_flight: InFlight) -> int | None:
-    """How many versions it had read when it last wrote another object; None if it has not, or asked for one since."""
+    """The number of versions read before it last wrote another object; None if it has not, or asked for one since."""
     for made, many in reversed(in_flight.made):
         if (made.kind, made.key) != (call.kind, call.key):
             return many if made.writes else None

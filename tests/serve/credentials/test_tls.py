@@ -182,7 +182,7 @@ def test_the_signing_key_must_belong_to_the_authority(tmp_path: Path) -> None:
     ("http2", "with_authority", "chosen"), [(True, False, "h2"), (True, True, "h2"), (False, True, "http/1.1")]
 )
 def test_clients_choose_http2_where_it_is_offered(http2: bool, with_authority: bool, chosen: str) -> None:
-    """Whether or not the server asks them for certificates."""
+    """The same with a server that asks for certificates and one that does not."""
     made = certificates("127.0.0.1")
     context = made.context(made.ca.decode() if with_authority else "", http2=http2)
     client = ssl.create_default_context(cadata=made.ca.decode())

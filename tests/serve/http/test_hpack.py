@@ -75,7 +75,7 @@ def test_bytes_that_are_no_block_are_refused(data: str) -> None:
 
 @given(st.lists(st.binary(max_size=60), max_size=5))
 def test_no_bytes_raise_anything_else(blocks: list[bytes]) -> None:
-    """Whatever the blocks before them have left in the table."""
+    """For any content that earlier blocks have left in the table."""
     decoder = Decoder()
     for data in blocks:
         try:

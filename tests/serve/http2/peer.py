@@ -65,7 +65,7 @@ class Peer(asyncio.Transport):
         return self.unwritten
 
     def is_reading(self) -> bool:
-        """Whether the server takes more bytes."""
+        """The server takes more bytes."""
         return self.reading
 
     def pause_reading(self) -> None:
@@ -77,7 +77,7 @@ class Peer(asyncio.Transport):
         self.reading = True
 
     def is_closing(self) -> bool:
-        """Whether the server has hung up."""
+        """The server has hung up."""
         return self.closed
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ class Peer(asyncio.Transport):
         return b"".join(found.payload for found in self.of(number, frames.DATA))
 
     def ended(self, number: int) -> bool:
-        """Whether an answer is complete."""
+        """An answer is complete."""
         found = self.of(number, frames.DATA) or self.of(number, frames.HEADERS)
         return bool(found and found[-1].flags & frames.END_STREAM)
 

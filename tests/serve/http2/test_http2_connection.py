@@ -241,7 +241,7 @@ async def test_a_client_that_gives_up_its_requests_all_the_time_is_hung_up_on(mo
 
 @on_loop
 async def test_requests_that_were_given_up_do_not_count_when_they_are_answered() -> None:
-    """Whatever became of their streams."""
+    """Also for streams that have ended."""
     peer = Peer()
     for _ in range(2 * connection_module.MOST_ABANDONED):
         number = peer.ask(CONFIG_MAPS, body=MAP, method="POST")

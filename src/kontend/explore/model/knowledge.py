@@ -77,7 +77,7 @@ class Knowledge:
 
 
 def first_knowledge(scenario: Scenario, cluster: Cluster) -> Knowledge:
-    """What is taken for granted of a scenario until a search shows otherwise."""
+    """The assumptions about a scenario that hold until a search refutes them."""
     knowledge = Knowledge(cluster.state.registry)
     controllers = resolved_controllers(scenario, cluster)
     functions: list[object] = [prop.question for prop in scenario.properties]
