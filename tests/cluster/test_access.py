@@ -248,7 +248,7 @@ def test_a_token_of_a_service_account_stands_for_it(signing: Cluster) -> None:
 
 
 def test_a_token_ends_with_its_time_its_account_and_its_pod(signing: Cluster) -> None:
-    pod = signing.create(POD | {"spec": {"containers": [{"name": "a", "image": "b"}]}})
+    pod = signing.create(POD | {"spec": {"serviceAccountName": "web", "containers": [{"name": "a", "image": "b"}]}})
     short = token(signing, expirationSeconds=600)
     bound = token(signing, boundObjectRef={"kind": "Pod", "apiVersion": "v1", "name": "p"})
     assert dict(authenticate(signing.state, bound)[0].extra)["authentication.kubernetes.io/pod-uid"] == (
@@ -271,6 +271,45 @@ def test_tokens_are_bound_to_what_exists(signing: Cluster) -> None:
         token(signing, boundObjectRef={"kind": "Pod", "apiVersion": "v1", "name": "nope"})
     with pytest.raises(BadRequest, match="cannot bind token to object of type /v1, Kind=ConfigMap"):
         token(signing, boundObjectRef={"kind": "ConfigMap", "apiVersion": "v1", "name": "nope"})
+    with pytest.raises(BadRequest, match="cannot bind token to object of type apps/v1, Kind=Pod"):
+        token(signing, boundObjectRef={"kind": "Pod", "apiVersion": "apps/v1", "name": "nope"})
+    with pytest.raises(BadRequest, match="cannot bind token to object of type /, Kind="):
+        token(signing, boundObjectRef={})
+    with pytest.raises(BadRequest, match="Name parameter required"):
+        token(signing, boundObjectRef={"kind": "Pod"})
+    spec = {"serviceAccountName": "other", "containers": [{"name": "c", "image": "i"}]}
+    signing.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "other"}, "spec": spec})
+    with pytest.raises(BadRequest, match='serviceaccount "web" to pod running with different serviceaccount name'):
+        token(signing, boundObjectRef={"kind": "Pod", "apiVersion": "v1", "name": "other"})
+
+
+@pytest.mark.parametrize(
+    ("selectors", "ignored"),
+    [
+        ({"labelSelector": {"requirements": [{"key": "a", "operator": "Foo"}]}}, "labelSelector ignored"),
+        ({"labelSelector": {"rawSelector": "a in"}}, "labelSelector ignored"),
+        ({"labelSelector": {"rawSelector": "a in (b)"}}, ""),
+        (
+            {
+                "fieldSelector": {
+                    "requirements": [
+                        {"key": "a", "operator": "NotIn", "values": ["x"]},
+                        {"key": "b", "operator": "Exists"},
+                    ]
+                }
+            },
+            "fieldSelector partially ignored",
+        ),
+    ],
+)
+def test_selectors_that_cannot_be_read_are_left_out_of_a_review(
+    cluster: Cluster, selectors: dict[str, Any], ignored: str
+) -> None:
+    asked = {"user": "u", "resourceAttributes": {"verb": "list", "resource": "pods", **selectors}}
+    kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+    status = cluster.create({**kind, "spec": asked})["status"]
+    text = f"spec.resourceAttributes.{ignored} due to parse error" if ignored else ""
+    assert status.get("evaluationError", "") == text
 
 
 def test_a_certificate_request_says_who_asks(cluster: Cluster) -> None:

@@ -91,25 +91,27 @@ def route(registry: Registry, request: ApiRequest) -> Target:
     place = _place(request.path)
     if place is None:
         raise PageNotFound
-    group, version, namespace, rest, always_watch = place
+    group, version, namespace, plural, name, subresource, always_watch = place
     watching = bool(request.query) and request.first("watch").lower() not in ("", "0", "false")
-    resource = registry.at(group, version, rest[0])
-    name = rest[1] if len(rest) > 1 else ""
-    if resource is None or "" in rest or (namespace and not resource.namespaced):
+    resource = registry.at(group, version, plural)
+    if resource is None or (namespace and not resource.namespaced):
         raise _nothing_there(registry, group)
     if resource.namespaced and not namespace and (name or request.method in ("POST", "DELETE")):
         if not name and resource.custom is None:
             raise not_allowed()
         raise _nothing_there(registry, group)
-    target = Target(registry, resource, "", namespace, name, "/".join(rest[2:]), user=request.user)
-    target.verb = "watch" if always_watch else _verb(request.method, bool(name), watching)
+    verb = "watch" if always_watch else _verb(request.method, bool(name), watching)
+    target = Target(registry, resource, verb, namespace, name, subresource, user=request.user)
     _check_served(target)
     return target
 
 
 @lru_cache(maxsize=4096)
-def _place(path: str) -> tuple[str, str, str, list[str], bool] | None:
-    """Returns group, version, namespace and the rest of a resource's path, and whether it is one for watches only."""
+def _place(path: str) -> tuple[str, str, str, str, str, str, bool] | None:
+    """Returns group, version, namespace, plural, name and subresource of a path, and whether it is for watches only.
+
+    A path with an empty part has the plural of no resource.
+    """
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
@@ -125,7 +127,8 @@ def _place(path: str) -> tuple[str, str, str, list[str], bool] | None:
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
         namespace, rest = rest[1], rest[2:]
-    return group, version, namespace, rest, always_watch
+    plural = "" if "" in rest else rest[0]
+    return group, version, namespace, plural, rest[1] if len(rest) > 1 else "", "/".join(rest[2:]), always_watch
 
 
 _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")

@@ -18,7 +18,9 @@ from kontend.cluster.users import User, user_of
 from kontend.kube.errors import BadRequest, invalid
 from kontend.kube.field_errors import FieldError, Verbatim, forbidden, required
 from kontend.kube.field_errors import invalid as invalid_field
+from kontend.kube.meta.field_selectors import BadFieldSelector, parse_field_selector
 from kontend.kube.meta.name_rules import label_value, qualified_name
+from kontend.kube.meta.selectors import BadSelector, parse_selector
 
 _GROUPS: Final = ("authorization.k8s.io", "authentication.k8s.io")
 _ALL: Final = ["*"]
@@ -138,7 +140,43 @@ def _access_status(
         assert other is not None  # it was checked above
         action = Attributes(user, str(other.get("verb") or ""), path=str(other.get("path") or ""))
     decision = authorize(state, action)
-    return {"allowed": decision.allowed, **({"reason": decision.reason} if decision.reason else {})}
+    status: dict[str, Any] = {"allowed": decision.allowed}
+    if decision.reason:
+        status["reason"] = decision.reason
+    ignored = _ignored_selectors(resource or {})
+    if ignored:
+        status["evaluationError"] = "; ".join(ignored)
+    return status
+
+
+def _ignored_selectors(resource: Mapping[str, Any]) -> list[str]:
+    """Returns what kube-apiserver says about selectors that it cannot read and leaves out."""
+    texts: list[str] = []
+    for name, is_read in (("fieldSelector", _is_field_requirement), ("labelSelector", _is_label_requirement)):
+        selector = resource.get(name) or {}
+        read = [is_read(requirement) for requirement in selector.get("requirements") or ()]
+        if selector.get("rawSelector"):
+            read = [_parses(name, selector["rawSelector"])]
+        if not all(read):
+            partially = "partially " if any(read) else ""
+            texts.append(f"spec.resourceAttributes.{name} {partially}ignored due to parse error")
+    return texts
+
+
+def _is_field_requirement(requirement: Mapping[str, Any]) -> bool:
+    return requirement.get("operator") in ("In", "NotIn") and len(requirement.get("values") or ()) == 1
+
+
+def _is_label_requirement(requirement: Mapping[str, Any]) -> bool:
+    return requirement.get("operator") in ("In", "NotIn", "Exists", "DoesNotExist")
+
+
+def _parses(name: str, raw: str) -> bool:
+    try:
+        (parse_field_selector if name == "fieldSelector" else parse_selector)(raw)
+    except (BadFieldSelector, BadSelector):
+        return False
+    return True
 
 
 def _metadata_errors(target: Target, metadata: Mapping[str, Any]) -> list[FieldError]:

@@ -38,14 +38,15 @@ class BadServiceToken(Exception):
 
 def request_token(state: State, target: Target, body: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
     """The answer to a TokenRequest for a service account."""
+    metadata = body["metadata"]
+    for field, expected in (("name", target.name), ("namespace", target.namespace)):
+        if metadata.get(field) not in (None, "", expected):
+            why = f"must match the service account {field} if specified"
+            error = invalid_field(f"metadata.{field}", metadata[field], why)
+            raise invalid("authentication.k8s.io", "TokenRequest", target.name, [error])
     version = state.find("serviceaccounts", target.key)
     if version is None:
         raise not_found("", "serviceaccounts", target.name)
-    metadata = body["metadata"]
-    if metadata.get("name") not in (None, "", target.name):
-        why = "must match the service account name if specified"
-        error = invalid_field("metadata.name", metadata["name"], why)
-        raise invalid("authentication.k8s.io", "TokenRequest", target.name, [error])
     spec = body.get("spec")
     asked: Mapping[str, Any] = spec if isinstance(spec, Mapping) else {}
     seconds = asked.get("expirationSeconds")
@@ -56,7 +57,7 @@ def request_token(state: State, target: Target, body: Mapping[str, Any]) -> tupl
     private: dict[str, Any] = {
         "namespace": target.namespace,
         "serviceaccount": {"name": target.name, "uid": uid},
-        **_bound(state, target.namespace, asked.get("boundObjectRef")),
+        **_bound(state, target, asked.get("boundObjectRef")),
     }
     state, token_id = state.next_uid()
     claims = {
@@ -98,23 +99,29 @@ def _check_duration(seconds: int) -> None:
     raise invalid("authentication.k8s.io", "TokenRequest", "", [error])
 
 
-def _bound(state: State, namespace: str, reference: Any) -> dict[str, Any]:
+def _bound(state: State, target: Target, reference: Any) -> dict[str, Any]:
     """The claim that binds a token to an object."""
     if not isinstance(reference, Mapping):
         return {}
-    kind, version, name = reference.get("kind"), reference.get("apiVersion") or "v1", str(reference.get("name") or "")
-    plural = _BINDABLE.get(str(kind))
-    if plural is None or version != "v1":
-        raise BadRequest(f"cannot bind token to object of type /{version}, Kind={kind}")
-    stored = state.find(plural, Key("" if plural == "nodes" else namespace, name))
+    kind, api_version, name = (str(reference.get(field) or "") for field in ("kind", "apiVersion", "name"))
+    group, _, version = api_version.rpartition("/")
+    plural = _BINDABLE.get(kind)
+    if plural is None or group:
+        raise BadRequest(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
+    if not name:
+        raise BadRequest("Name parameter required.")
+    stored = state.find(plural, Key("" if plural == "nodes" else target.namespace, name))
     if stored is None:
         raise not_found("", plural, name)
+    if kind == "Pod" and (stored.content().get("spec") or {}).get("serviceAccountName", "") != target.name:
+        why = f"cannot bind token for serviceaccount {go_quote(target.name)} to pod running with different "
+        raise BadRequest(f"{why}serviceaccount name.")
     uid = str(stored.content()["metadata"].get("uid", ""))
     wanted = reference.get("uid")
     if wanted and wanted != uid:
         why = f"the UID in the bound object reference ({wanted}) does not match the UID in record. The object might "
-        raise conflict("", str(kind), name, why + "have been deleted and then recreated")
-    claims: dict[str, Any] = {str(kind).lower(): {"name": name, "uid": uid}}
+        raise conflict("", kind, name, why + "have been deleted and then recreated")
+    claims: dict[str, Any] = {kind.lower(): {"name": name, "uid": uid}}
     node_name = (stored.content().get("spec") or {}).get("nodeName") if kind == "Pod" else None
     node = state.find("nodes", Key("", node_name)) if node_name else None
     if node is not None:

@@ -28,7 +28,10 @@ VERSION = {
 
 def respond(registry: Registry, request: ApiRequest) -> ApiResponse | None:
     """The answer to a discovery request, or None when the path is not one."""
-    path = request.path.rstrip("/")
+    path = request.path
+    if path.count("/") > 3 and not path.endswith("/"):
+        return None
+    path = path.rstrip("/")
     if path.count("/") > 3:
         return None
     response = _respond(registry, request, path)
