@@ -27,7 +27,7 @@ TOKENS: Final = {"RAY_AUTH_MODE": "token"}
 _OBJECT_STORE: Final = 128 * 1024 * 1024
 #: The seconds after which a server that is no Ray counts as one.
 _PATIENCE: Final = 5.0
-#: How often Ray is started on this machine: it gives its processes half a minute.
+#: Attempts to start Ray on this machine: it gives its processes half a minute.
 _ATTEMPTS: Final = 4
 
 

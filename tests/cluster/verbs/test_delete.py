@@ -8,6 +8,7 @@ import pytest
 
 from cluster.objects import WIDGET, config_map, definition, pod, widget
 from kontend import Cluster, Conflict, Denied, Forbidden, NotFound, Review
+from kontend.cluster.times import rfc3339
 
 CONFIG_MAP, POD = "ConfigMap/v1", "Pod/v1"
 
@@ -98,6 +99,24 @@ def test_a_grace_period_can_be_shortened_and_not_extended(cluster: Cluster) -> N
     cluster.delete(POD, "p", grace_period=0)
     with pytest.raises(NotFound):
         cluster.get(POD, "p")
+
+
+def test_a_grace_period_that_would_have_ended_already_ends_now(cluster: Cluster) -> None:
+    _pod_on_a_node(cluster)
+    cluster.delete(POD, "p", grace_period=30)
+    cluster.advance(20)
+    cluster.delete(POD, "p", grace_period=10)
+    shortened = _metadata(cluster, POD, "p")
+    assert shortened["deletionTimestamp"] == rfc3339(cluster.state.now)
+    assert shortened["deletionGracePeriodSeconds"] == 1
+
+
+def test_a_grace_period_of_the_same_length_changes_nothing(cluster: Cluster) -> None:
+    _pod_on_a_node(cluster)
+    cluster.delete(POD, "p", grace_period=30)
+    before = cluster.state
+    cluster.delete(POD, "p", grace_period=30)
+    assert cluster.state is before or cluster.state.resource_version == before.resource_version
 
 
 def test_the_default_grace_period_is_that_of_the_pod(cluster: Cluster) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from kontend.kube.patches.json_patch import Operation, pointer_of
 from kontend.kube.schema.tree import Schema
 
-#: What a patch touches, by key: a part of it, or all of it, which is either parsed or as the patch has it.
+#: The fields that a patch touches: a part of each, or all of it, which is either parsed or as the patch has it.
 Touched = dict[str, "Touched | bool"]
 _PARSED: Final = True
 _VERBATIM: Final = False

@@ -13,7 +13,7 @@ from kontend.serve.http import huffman
 
 #: Octets of the dynamic table that a client may fill, the default of the protocol.
 TABLE_SIZE: Final = 4096
-#: What a field counts beside its name and value.
+#: Bytes that a field counts beside its name and value.
 _FIELD_OVERHEAD: Final = 32
 #: An integer with more octets than this is an attack.
 _INTEGER_OCTETS: Final = 5

@@ -34,7 +34,7 @@ _WINDOW: Final = 16 << 20
 _MOST_UNSENT: Final = 16 << 20
 #: Writing pauses when the operating system has not taken this much.
 _HIGH_WATER: Final = 64 * 1024
-#: How long the frames of one client are handled before others get a turn.
+#: Seconds for which the frames of one client are handled before others get a turn.
 _TURN: Final = 0.005
 
 _NO_CERTIFICATE: Final[Mapping[str, Any]] = {}
