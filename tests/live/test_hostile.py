@@ -97,8 +97,8 @@ def test_a_process_that_burns_processor_time_never_settles() -> None:
 
 
 def test_a_process_that_exits_by_itself_only_once_is_undecided(tmp_path: Path) -> None:
-    """The third start is that of a plan, whose point is not reached then; the confirmation shows no exit."""
-    given = setting(python("hostile.py", "third"), "plain.yaml", STARTS=str(tmp_path / "starts"))
+    """It exits after the crash of the plan; the confirmations show no exit."""
+    given = setting(python("hostile.py", "restart"), "plain.yaml", EXITED=str(tmp_path / "exited"))
     verdict = explore(given, only="crash after create")
     lines = list(verdict.lines())
     assert (verdict.ok, verdict.violated) == (False, False)

@@ -48,12 +48,11 @@ def apart() -> None:
     os.waitpid(worker, 0)
 
 
-def exit_at_third_start() -> None:
-    """Work, but for the third start."""
-    starts = Path(os.environ["STARTS"])
-    count = len(starts.read_text()) if starts.exists() else 0
-    starts.write_text("x" * (count + 1))
-    if count == 2:
+def exit_at_first_restart() -> None:
+    """Work, but for the first start in all runs at which there is a Widget already."""
+    exited = Path(os.environ["EXITED"])
+    if not exited.exists() and Client()("GET", f"{GROUP}/widgets")["items"]:
+        exited.touch()
         sys.exit("no luck")
     main()
 
@@ -183,7 +182,7 @@ WAYS: dict[str, Callable[[], None]] = {
     "sigterm": ignore_sigterm,
     "fork": fork,
     "apart": apart,
-    "third": exit_at_third_start,
+    "restart": exit_at_first_restart,
     "flood": flood,
     "write": write_for_ever,
     "poll": poll,
