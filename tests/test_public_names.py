@@ -32,7 +32,7 @@ PAGES = [
     *(
         page
         for page in sorted((ROOT / "docs").rglob("*.md"))
-        if "api" not in page.parts and page.name != "architecture.md"
+        if "api" not in page.relative_to(ROOT).parts and page.name != "architecture.md"
     ),
 ]
 
