@@ -98,8 +98,8 @@ the server accepts it, while a request is in a queue or would be after all event
 run in which nothing else perturbs counts as unperturbed, if it differs from one of a run without hurry in no object of
 both, but for metadata, status and identifiers; objects with identifiers in their names do not count.
 Two final states are the same if they differ only in resourceVersions, managed fields, generations (observed ones
-count as how far they are behind), and in the names of uids, uuids, generated names and versions wherever they
-appear.
+count as how far they are behind), in times, and in the names of uids, uuids, generated names and versions wherever
+they appear.
 
 **Properties of one write** by a reconcile (*lost update*, *vanished element*, *wrong object*, *wrong owner*, *observed
 generation*) are defined in :mod:`explore.oracle.writes`.

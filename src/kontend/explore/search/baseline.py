@@ -46,4 +46,5 @@ class Baseline:
 
 def _limited(model: Model, states: int) -> Model:
     scenario: Scenario = replace(model.scenario, bounds=replace(model.scenario.bounds, states=states, faults=0))
-    return Model(scenario, model.knowledge)
+    limited = Model(scenario, model.knowledge)
+    return limited if model.part is None else limited.restricted(model.part)
