@@ -8,8 +8,8 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/double_plan.py
 
-# In as many processes as there are processors, at most eight; WORKERS=0 is one after the other.
-WORKERS ?= auto
+# In one process more than there are processors, because many tests wait, and at most eight; WORKERS=0 is one after the other.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 test: $(VENV)/.ready
 	$(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 

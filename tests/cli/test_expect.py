@@ -33,7 +33,7 @@ def test_a_suspicion_that_is_right_is_answered_with_what_avoids_it(
         "  The nearest run that avoids it has the same first 4 steps; then\n    this run:  nodes#2: cached get"
         in printed
     )
-    assert "locked: lost update does not occur in all 38 states (lag ≤ 1, 2 instances, " in printed
+    assert "locked: lost update does not occur in all 37 states (lag ≤ 1, 2 instances, " in printed
     assert "one_plan" not in printed
 
 

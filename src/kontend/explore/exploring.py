@@ -206,5 +206,5 @@ def _exhaustive(model: Model, options: SearchOptions) -> BreadthFirst | DepthFir
     if options.checkpoint is not None:
         shared = Checkpointed(shared, Journal(options.checkpoint, fingerprint(model)))
     spill = options.spill or options.checkpoint
-    proves = model.scenario.reductions.factored and model.part is None
+    proves = model.scenario.reductions.factored
     return BreadthFirst(model, expander=shared, until_first=until_first, progress=progress, spill=spill, proves=proves)

@@ -186,7 +186,7 @@ class _Whole:
         whole.violations, whole.final_states, whole.reached, whole.notes = [], [], [], []
         whole.states, whole.steps = sum(verdict.states for verdict in parts), sum(verdict.steps for verdict in parts)
         whole.cut, whole.stuck = sum(verdict.cut for verdict in parts), sum(verdict.stuck for verdict in parts)
-        whole.repeated = sum(verdict.repeated for verdict in parts)
+        whole.repeated, whole.sets = sum(verdict.repeated for verdict in parts), sum(verdict.sets for verdict in parts)
         whole.exhausted = all(verdict.exhausted for verdict in parts)
         whole.stopped = next((verdict.stopped for verdict in parts if verdict.stopped), "")
         whole.runs = max(verdict.runs for verdict in parts)

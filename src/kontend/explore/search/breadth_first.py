@@ -41,7 +41,9 @@ ENOUGH: Final = 5_000
 ENOUGH_RESTLESS: Final = 2_000
 #: After so many states in which nothing is violated, sets of states may show that nothing is: the number of states,
 #: and the effort that this is worth. A unit takes 50 us or so.
-PROVE_AFTER: Final = ((1_500, 100_000), (6_000, 300_000), (30_000, 1_000_000))
+PROVE_AFTER: Final = ((1_500, 100_000), (10_000, 300_000), (50_000, 1_000_000))
+#: The same for one of several parts in which a controller has several instances: they multiply soon.
+PROVE_PART_AFTER: Final = ((100, 5_000), *PROVE_AFTER)
 #: After how many more states a proof is looked at again.
 LOOK_AGAIN_AFTER: Final = 1_000
 INTERRUPTED: Final = "it was interrupted"
@@ -138,7 +140,9 @@ class BreadthFirst:
         self._memory = MemoryLimit(model.scenario.bounds.memory, self.exploration, self._expander, spill)
         self._knows_baseline = False
         #: The numbers of states after which sets of states are tried, with the effort.
-        self._attempts = list(PROVE_AFTER) if proves else []
+        several = len(model.programs) > len(model.scenario.controllers)
+        attempts = PROVE_PART_AFTER if model.part is not None and several else PROVE_AFTER
+        self._attempts = list(attempts) if proves else []
         self._prove_at = self._attempts[0][0] if proves else sys.maxsize
 
     def run(self) -> Verdict:
@@ -265,9 +269,9 @@ class BreadthFirst:
 
 
 def _current(graph: Graph, layer: tuple[int, int], reached: Iterable[int]) -> array[int]:
-    """The states of a layer, in the order in which they were reached.
+    """The states of a layer, each once, in the order in which they were reached.
 
     A state to which a cheaper way was found meanwhile is in that way's layer, too, and is expanded there.
     """
     costs, depths = graph.costs, graph.depths
-    return array("I", (number for number in reached if (costs[number], depths[number]) == layer))
+    return array("I", dict.fromkeys(number for number in reached if (costs[number], depths[number]) == layer))

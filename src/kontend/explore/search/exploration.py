@@ -217,6 +217,8 @@ class Exploration:
             return False  # no run was seen in which the action is possible, or refused
         if len(proof.final_states) > 1 and not proof.final_states.keys() <= self.baseline_states():
             return False  # an only final state is that of unperturbed runs, too
+        if self.model.part is not None and not proof.final_states.keys() <= self._final.keys():
+            return False  # the final states of parts are put together by the runs that lead to them
         self._is_proven = True
         return True
 

@@ -157,6 +157,7 @@ class Process:
     def kill_now(self) -> None:
         """Kill the process and everything that it has started, without waiting."""
         self.killed = True
+        self._send(signal.SIGSTOP)  # a stopped process starts no more children
         self._send(signal.SIGKILL)
 
     def pause(self) -> None:
