@@ -297,7 +297,10 @@ create = Scenario(
     guards=Guards.off(),
     bounds=Bounds(lag=0),
 )
-change = replace(create, objects=[_healthy], actions=[update(_healthy, spec={"tag": "v2"})], bounds=Bounds())
+# The bug shows within some hundred states.
+change = replace(
+    create, objects=[_healthy], actions=[update(_healthy, spec={"tag": "v2"})], bounds=Bounds(states=2_000)
+)
 live = replace(create, controllers=[Live()], bounds=Bounds())
 waits_for_own_writes = replace(create, guards=replace(Guards.off(), read_your_writes=True), bounds=Bounds())
 one_request = replace(create, controllers=[OneRequest()], bounds=Bounds())
