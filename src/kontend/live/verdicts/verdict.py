@@ -72,7 +72,7 @@ class Verdict:
         exits = sum(violation.finding.property == PROCESS_EXIT for violation in self.unconfirmed)
         if not self.complete:
             return "not all plans were carried out"
-        if not self.baseline.runs[0].log.writes():
+        if not self.baseline.runs[0].log.writes() and not self.baseline.setting.workload.actions:
             return (
                 "the controller has written nothing, so nothing could be perturbed; do --actions or --objects have an "
                 "object that it works on?"
