@@ -36,7 +36,7 @@ def send(
     started = time.process_time()
     parameters = {name: (value,) for name, value in query.items()}
     _, response = handle(state, ApiRequest(method, path, parameters, data, content_type=content_type))
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 5
     message = response.body.get("message", "") if isinstance(response.body, dict) else str(response.body)
     return response.code, message.replace(NINES, "<nines>")
 

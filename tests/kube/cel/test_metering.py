@@ -71,7 +71,7 @@ def test_an_evaluation_that_costs_too_much_is_ended(source: str) -> None:
     started = time.process_time()
     with pytest.raises(CostLimit, match="operation cancelled: actual cost limit exceeded"):
         expression.evaluate(value)
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 10
     with pytest.raises(CostLimit):
         compile_dynamic(source.replace("self", "object"), ("object",)).evaluate({"object": value})
 
