@@ -108,7 +108,7 @@ def explored_in_parts(model: Model, search: Searching) -> Verdict | None:
             verdict = searched.run()
             if restricted.delivery.has_looked:
                 return None  # a mapping function may look at the objects of other parts
-            schedules = searched.exploration.schedules_of_final_states()
+            schedules = searched.exploration.quiescent.schedules()
             finals = [FinalState(*final) for final in zip(schedules, verdict.reached, strict=True)]
             explored.append(Explored(part, prefix, verdict, finals))
         if not _are_independent(model, [one.part for one in explored]):

@@ -123,7 +123,7 @@ def _concerning_the_rest(
     if name in {*_NEVER_END, *settling, BuiltIn.DIVERGED, BuiltIn.LEAK}:
         search = BreadthFirst(_Later(model, walk.schedule))
         verdict = search.run()
-        final = search.exploration.final_states()
+        final = search.exploration.quiescent.clusters().keys()
         if name == BuiltIn.DIVERGED and not verdict.stopped and baseline and final and not final & baseline:
             # The schedule ends among states that are quiescent only together, such as retries that take turns.
             return diverged().sentence, "", False

@@ -39,7 +39,7 @@ class Baseline:
         if verdict.stopped == INTERRUPTED:
             raise KeyboardInterrupt
         if not verdict.stopped:
-            self.final_states = self._search.exploration.baseline_states() or None
+            self.final_states = self._search.exploration.quiescent.unperturbed() or None
         self.depth = max(self._search.exploration.graph.depths)
         return self
 

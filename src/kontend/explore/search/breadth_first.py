@@ -264,7 +264,7 @@ class BreadthFirst:
             expander = Expander(model, HurriedSteps(model))
             search = BreadthFirst(model, expander=expander, unperturbed=True, hurries=False, spill=self._spill)
             search.run()
-            self.exploration.know_hurried(search.exploration)
+            self.exploration.quiescent.know_hurried(search.exploration.quiescent)
         self.exploration.know_baseline()
 
 

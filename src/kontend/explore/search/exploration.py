@@ -6,34 +6,26 @@ the graph is known: final states, cycles, actions that were never possible.
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from kontend.cluster.state import State
 from kontend.explore.actions import never_possible
 from kontend.explore.factored.local_states import Effort
 from kontend.explore.factored.proof import Proof, prove
-from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.model.model import Model
 from kontend.explore.model.replayed import replay
 from kontend.explore.model.settling.restless import MOST_WRITES, Cycle, restless
 from kontend.explore.model.state.budget import Reserve
-from kontend.explore.model.state.canonical import final_form
-from kontend.explore.model.state.world import World
-from kontend.explore.model.step import Step
 from kontend.explore.properties import built_in
 from kontend.explore.properties.built_in import BuiltIn, Finding
-from kontend.explore.properties.leaks import leaks_in
 from kontend.explore.search.cycles import judged_cycles
 from kontend.explore.search.expander import Numbering, Successor
 from kontend.explore.search.graph import Graph
-from kontend.explore.search.hurried import harmless
+from kontend.explore.search.quiescent import QuiescentStates
 from kontend.explore.search.repetition import Repetition
 from kontend.explore.search.snapshot import Snapshot
-from kontend.explore.search.store.columns import Column, spilled
 from kontend.explore.search.violations import Explain, Violations
 from kontend.explore.verdict import Reached, Verdict, Violation
 from kontend.kube.meta.names import Key
@@ -59,19 +51,10 @@ class Exploration:
             prop.name: at for at, prop in enumerate([prop for prop in self._properties if prop.arity == 1])
         }
         self._violations = Violations(self.graph)
-        #: Final states by canonical form: the cheapest state, and its cluster.
-        self._final: dict[bytes, tuple[int, State]] = {}
-        self._leaks = leaks_in(model)
-        #: All quiescent states.
-        self._quiescent: Column = array("I")
-        self._canonical: dict[int, bytes] = {}
+        self.quiescent = QuiescentStates(model, self.graph, self._violations, self._positions)
         self._repetition = Repetition(model, self.graph)
         self._wrote = False
         self._created: set[Key] = set()
-        #: The canonical forms of the final states of unperturbed runs, once all of these are known.
-        self._baseline: frozenset[bytes] | None = None
-        #: The final states of runs with users who do not wait.
-        self._hurried: dict[bytes, State] = {}
         self._passed: set[str] = set()
         self._stuck: set[int] = set()
         #: The number of objects that unperturbed runs have at most, and the states that were given up because of it.
@@ -154,8 +137,8 @@ class Exploration:
             fires.append(successor.fires)
             acts.append(successor.action >= 0)
         graph.expand(number, targets, writes, optional, fires, acts)
-        if all(optional) and not (self._partial and self._must_go_on(number)):
-            self._settled(number)
+        if all(optional) and not (self._partial and self.quiescent.must_go_on(number)):
+            self.quiescent.add(number)
         return fresh
 
     def _note(self, number: int, successor: Successor) -> None:
@@ -194,7 +177,7 @@ class Exploration:
     @property
     def _limits_growth(self) -> bool:
         """The number of objects in unperturbed runs is known."""
-        return self._baseline is not None or self._cycle is not None
+        return self.quiescent.baseline is not None or self._cycle is not None
 
     @property
     def is_restless(self) -> bool:
@@ -204,7 +187,7 @@ class Exploration:
     def try_proof(self, effort: Effort) -> None:
         """Look for a proof by sets of states that nothing is violated, in states that were not found yet either."""
         if not self.has_violations and not self._stuck and not self._grown:
-            self._proof = prove(self.model, self._leaks, effort, most_objects=self._size + _GROWTH)
+            self._proof = prove(self.model, self.quiescent.leaks, effort, most_objects=self._size + _GROWTH)
 
     def is_proven(self) -> bool:
         """The proof is complete: the runs so far have shown all that it cannot show."""
@@ -215,9 +198,9 @@ class Exploration:
             return False
         if not proof.taken <= self._taken or not proof.refused <= self._taken | self._refused.keys():
             return False  # no run was seen in which the action is possible, or refused
-        if len(proof.final_states) > 1 and not proof.final_states.keys() <= self.baseline_states():
+        if len(proof.final_states) > 1 and not proof.final_states.keys() <= self.quiescent.unperturbed():
             return False  # an only final state is that of unperturbed runs, too
-        if self.model.part is not None and not proof.final_states.keys() <= self._final.keys():
+        if self.model.part is not None and not proof.final_states.keys() <= self.quiescent.clusters().keys():
             return False  # the final states of parts are put together by the runs that lead to them
         self._is_proven = True
         return True
@@ -260,20 +243,17 @@ class Exploration:
         if self._cycle is not None and not self._violations.has(BuiltIn.NEVER_SETTLES):
             end = len(self._cycle.schedule)
             self._violations.add(built_in.still_writes(MOST_WRITES, self._cycle.begin, end), 0, self._cycle.schedule)
-        self._judge_quiescent()
-        good = self.baseline_states() if baseline is None else baseline
+        self.quiescent.judge()
+        good = self.quiescent.unperturbed() if baseline is None else baseline
         if good:
-            for form, (number, _) in self._final.items():
-                if form not in good:
-                    self._violations.add(built_in.diverged(), number)
+            self.quiescent.judge_diverged(good)
         self._judge_untested()
         if verdict.repeated:
             verdict.notes.append(
                 f"{verdict.repeated:,} states repeat an earlier one for the fourth time, up to generations and made-up "
                 "names, and were not followed further"
             )
-        final_states = {form: state for form, (_, state) in self._final.items()}
-        counts = Counter(self._canonical[graph.objects[number]] for number in self._each_quiescent())
+        final_states, counts = self.quiescent.clusters(), self.quiescent.counts()
         if self._proof is not None and self._is_proven:
             good = good.union(self._proof.final_states)
             final_states, counts = final_states | self._proof.final_states, Counter(self._proof.reached)
@@ -293,48 +273,23 @@ class Exploration:
         """Move everything that grows with the number of states to files in a directory. Raises ``NoRoom``."""
         self.graph.spill(directory)
         self._repetition.spill(directory)
-        self._quiescent = spilled(self._quiescent, directory)
-
-    def _each_quiescent(self) -> Iterator[int]:
-        """The quiescent states, each once."""
-        seen = bytearray(len(self.graph))
-        for number in self._quiescent:
-            if not seen[number]:
-                seen[number] = 1
-                yield number
+        self.quiescent.spill(directory)
 
     def judge_baseline(self) -> None:
         """Judge the unperturbed runs, all of which are known."""
         self._judge_cycles(perturbed=False)
-        self._judge_quiescent()
-
-    def final_states(self) -> frozenset[bytes]:
-        """The canonical forms of the final states."""
-        return frozenset(self._final)
+        self.quiescent.judge()
 
     def know_baseline(self, baseline: Exploration | None = None) -> None:
         """All unperturbed runs are known, here or in a search of their own: runs are compared with them from now on."""
         if baseline is None:
             for number, finding in list(self._cycles(perturbed=False)):
                 if finding is None:  # controllers only look again from time to time
-                    self._settled(number)
-            self._baseline = self.baseline_states() or None
+                    self.quiescent.add(number)
+            self.quiescent.know_baseline(self.quiescent)
         else:
-            self._baseline = baseline.baseline_states() or None
+            self.quiescent.know_baseline(baseline.quiescent)
             self._size = baseline._size
-
-    def know_hurried(self, hurried: Exploration) -> None:
-        """The runs with users who do not wait are known."""
-        self._hurried = {form: state for form, (_, state) in hurried._final.items()}
-
-    def baseline_states(self) -> frozenset[bytes]:
-        """The canonical forms of the final states that unperturbed runs reach, or that count as such."""
-        unperturbed = {form: state for form, (number, state) in self._final.items() if self.graph.costs[number] == 0}
-        return harmless(self._hurried, unperturbed.values()).union(unperturbed)
-
-    def schedules_of_final_states(self) -> list[tuple[Step, ...]]:
-        """The cheapest way to each final state, in the order of the verdict."""
-        return [tuple(self.graph.schedule(number)) for number, _ in self._final.values()]
 
     def losses(self, explain: Explain) -> dict[SourceLocation, Violation]:
         """The shortest trace for each line of code that can lose an update."""
@@ -350,39 +305,10 @@ class Exploration:
             if not baseline_only or (message.endswith("not found") and action.key not in self._created):
                 raise never_possible(action, message)
 
-    def _settled(self, number: int) -> None:
-        """Record a quiescent state."""
-        self._quiescent.append(number)
-        objects = self.graph.objects[number]
-        form = self._canonical.get(objects)
-        if form is None:
-            world = self._world(number)
-            form = self._canonical[objects] = final_form(world)
-            if form not in self._final:
-                self._final[form] = (number, world.state)
-                for leak in self._leaks.of(world.state):
-                    self._violations.add(leak, number)
-        known = self._final[form]
-        if self.graph.costs[number] < self.graph.costs[known[0]]:
-            self._final[form] = (number, known[1])
-        if self._baseline:
-            if form not in self._baseline:
-                self._violations.add(built_in.diverged(), number)
-            self._judge_eventually(number)
-
-    def _judge_quiescent(self) -> None:
-        for number in self._quiescent:
-            self._judge_eventually(number)
-
-    def _judge_eventually(self, number: int) -> None:
-        for prop in self._properties:
-            if prop.mode == "eventually" and not self.graph.holds[number][self._positions[prop.name]]:
-                self._violations.add(built_in.not_eventually(prop.name), number)
-
     def _judge_cycles(self, *, perturbed: bool) -> None:
         for number, finding in self._cycles(perturbed=perturbed):
             if finding is None:
-                self._settled(number)
+                self.quiescent.add(number)
             else:
                 self._violations.add(finding, number)
 
@@ -407,15 +333,3 @@ class Exploration:
                     verdict.violations.append(Violation(prop.name, "it holds in no state at all", ()))
             elif prop.arity == 2 and not self._wrote:
                 verdict.untested.append(prop.name)
-
-    def _must_go_on(self, number: int) -> bool:
-        """Something else can happen in a state than faults, and deliveries that enqueue nothing."""
-        world = self._world(number)
-        steps = [step for step in self.model.steps(world) if step.action not in OPTIONAL]
-        if all(step.action in ("deliver", "relist") for step in steps):
-            return not self.model.delivery.is_settled(world)
-        return True
-
-    def _world(self, number: int) -> World:
-        transitions = replay(self.model, self.graph.schedule(number))
-        return transitions[-1].world if transitions else self.model.initial()

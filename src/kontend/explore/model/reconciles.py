@@ -1,0 +1,217 @@
+"""The steps of reconciles: starts, responses to calls, returns.
+
+A response leads an in-flight reconcile to the next node of its program tree. One that returns leaves the state in the
+same step; its result says when the request is tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kontend.explore.model.commits import Commits
+from kontend.explore.model.environment.faults import RESPONSES, TEXTS
+from kontend.explore.model.environment.timers import Timers, with_timer
+from kontend.explore.model.layout import Layout
+from kontend.explore.model.part import Part
+from kontend.explore.model.state.world import InFlight, MetVersion, World
+from kontend.explore.model.step import Transition
+from kontend.explore.model.uuids import Uuids
+from kontend.explore.model.views.reads import Reads
+from kontend.explore.problems import BadScenario
+from kontend.explore.program.progress import Failure
+from kontend.explore.program.run import Start
+from kontend.explore.program.symbols import bind, bind_call
+from kontend.kube.meta.names import Key
+
+#: An atomic reconcile that makes so many calls does not come to an end.
+_MOST_CALLS: Final = 10_000
+
+
+class Reconciles:
+    """Starts reconciles and responds to their calls."""
+
+    def __init__(
+        self, layout: Layout, reads: Reads, commits: Commits, uuids: Uuids, timers: Timers, part: Part | None = None
+    ) -> None:
+        """``part`` records the requests, where only a part of a scenario is explored."""
+        self._names, self._programs, self._server = layout.names, layout.programs, layout.server
+        self._is_atomic = layout.scenario.bounds.atomic
+        self._reads = reads
+        self._commits = commits
+        self._uuids = uuids
+        self._timers = timers
+        self._part = part
+
+    # Steps
+
+    def started(self, world: World, index: int, request: Key) -> Transition:
+        """Start a queued reconcile."""
+        instance = world.instances[index]
+        if self._part is not None:
+            self._part.requests.add((self._programs[index].number, request))
+        # An unperturbed run never starts a reconcile while another one is in flight.
+        cost = int(not world.is_resting)
+        program = self._programs[index]
+        now = self._timers.now(world, index, request)
+        start = Start(request, instance.memory, now, self._uuids.first_of(world, index, request))
+        in_flight = InFlight(start, program.root(start), (), ())
+        running = (*instance.running, in_flight)
+        world = world.with_instance(index, instance.changed(queue=instance.queue - {request}, running=running))
+        text = f"{self._names[index]} starts {request}"
+        if self._is_atomic:
+            return self._whole(world, index, len(running) - 1, text, cost)
+        world, failure = self._ended(world, index, len(running) - 1)
+        return Transition(world, text, failure=failure, cost=cost)
+
+    def called(self, world: World, index: int, number: int, at: int, fault: str = "") -> Transition:
+        """Respond to the call ``at`` of the in-flight reconcile ``number`` of an instance, possibly with a fault."""
+        world = self._uuids.assigned(world, index, number)
+        in_flight = world.instances[index].running[number]
+        call = in_flight.node.calls[at]
+        if in_flight.uuids:
+            call = bind_call(call, in_flight.uuids)
+
+        def described(result: str) -> Callable[[], str]:
+            text = call if in_flight.uuids else in_flight.node.text[at]
+            return lambda: f"{self._names[index]}: {text}{result}"
+
+        if call.cached and not call.subresource:
+            read, world = self._reads.read(world, index, in_flight, call)
+            world = self._responded(world, index, number, at, read.key, read.response, read.versions)
+            world, failure = self._ended(world, index, number)
+            note = " (stale)" if read.stale else ""
+            return Transition(
+                world,
+                described(f"{read.text}{note}"),
+                in_flight=in_flight,
+                at=at,
+                failure=failure,
+                cost=int(read.stale),
+            )
+        if fault and fault != "lose":
+            world = world.with_budget(world.budget.without("failed"))
+            world = self._responded(world, index, number, at, fault, lambda: RESPONSES[fault], in_flight.versions)
+            world, failure = self._ended(world, index, number)
+            return Transition(world, described(f" {TEXTS[fault]}"), in_flight=in_flight, at=at, failure=failure, cost=1)
+        outcome, label = self._server.call(world, self._programs[index], in_flight, at, call)
+        after = outcome.applied(world.state)
+        if fault:
+            world = world.with_budget(world.budget.without("lost"))
+            world = self._responded(world, index, number, at, fault, lambda: RESPONSES[fault], in_flight.versions)
+            world, forced, changes = self._commits.of(world, outcome, label, after=after)
+        else:
+            versions = outcome.versions_after(in_flight.versions, after)
+            world = self._responded(world, index, number, at, outcome.key, lambda: outcome.response, versions)
+            world, forced, changes = self._commits.of(world, outcome, label, after=after, index=index, call=call)
+        if changes:
+            world = self._uuids.stored(world, index, number, in_flight, changes)
+            if in_flight.node.asks_time:
+                world = self._timers.stamped(world, index, in_flight.request)
+        world, failure = self._ended(world, index, number)
+        return Transition(
+            world,
+            described(f" {TEXTS[fault]}" if fault else outcome.text),
+            forced=forced,
+            changes=changes,
+            in_flight=in_flight,
+            at=at,
+            failure=failure,
+            cost=int(bool(fault)),
+        )
+
+    def landed(self, world: World, number: int) -> Transition:
+        """Let a late write arrive at the server."""
+        late = world.late[number]
+        in_flight = late.in_flight
+        call = in_flight.node.calls[late.at]
+        if in_flight.uuids:
+            call = bind_call(call, in_flight.uuids)
+        program = self._programs[late.instance]
+        outcome, label = self._server.call(world, program, in_flight, late.at, call)
+        world = world.with_late((*world.late[:number], *world.late[number + 1 :]))
+        world, forced, changes = self._commits.of(world, outcome, label)
+        if changes:
+            world = self._uuids.landed(world, late, changes)
+        text = f"{self._names[late.instance]}: the late {call} arrives{outcome.text}"
+        return Transition(world, text, forced=forced, changes=changes, in_flight=in_flight, at=late.at)
+
+    def _whole(self, world: World, index: int, number: int, text: str, cost: int) -> Transition:
+        """Take a reconcile from its first call to its last."""
+        calls: list[tuple[World, Transition]] = []
+        failure: Failure | None = None
+        before = world.instances[index].running[:number]
+        while len(world.instances[index].running) > len(before):
+            in_flight = world.instances[index].running[number]
+            if in_flight.node.done is not None:
+                world, failure = self._ended(world, index, number)
+                continue
+            if len(calls) > _MOST_CALLS:
+                raise BadScenario(
+                    f"{self._names[index]}: a reconcile of {in_flight.request} made {_MOST_CALLS:,} calls"
+                )
+            world = self._reads.caught_up(world, index, in_flight.node.calls[0])
+            part = self.called(world, index, number, 0)
+            calls.append((world, part))
+            world, failure = part.world, part.failure
+        writes = [part.text.partition(": ")[2] for _, part in calls if part.changes]
+        wrote = f" and writes: {'; '.join(writes)}" if writes else ""
+        changes = tuple(change for _, part in calls for change in part.changes)
+        cost += sum(part.cost for _, part in calls)
+        return Transition(world, f"{text}{wrote}", changes=changes, failure=failure, calls=tuple(calls), cost=cost)
+
+    # Responses
+
+    def _responded(
+        self,
+        world: World,
+        index: int,
+        number: int,
+        at: int,
+        key: object,
+        response: Callable[[], bytes],
+        versions: tuple[MetVersion, ...],
+    ) -> World:
+        """The state after a reconcile got a response."""
+        instance = world.instances[index]
+        in_flight = instance.running[number]
+        node = in_flight.node.children.get((at, key))
+        if node is None:
+            node = self._programs[index].next(in_flight.node, at, key, response, in_flight.start)
+        return world.with_instance(
+            index, instance.replaced(number, InFlight(in_flight.start, node, versions, in_flight.uuids))
+        )
+
+    def _ended(self, world: World, index: int, number: int) -> tuple[World, Failure | None]:
+        """Remove an in-flight reconcile that has returned."""
+        done = world.instances[index].running[number].node.done
+        if done is None:
+            return world, None
+        world = self._uuids.assigned(world, index, number)
+        instance = world.instances[index]
+        in_flight = instance.running[number]
+        world = self._uuids.remembered(world, index, in_flight)
+        memory = bind(done.memory, (), in_flight.uuids) if in_flight.uuids else done.memory
+        if in_flight.node.asks_time and done.memory != in_flight.start.memory:
+            world = self._timers.stamped(world, index, in_flight.request)
+        delayed, timers = instance.delayed, instance.timers
+        if done.after:
+            timers = with_timer(instance, (done.after, in_flight.request))
+        elif done.again:
+            delayed = instance.delayed | {in_flight.request}
+        bugs = frozenset(bug for bug in instance.bugs if bug[0] != in_flight.request)
+        failure = done.failure
+        if failure is not None and failure.is_bug:
+            error = f"{failure.text.partition(':')[0]} {failure.line}"
+            known = next(
+                (count for request, text, count in instance.bugs if (request, text) == (in_flight.request, error)), 0
+            )
+            bugs |= {(in_flight.request, error, known + 1)}
+        running = (*instance.running[:number], *instance.running[number + 1 :])
+        return (
+            world.with_instance(
+                index,
+                instance.changed(running=running, delayed=delayed, timers=timers, memory=memory, bugs=bugs),
+            ),
+            failure,
+        )
