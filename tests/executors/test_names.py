@@ -93,25 +93,6 @@ def test_something_else_than_dask_at_an_address_is_reported(
     assert f"no Dask scheduler answers at {silent}" in capsys.readouterr().err
 
 
-def test_ray_is_started_again_where_the_machine_is_too_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Idle:
-        """Ray, of which nothing runs."""
-
-        def shutdown(self) -> None:
-            """Nothing to stop."""
-
-    attempts: list[object] = []
-
-    def start(cluster: object) -> None:
-        attempts.append(cluster)
-        if len(attempts) < 3:
-            raise RuntimeError("The current node timed out during startup.")
-
-    monkeypatch.setattr(ray_cluster, "_start", start)
-    ray_cluster._start_patiently(ray_cluster.RayCluster(Idle(), "", 2))
-    assert len(attempts) == 3
-
-
 def test_addresses_of_this_machine_need_no_answer() -> None:
     assert not address_problem("ray")
     assert not address_problem("ray://auto")

@@ -28,17 +28,27 @@ def nodes(ray: None) -> Iterator[Any]:
     """A Ray cluster of two nodes on this machine, bound to the loopback interface."""
     del ray
     ray_cluster.close_ray()
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in (ray_cluster.PRIVATE | ray_cluster.TOKENS | _WATCHFUL).items():
+    with pytest.MonkeyPatch.context() as patch, ray_cluster.private_settings():
+        for name, value in _WATCHFUL.items():
             patch.setenv(name, value)
-        from ray.cluster_utils import Cluster
-
-        each = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "include_dashboard": False}
-        cluster = Cluster(initialize_head=True, head_node_args=each)
-        cluster.add_node(**each)
+        cluster = ray_cluster.patiently(_two_nodes, lambda: None)
         yield cluster
         ray_cluster.close_ray()
         cluster.shutdown()
+
+
+def _two_nodes() -> Any:
+    from ray.cluster_utils import Cluster
+
+    each = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "include_dashboard": False}
+    cluster = Cluster()
+    try:
+        cluster.add_node(**each)
+        cluster.add_node(**each)
+    except BaseException:
+        cluster.shutdown()
+        raise
+    return cluster
 
 
 def test_a_ray_cluster_of_two_nodes_finds_the_same_after_one_is_killed(nodes: Any) -> None:

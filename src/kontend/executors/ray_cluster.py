@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
+import secrets
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import Any, Final
 
 from kontend.executors.names import BadExecutor
 
 #: Settings of a cluster on this machine. The first one makes Ray listen on the loopback interface; its name comes from
 #: the systems where that is the default.
-PRIVATE: Final = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
-#: Ray reads this when it is imported; later it must not change.
-TOKENS: Final = {"RAY_AUTH_MODE": "token"}
+_PRIVATE: Final = {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "token",
+}
 #: The messages of a search are small.
 _OBJECT_STORE: Final = 128 * 1024 * 1024
 #: The seconds after which a server that is no Ray counts as one.
@@ -57,8 +60,7 @@ def ray_cluster(address: str, count: int) -> RayCluster:
     if known is not None and known.ray.is_initialized() and (address or known.count >= count):
         return known
     close_ray()
-    settings: dict[str, str] = {} if address else PRIVATE if "ray" in sys.modules else PRIVATE | TOKENS
-    with _environment(settings), quiet():
+    with quiet():
         import ray
 
         if ray.is_initialized():  # by the program that calls us: it is the cluster to use, and not ours to stop
@@ -66,9 +68,11 @@ def ray_cluster(address: str, count: int) -> RayCluster:
         cluster = RayCluster(ray, address, count)
         try:
             if address:
+                _read_settings()
                 _connect(ray, address)
             else:
-                _start_patiently(cluster)
+                with private_settings():
+                    patiently(lambda: _start(cluster), cluster.close)
         except BadExecutor:
             raise
         except Exception as error:
@@ -92,22 +96,21 @@ def close_ray() -> None:
 atexit.register(close_ray)
 
 
-def _start_patiently(cluster: RayCluster) -> None:
-    """Start Ray, again if its processes are not ready in Ray's own time: other work may keep the machine busy."""
+def patiently(start: Callable[[], Any], clean_up: Callable[[], object]) -> Any:
+    """Start Ray, again if that fails.
+
+    Other work may keep the machine so busy that Ray's processes are not ready in its own time, and another process may
+    take a port that Ray has found free.
+    """
     for _ in range(_ATTEMPTS - 1):
         try:
-            _start(cluster)
+            return start()
         except Exception:
-            cluster.close()
-        else:
-            return
-    _start(cluster)
+            clean_up()
+    return start()
 
 
 def _start(cluster: RayCluster) -> None:
-    from ray._private import ray_constants
-
-    ray_constants.ENABLE_RAY_CLUSTER = False  # the setting is read when Ray is imported, which may have been earlier
     # Paths of sockets are short, so the directory must be near the root.
     short = "/tmp" if Path("/tmp").is_dir() else None
     cluster.directory = TemporaryDirectory(prefix="kontend-ray-", dir=short, ignore_cleanup_errors=True)
@@ -157,6 +160,52 @@ def _is_client_server(address: str) -> bool:
         except grpc.RpcError as error:
             return bool(error.code() != grpc.StatusCode.UNIMPLEMENTED)
         return True
+
+
+@contextmanager
+def private_settings() -> Iterator[None]:
+    """Start clusters on this machine: on the loopback interface, with tokens unless the user has switched them off."""
+    with _environment(_PRIVATE):
+        from ray._private import ray_constants
+
+        if os.environ["RAY_AUTH_MODE"] == "token":
+            _write_token()
+        _read_settings()
+        before = ray_constants.ENABLE_RAY_CLUSTER
+        ray_constants.ENABLE_RAY_CLUSTER = False
+        try:
+            yield
+        finally:
+            ray_constants.ENABLE_RAY_CLUSTER = before
+
+
+def _read_settings() -> None:
+    """Read the settings of Ray from the environment, as the processes that it starts do.
+
+    Ray reads them when it is imported, which may have been earlier and with other settings: by the program that calls
+    us, or for another cluster.
+    """
+    core: Any = import_module("ray._raylet")
+    core.Config.initialize("")
+    if hasattr(core, "AuthenticationTokenLoader"):  # older versions have no tokens
+        core.AuthenticationTokenLoader.instance().reset_cache()
+
+
+def _write_token() -> None:
+    """Write the user's token where there is none.
+
+    Ray would do it, too, but two processes that start at once would overwrite each other's, and everybody could read
+    it.
+    """
+    if os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH"):
+        return
+    path = Path.home() / ".ray" / "auth_token"
+    with suppress(OSError):  # Ray reports what it cannot write
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile("w", dir=path.parent) as file:  # for this user only
+            file.write(secrets.token_hex(32))
+            file.flush()
+            os.link(file.name, path)  # fails if there is a token
 
 
 @contextmanager
