@@ -7,7 +7,6 @@ complete when it gets here, is answered by ``handle`` in one go, and its answer 
 from __future__ import annotations
 
 import asyncio
-import gc
 import ssl
 import sys
 import time
@@ -17,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kontend.cluster.access import rbac
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.effects import Progress, Suspension
-from kontend.cluster.effects.conversion import Conversions, Converted
+from kontend.cluster.effects import Progress
+from kontend.cluster.effects.conversion import Converted
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.state import State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import ApiError, NotAcceptable
 from kontend.kube.golang.strconv import whole_number
+from kontend.serve.clients import AnyConnection, Clients
 from kontend.serve.credentials.authentication import Authenticator, impersonated
 from kontend.serve.credentials.identity import Tokens
 from kontend.serve.gate import Gate
@@ -43,32 +43,20 @@ from kontend.serve.requests.off_loop import Workers, is_costly
 from kontend.serve.requests.writing import Writes
 from kontend.serve.storage.committing import Commits
 from kontend.serve.storage.store import Store
+from kontend.serve.watches.publishing import Publisher
 from kontend.serve.watches.watching import Hub
 from kontend.serve.webhooks import WebhookCalls
 
 if TYPE_CHECKING:
     from kontend.serve.audit_log import AuditLog
 
-#: Seconds that a client may take to send a request, may say nothing, and may take to read the last answer.
-_REQUEST_TIME: Final = 60.0
-_IDLE_TIME: Final = 90.0
-_LINGER_TIME: Final = 5.0
-_SWEEP_EVERY: Final = 1.0
 _BACKLOG: Final = 4096
-#: Bytes that clients may leave unread, all together.
-UNREAD_LIMIT: Final = 256 << 20
 #: Bytes of a request line from which it is parsed in a thread.
 _LONG_TARGET: Final = 32 * 1024
-#: Clients that have gone before memory is looked through for what they left.
-_MANY_GONE: Final = 1000
-
 _WATCH_TYPES: Final = (
     "only the following media types are accepted: application/json;stream=watch, "
     "application/vnd.kubernetes.protobuf;stream=watch"
 )
-
-
-AnyConnection = Connection | Http2Connection
 
 
 class Server:
@@ -90,26 +78,28 @@ class Server:
         self._gate = gate
         self._authenticator = Authenticator(Tokens() if tokens is None else tokens, certificates=client_certificates)
         self._audit = audit_log
-        self._commits = Commits(state, store, self._something_new)
+        self._commits = Commits(state, store, lambda: self._publisher.publish_soon())
         self._hub = Hub(state)
         self._webhooks = WebhookCalls(services)
         self._metrics = ServerMetrics()
         #: Conversions of custom resources that webhooks have made.
         self._conversions: dict[bytes, Converted] = {}
-        self._publishing = False
-        self._connections: dict[AnyConnection, None] = {}
-        #: Clients that have not read what they were sent.
-        self._stalled: dict[AnyConnection, None] = {}
-        self._accepted = 0
-        self._gone = 0
+        #: The open connections.
+        self.clients = Clients()
         self._future_reads = FutureReads(self._give_up)
         self._listeners: list[asyncio.Server] = []
-        self._sweeper: asyncio.TimerHandle | None = None
         #: Called on the event loop, soon after something has changed.
         self.when_changed: Callable[[], None] = _ignore
         self._workers = Workers()
         self._writes = Writes(
             self, self._commits, self._workers, self._webhooks, self._conversions, read_only=read_only
+        )
+        self._publisher = Publisher(
+            self._hub,
+            self._conversions,
+            state=lambda: self._commits.durable,
+            suspend=self._writes.suspend,
+            published=self._published,
         )
         self._address = ""
         self.port = 0
@@ -127,7 +117,7 @@ class Server:
     @property
     def connections(self) -> int:
         """Returns the number of connected clients."""
-        return len(self._connections)
+        return len(self.clients)
 
     @property
     def watches(self) -> int:
@@ -152,7 +142,7 @@ class Server:
         self.port = await self.listen(address, port, tls=tls)
         if self._gate is None:  # runs behind a gate must not depend on the processor, and several share a process
             self._workers.budget.start()
-        self._sweeper = asyncio.get_running_loop().call_later(_SWEEP_EVERY, self._sweep)
+        self.clients.sweep()
 
     async def listen(self, address: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
         """Accepts connections on one more port, by which a gate can tell clients apart; returns it."""
@@ -175,58 +165,30 @@ class Server:
         """Answers what has been asked, ends all watches, hangs up. Everything acknowledged is on disk afterwards."""
         for listener in self._listeners:
             listener.close()
-        if self._sweeper is not None:
-            self._sweeper.cancel()
+        self.clients.stop_sweeping()
         for task in self._writes.suspended():
             task.cancel()
         self._webhooks.close()
         await self._workers.finish()
         await self._commits.finish()
-        self._publish()
+        self._publisher.publish()
         self._future_reads.abort()
         self._hub.end_all(keep_alive=False)
-        for connection in list(self._connections):
-            connection.close()
-        # Closing is announced on the next turns of the loop; whoever does not take its answer by then is cut off.
-        deadline = asyncio.get_running_loop().time() + 1.0
-        while self._connections and asyncio.get_running_loop().time() < deadline:
-            await asyncio.sleep(0.001)
-        for connection in list(self._connections):
-            connection.abort()
-        await asyncio.sleep(0)
+        await self.clients.close()
         if self._audit is not None:
             self._audit.close()
 
     def connected(self, connection: AnyConnection) -> int:
         """Notes a new client; returns its number."""
-        self._accepted += 1
-        self._connections[connection] = None
-        return self._accepted
+        return self.clients.add(connection)
 
     def disconnected(self, connection: AnyConnection) -> None:
         """Forgets a client that has gone."""
-        self._connections.pop(connection, None)
-        self._stalled.pop(connection, None)
-        self._gone += 1
+        self.clients.remove(connection)
 
     def stalled(self, connection: AnyConnection) -> None:
-        """Notes a client that does not read; when all of them hold too much, hangs up on the one that holds most."""
-        self._stalled[connection] = None
-        for client in [client for client in self._stalled if not client.paused]:
-            del self._stalled[client]
-        if len(self._stalled) > 1 and sum(client.unread for client in self._stalled) > UNREAD_LIMIT:
-            max(self._stalled, key=lambda client: client.unread).abort()
-
-    def _sweep(self) -> None:
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        for connection in list(self._connections):
-            connection.expire(now=now, idle=_IDLE_TIME, request=_REQUEST_TIME, linger=_LINGER_TIME)
-        if self._gone > _MANY_GONE:
-            # asyncio's transports refer to themselves: a crowd that has left takes up memory until it is collected.
-            self._gone = 0
-            gc.collect()
-        self._sweeper = loop.call_later(_SWEEP_EVERY, self._sweep)
+        """Notes a client that does not read."""
+        self.clients.stalled(connection)
 
     # Requests
 
@@ -386,39 +348,11 @@ class Server:
             audit = self._audit
             watcher.when_finished(lambda: audit.complete(exchange, ApiResponse(200)))
 
-    def _something_new(self) -> None:
-        """Publishes soon what has become durable."""
-        if not self._publishing:
-            # At the end of this turn of the loop, so that writes that came together are sent together.
-            self._publishing = True
-            asyncio.get_running_loop().call_soon(self._publish)
-
-    def _publish(self) -> None:
-        state = self._commits.durable
-        if state.registry.converts_by_webhook and self._convert_events(state):
-            return
-        self._publishing = False
-        if state.registry.converts_by_webhook:
-            with Conversions(self._conversions, {}, wait=False).active():
-                complete = self._hub.publish(state)
-        else:
-            complete = self._hub.publish(state)
-        if not complete:
-            self._something_new()
+    def _published(self, state: State) -> None:
+        """Goes on with everything that has waited for a state to be published."""
         self.when_changed()
         for exchange in self._future_reads.take_ready(state.resource_version):
             self.guarded(exchange, self._read)
-
-    def _convert_events(self, state: State) -> bool:
-        """Asks webhooks for the objects that watches are about to send; publishing goes on when they have answered."""
-        conversions = Conversions(self._conversions, {}, wait=True)
-        with conversions.active():
-            self._hub.rehearse(state)
-        calls = [call for call, _ in conversions.calls()]
-        if calls:
-            suspension = Suspension(tuple(calls), Progress(state.now, state.serial), conversions)
-            self._writes.suspend(suspension, lambda _: self._publish())
-        return bool(calls)
 
     # Reads from the future
 

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kontend import Cluster
-from kontend.serve import server as server_module
+from kontend.serve import clients as clients_module
 from kontend.serve.background import BackgroundServer
 from kontend.serve.http.connection import Connection
 from serve.objects import widgets
@@ -168,9 +168,9 @@ def test_endless_headers_are_refused(running: BackgroundServer) -> None:
 
 def test_a_slow_client_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """It sends nothing, half a head or half a body."""
-    monkeypatch.setattr(server_module, "_SWEEP_EVERY", 0.02)
-    monkeypatch.setattr(server_module, "_REQUEST_TIME", 0.1)
-    monkeypatch.setattr(server_module, "_IDLE_TIME", 0.2)
+    monkeypatch.setattr(clients_module, "_SWEEP_EVERY", 0.02)
+    monkeypatch.setattr(clients_module, "_REQUEST_TIME", 0.1)
+    monkeypatch.setattr(clients_module, "_IDLE_TIME", 0.2)
     with BackgroundServer(Cluster().state) as running:
         assert exchange(running.url, b"", half_close=False) == b""
         assert codes(exchange(running.url, b"GET / HT", half_close=False)) == [408]
@@ -312,9 +312,9 @@ def test_a_client_that_does_not_read_is_not_read_from() -> None:
         host = urlsplit(running.url)
         with socket.create_connection((host.hostname, host.port), timeout=20) as connection:
             connection.sendall(b"GET /api/v1/configmaps HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
-            until(lambda: running.call(lambda: any(each.paused for each in running.server._connections)))
+            until(lambda: running.call(lambda: any(each.paused for each in running.server.clients)))
             assert client.get("/version").code == 200
-            assert running.call(lambda: max(each.unread for each in running.server._connections)) < 4_000_000
+            assert running.call(lambda: max(each.unread for each in running.server.clients)) < 4_000_000
             connection.sendall(b"GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             received = b""
             while part := connection.recv(1 << 20):
@@ -332,9 +332,9 @@ def test_the_first_events_of_a_watch_are_made_as_the_client_reads() -> None:
         host = urlsplit(running.url)
         with socket.create_connection((host.hostname, host.port), timeout=20) as connection:
             connection.sendall(b"GET /api/v1/configmaps?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            until(lambda: running.call(lambda: any(each.paused for each in running.server._connections)))
+            until(lambda: running.call(lambda: any(each.paused for each in running.server.clients)))
             client.patch("c0", later="y" * 100_000)
-            assert running.call(lambda: max(each.unread for each in running.server._connections)) < 1_500_000
+            assert running.call(lambda: max(each.unread for each in running.server.clients)) < 1_500_000
             received = b""
             while b"MODIFIED" not in received:
                 received += connection.recv(1 << 20)
@@ -343,7 +343,7 @@ def test_the_first_events_of_a_watch_are_made_as_the_client_reads() -> None:
 
 def test_what_clients_leave_unread_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that holds most is cut off."""
-    monkeypatch.setattr(server_module, "UNREAD_LIMIT", 10_000_000)
+    monkeypatch.setattr(clients_module, "UNREAD_LIMIT", 10_000_000)
     with BackgroundServer(Cluster().state) as running, Client(running.url) as client:
         for number in range(8):
             client.create(f"c{number}", key="x" * 1_000_000)
@@ -351,8 +351,8 @@ def test_what_clients_leave_unread_is_bounded(monkeypatch: pytest.MonkeyPatch) -
         connections = [socket.create_connection((host.hostname, host.port), timeout=20) for _ in range(10)]
         for connection in connections:
             connection.sendall(b"GET /api/v1/configmaps HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            until(lambda: running.call(lambda: any(each.paused for each in running.server._connections)))
+            until(lambda: running.call(lambda: any(each.paused for each in running.server.clients)))
             assert client.get("/version").code == 200
-            assert running.call(lambda: sum(each.unread for each in running.server._connections)) < 20_000_000
+            assert running.call(lambda: sum(each.unread for each in running.server.clients)) < 20_000_000
         for connection in connections:
             connection.close()

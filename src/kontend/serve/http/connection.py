@@ -54,6 +54,15 @@ def endpoints(transport: asyncio.BaseTransport) -> tuple[str, int]:
     return peer[0] if isinstance(peer, tuple) else "", own[1] if isinstance(own, tuple) else 0
 
 
+def set_reading(transport: asyncio.Transport, wanted: bool) -> None:
+    """Reads on from a client, or stops reading."""
+    if wanted != transport.is_reading():
+        if wanted:
+            transport.resume_reading()
+        else:
+            transport.pause_reading()
+
+
 def chunk(data: bytes) -> bytes:
     """Some bytes of a body that comes in chunks.
 
@@ -232,14 +241,8 @@ class Connection(asyncio.Protocol):
 
     def _read_or_not(self) -> None:
         """Reads on only when no request waits, so that a client that sends without reading is held back."""
-        if self.closing:
-            return
-        wanted = not self._ready and self._bad is None
-        if wanted != self._transport.is_reading():
-            if wanted:
-                self._transport.resume_reading()
-            else:
-                self._transport.pause_reading()
+        if not self.closing:
+            set_reading(self._transport, not self._ready and self._bad is None)
 
     def respond(self, head: bytes, body: bytes, *, keep_alive: bool) -> None:
         """Sends a whole answer."""

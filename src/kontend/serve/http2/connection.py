@@ -14,22 +14,20 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Any, Final, Protocol, cast
 
-from kontend.cluster.request import BODY_LIMIT
 from kontend.serve.http import hpack
-from kontend.serve.http.connection import endpoints
-from kontend.serve.http.request_parser import HEADER_COUNT, HEADER_LIMIT, Incoming
+from kontend.serve.http.connection import endpoints, set_reading
+from kontend.serve.http.request_parser import HEADER_LIMIT, Incoming
 from kontend.serve.http2 import frames
 from kontend.serve.http2.frames import ConnectionFault, Frame, FrameReader, StreamFault
 from kontend.serve.http2.head import Malformed, Refused, declared_length, incoming
-from kontend.serve.http2.stream import Stream
+from kontend.serve.http2.header_block import Block, HeaderBlocks
+from kontend.serve.http2.open_streams import WINDOW, OpenStreams
+from kontend.serve.http2.stream import STREAM_WINDOW, Stream
 
 #: Requests that a client may have open at once, as Go's server allows.
 MOST_STREAMS: Final = 250
 #: Requests that a client may have given up while the application still works on them.
 MOST_ABANDONED: Final = 1000
-#: Octets that a client may send before it has to wait: for one request, and for all.
-_STREAM_WINDOW: Final = BODY_LIMIT + (1 << 20)
-_WINDOW: Final = 16 << 20
 #: Octets that may wait for the windows of the client before its next requests wait as well.
 _MOST_UNSENT: Final = 16 << 20
 #: Writing pauses when the operating system has not taken this much.
@@ -40,7 +38,7 @@ _TURN: Final = 0.005
 _NO_CERTIFICATE: Final[Mapping[str, Any]] = {}
 _SETTINGS: Final = {
     frames.MAX_CONCURRENT_STREAMS: MOST_STREAMS,
-    frames.INITIAL_WINDOW_SIZE: _STREAM_WINDOW,
+    frames.INITIAL_WINDOW_SIZE: STREAM_WINDOW,
     frames.MAX_HEADER_LIST_SIZE: HEADER_LIMIT,
 }
 
@@ -67,20 +65,10 @@ class Http2Connection(asyncio.Protocol):
     def __init__(self, app: Application) -> None:
         self._app = app
         self._reader = FrameReader()
-        self._decoder = hpack.Decoder()
         self._greeted = False
-        #: The header block that is being received: its stream, whether that ends, and its parts.
-        self._block: tuple[int, bool, bytearray] | None = None
-        self._streams: dict[int, Stream] = {}
-        #: Streams that wait for a window, and requests that wait until others have been read.
-        self._waiting: dict[Stream, None] = {}
-        self._ready: dict[Stream, None] = {}
-        self._last = 0
+        self._header_blocks = HeaderBlocks()
+        self._streams = OpenStreams()
         self._abandoned = 0
-        #: Octets that the client takes, on all streams and on a new one; octets that it may send.
-        self._window = frames.DEFAULT_WINDOW
-        self._stream_window = frames.DEFAULT_WINDOW
-        self._credit = _WINDOW
         self._unsent: list[bytes] | None = None
         self._scheduled = False
         self.choked = False
@@ -101,7 +89,7 @@ class Http2Connection(asyncio.Protocol):
         self.address, self.port = endpoints(transport)
         self.since = monotonic()
         self.number = self._app.connected(self)
-        self.send(frames.settings(_SETTINGS) + frames.window_update(0, _WINDOW - frames.DEFAULT_WINDOW))
+        self.send(frames.settings(_SETTINGS) + frames.window_update(0, WINDOW - frames.DEFAULT_WINDOW))
 
     @property
     def certificate(self) -> Mapping[str, Any]:
@@ -111,12 +99,12 @@ class Http2Connection(asyncio.Protocol):
     @property
     def unread(self) -> int:
         """Bytes that wait for the client to read them."""
-        return self._transport.get_write_buffer_size() + sum(stream.unread for stream in self._streams.values())
+        return self._transport.get_write_buffer_size() + self._streams.unread
 
     @property
     def paused(self) -> bool:
         """Returns whether the client has not read what it was sent."""
-        return self.choked or bool(self._waiting)
+        return self.choked or self._streams.is_waiting
 
     def data_received(self, data: bytes) -> None:
         """Reads some bytes."""
@@ -127,12 +115,7 @@ class Http2Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio calls it so
         """Forgets the client, which has gone."""
         self.closing = True
-        streams = list(self._streams.values())
-        self._streams.clear()
-        self._ready.clear()
-        self._waiting.clear()
-        for stream in streams:
-            stream.lose()
+        self._streams.lose()
         self._app.disconnected(self)
 
     def pause_writing(self) -> None:
@@ -146,7 +129,7 @@ class Http2Connection(asyncio.Protocol):
         """Goes on: the client has caught up."""
         self.choked = False
         self.since = monotonic()
-        for stream in list(self._streams.values()):
+        for stream in self._streams:
             stream.writable()
         self._go_on_soon()
 
@@ -184,30 +167,19 @@ class Http2Connection(asyncio.Protocol):
         if self.closing and not self._streams:
             self._transport.close()
         elif not self._transport.is_closing():
-            self._read_or_not()
-        if self.choked or self._scheduled or not (self._reader.pending or self._block is not None):
+            set_reading(self._transport, not self.choked and not self._scheduled)
+        if self.choked or self._scheduled or not (self._reader.pending or self._header_blocks.is_open):
             self._incomplete_since = None
         elif self._incomplete_since is None:
             self._incomplete_since = monotonic()
 
-    def _read_or_not(self) -> None:
-        wanted = not self.choked and not self._scheduled
-        if wanted != self._transport.is_reading():
-            if wanted:
-                self._transport.resume_reading()
-            else:
-                self._transport.pause_reading()
-
     def _serve_one(self) -> bool:
-        if not self._ready or (self._waiting and self.unread > _MOST_UNSENT):
+        ready = self._streams.ready
+        if not ready or (self._streams.is_waiting and self.unread > _MOST_UNSENT):
             return False
-        stream = next(iter(self._ready))
-        del self._ready[stream]
-        request, stream.served = stream.incoming, True
-        if stream.body:
-            request.body, stream.body = bytes(stream.body), bytearray()
-        request.received = monotonic()
-        self._app.serve(request, stream)
+        stream = next(iter(ready))
+        del ready[stream]
+        self._app.serve(stream.request(), stream)
         return True
 
     def _handle_one(self) -> bool:
@@ -234,74 +206,39 @@ class Http2Connection(asyncio.Protocol):
 
     def _handle(self, received: Frame) -> None:
         kind = received.type
-        if (self._block is not None) != (kind == frames.CONTINUATION):
-            raise ConnectionFault(frames.PROTOCOL_ERROR, "a header block must be sent as a whole")
-        if kind == frames.HEADERS:
-            self._headers(received)
+        if kind in (frames.HEADERS, frames.CONTINUATION) or self._header_blocks.is_open:
+            block = self._header_blocks.add(received)
+            if block is not None:
+                self._headers(block)
         elif kind == frames.DATA:
             self._data(received)
         elif kind == frames.WINDOW_UPDATE:
-            self._window_update(received.stream, frames.number(received.payload) & frames.LARGEST_WINDOW)
+            self._streams.enlarge(received.stream, frames.number(received.payload) & frames.LARGEST_WINDOW)
         elif kind == frames.RST_STREAM:
             frames.number(received.payload)
-            self._reset(self._stream(received.stream))
-        elif kind == frames.CONTINUATION:
-            self._continuation(received)
+            self._reset(self._streams.of_frame(received.stream))
         elif kind == frames.SETTINGS:
             self._settings(received)
-        elif kind == frames.PING:
-            self._ping(received)
-        elif kind == frames.PRIORITY:
-            if not received.stream:
-                raise ConnectionFault(frames.PROTOCOL_ERROR, "PRIORITY needs a stream")
-            if len(received.payload) != 5:
-                raise StreamFault(frames.FRAME_SIZE_ERROR, received.stream)
-        elif kind == frames.PUSH_PROMISE:
-            raise ConnectionFault(frames.PROTOCOL_ERROR, "a client cannot push")
-        elif kind == frames.GOAWAY and received.stream:
-            raise ConnectionFault(frames.PROTOCOL_ERROR, "GOAWAY has no stream")
+        else:
+            frames.check(received)
+            if kind == frames.PING and not received.flags & frames.ACK:
+                self.send(frames.frame(frames.PING, frames.ACK, 0, received.payload))
 
-    def _stream(self, number: int) -> Stream | None:
-        """Returns the stream of a frame, or None if it has been closed. Raises a :class:`ConnectionFault`."""
-        if not number % 2 or number > self._last:
-            raise ConnectionFault(frames.PROTOCOL_ERROR, f"stream {number} has not begun")
-        return self._streams.get(number)
-
-    def _headers(self, received: Frame) -> None:
-        part, ends = bytearray(frames.content(received)), bool(received.flags & frames.END_STREAM)
-        self._block = (received.stream, ends, part)
-        if received.flags & frames.END_HEADERS:
-            self._end_headers()
-
-    def _continuation(self, received: Frame) -> None:
-        assert self._block is not None  # the caller has looked
-        number, _, part = self._block
-        if received.stream != number or not (received.payload or received.flags & frames.END_HEADERS):
-            raise ConnectionFault(frames.PROTOCOL_ERROR, "a header block must be sent as a whole")
-        part += received.payload
-        if len(part) > HEADER_LIMIT:
-            raise ConnectionFault(frames.ENHANCE_YOUR_CALM, "a header block is too large")
-        if received.flags & frames.END_HEADERS:
-            self._end_headers()
-
-    def _end_headers(self) -> None:
-        assert self._block is not None  # the caller has looked
-        number, ends, block = self._block
-        self._block = None
+    def _headers(self, block: Block) -> None:
+        """Begins a request with its header fields, or ends it with trailers."""
+        number = block.stream
         try:
-            fields = self._decoder.decode(bytes(block), octets=HEADER_LIMIT, count=HEADER_COUNT)
-        except hpack.BadHeaderBlock as error:
-            raise ConnectionFault(frames.COMPRESSION_ERROR, f"the header block is wrong: {error}") from None
+            fields = self._header_blocks.fields(block)
         except hpack.HeadersTooLarge:
             self._answer(number, 431)
             raise ConnectionFault(frames.ENHANCE_YOUR_CALM, "there are too many headers") from None
-        if number > self._last:
-            self._begin(number, fields, ends)
+        if number > self._streams.last:
+            self._begin(number, fields, block.ends)
             return
-        stream = self._stream(number)
+        stream = self._streams.of_frame(number)
         if stream is None or stream.whole:
             raise ConnectionFault(frames.STREAM_CLOSED, f"stream {number} has ended")
-        if not ends:
+        if not block.ends:
             raise StreamFault(frames.PROTOCOL_ERROR, number)
         self._end(stream)  # these were trailers, which nothing reads
 
@@ -311,11 +248,11 @@ class Http2Connection(asyncio.Protocol):
             raise ConnectionFault(frames.PROTOCOL_ERROR, "the streams of a client have odd numbers")
         if self.closing:
             return  # it has been told that later requests are not looked at
-        self._last = number
+        self._streams.last = number
         if len(self._streams) >= MOST_STREAMS:
             raise StreamFault(frames.REFUSED_STREAM, number)
         try:
-            stream = Stream(self, number, incoming(fields), self._stream_window, monotonic())
+            stream = Stream(self, number, incoming(fields), self._streams.initial_window, monotonic())
             stream.declared = declared_length(stream.incoming)
         except Malformed:
             raise StreamFault(frames.PROTOCOL_ERROR, number) from None
@@ -324,7 +261,7 @@ class Http2Connection(asyncio.Protocol):
             if not ends:
                 self.send(frames.rst_stream(number, frames.NO_ERROR))
             return
-        self._streams[number] = stream
+        self._streams.add(stream)
         if ends:
             self._end(stream)
         elif stream.incoming.headers.get("expect", "").lower() == "100-continue":
@@ -341,94 +278,32 @@ class Http2Connection(asyncio.Protocol):
             return
         if stream.declared is not None and stream.declared != len(stream.body):
             raise StreamFault(frames.PROTOCOL_ERROR, stream.id)
-        self._ready[stream] = None
+        self._streams.ready[stream] = None
 
     def _data(self, received: Frame) -> None:
-        size = len(received.payload)
-        self._credit -= size
-        if self._credit < 0:
-            raise ConnectionFault(frames.FLOW_CONTROL_ERROR, "more data than allowed")
-        if self._credit < _WINDOW // 2:
-            self.send(frames.window_update(0, _WINDOW - self._credit))
-            self._credit = _WINDOW
-        stream = self._stream(received.stream)
+        more = self._streams.count(len(received.payload))
+        if more:
+            self.send(frames.window_update(0, more))
+        stream = self._streams.of_frame(received.stream)
         if stream is None or stream.whole:
             raise StreamFault(frames.STREAM_CLOSED, received.stream)
-        stream.received += size
-        if stream.received > _STREAM_WINDOW:
-            raise StreamFault(frames.FLOW_CONTROL_ERROR, received.stream)
-        if not stream.cut:
-            stream.body += frames.content(received)
-            if len(stream.body) > BODY_LIMIT:
-                # One byte too many is enough to be refused; the rest is not kept.
-                del stream.body[BODY_LIMIT + 1 :]
-                stream.cut = True
-                self._ready[stream] = None
+        stream.receive(received)
+        if stream.cut and not stream.served:
+            self._streams.ready[stream] = None
         if received.flags & frames.END_STREAM:
             self._end(stream)
 
-    def _window_update(self, number: int, more: int) -> None:
-        if not number:
-            self._window += more
-            if not more or self._window > frames.LARGEST_WINDOW:
-                raise ConnectionFault(frames.FLOW_CONTROL_ERROR if more else frames.PROTOCOL_ERROR, "a wrong window")
-            self._resume_waiting()
-            return
-        stream = self._stream(number)
-        if stream is not None:
-            stream.window += more
-            if not more or stream.window > frames.LARGEST_WINDOW:
-                raise StreamFault(frames.FLOW_CONTROL_ERROR if more else frames.PROTOCOL_ERROR, number)
-            if stream in self._waiting:
-                self._resume(stream)
-
-    def _resume_waiting(self) -> None:
-        for stream in list(self._waiting):
-            if self._window > 0 and stream in self._waiting:
-                self._resume(stream)
-
-    def _resume(self, stream: Stream) -> None:
-        """Sends what waits in a stream, and puts it behind the others if something is left."""
-        del self._waiting[stream]
-        if not stream.resume():
-            self._waiting[stream] = None
-
     def _settings(self, received: Frame) -> None:
-        if received.stream or (received.flags & frames.ACK and received.payload):
-            raise ConnectionFault(frames.PROTOCOL_ERROR, "SETTINGS is wrong")
-        if received.flags & frames.ACK:
-            return
-        for name, value in frames.settings_in(received.payload):
+        for name, value in frames.settings_in(received):
             if name == frames.INITIAL_WINDOW_SIZE:
-                self._change_windows(value)
-            elif name == frames.ENABLE_PUSH and value > 1:
-                raise ConnectionFault(frames.PROTOCOL_ERROR, "ENABLE_PUSH is wrong")
-            elif name == frames.MAX_FRAME_SIZE and not frames.FRAME_SIZE <= value <= frames.LARGEST_FRAME_SIZE:
-                raise ConnectionFault(frames.PROTOCOL_ERROR, "MAX_FRAME_SIZE is wrong")
-        self.send(frames.frame(frames.SETTINGS, frames.ACK, 0))
-
-    def _change_windows(self, size: int) -> None:
-        if size > frames.LARGEST_WINDOW:
-            raise ConnectionFault(frames.FLOW_CONTROL_ERROR, "INITIAL_WINDOW_SIZE is too large")
-        change, self._stream_window = size - self._stream_window, size
-        for stream in self._streams.values():
-            stream.window += change
-            if stream.window > frames.LARGEST_WINDOW:
-                raise ConnectionFault(frames.FLOW_CONTROL_ERROR, "INITIAL_WINDOW_SIZE is too large")
-        if change > 0:
-            self._resume_waiting()
-
-    def _ping(self, received: Frame) -> None:
-        if received.stream or len(received.payload) != 8:
-            code = frames.PROTOCOL_ERROR if received.stream else frames.FRAME_SIZE_ERROR
-            raise ConnectionFault(code, "PING is wrong")
+                self._streams.set_initial_window(value)
         if not received.flags & frames.ACK:
-            self.send(frames.frame(frames.PING, frames.ACK, 0, received.payload))
+            self.send(frames.frame(frames.SETTINGS, frames.ACK, 0))
 
     def _reset(self, stream: Stream | None) -> None:
         """Drops a request that the client has given up."""
         if stream is not None:
-            self._forget(stream)
+            self._streams.forget(stream)
             stream.lose()
             if self._abandoned > MOST_ABANDONED:
                 raise ConnectionFault(frames.ENHANCE_YOUR_CALM, "too many requests were given up")
@@ -445,9 +320,7 @@ class Http2Connection(asyncio.Protocol):
     def send_data(self, stream: Stream, data: bytes, *, end: bool) -> int:
         """Sends as much of a body as the windows allow; returns how much that is."""
         size = len(data)
-        allowed = max(0, min(size, stream.window, self._window))
-        self._window -= allowed
-        stream.window -= allowed
+        allowed = self._streams.take(stream, size)
         if allowed == size <= frames.FRAME_SIZE:
             self.send(frames.frame(frames.DATA, frames.END_STREAM if end else 0, stream.id, data))
             return size
@@ -459,8 +332,7 @@ class Http2Connection(asyncio.Protocol):
 
     def waits(self, stream: Stream) -> None:
         """Notes that a stream waits for its window."""
-        if stream not in self._waiting:
-            self._waiting[stream] = None
+        if self._streams.wait(stream):
             self._app.stalled(self)
 
     def finished(self, stream: Stream) -> None:
@@ -469,20 +341,15 @@ class Http2Connection(asyncio.Protocol):
         self.since = monotonic()
         if not stream.whole:  # the rest of the request does not matter
             self.send(frames.rst_stream(stream.id, frames.NO_ERROR))
-        self._forget(stream)
-        if self._unsent is None and (self._ready or (self.closing and not self._streams)):
+        self._streams.forget(stream)
+        if self._unsent is None and (self._streams.ready or (self.closing and not self._streams)):
             self._go_on_soon()
 
     def break_off(self, stream: Stream, code: int) -> None:
         """Resets a stream."""
         self.send(frames.rst_stream(stream.id, code))
-        self._forget(stream)
+        self._streams.forget(stream)
         stream.lose()
-
-    def _forget(self, stream: Stream) -> None:
-        self._streams.pop(stream.id, None)
-        self._waiting.pop(stream, None)
-        self._ready.pop(stream, None)
 
     def abandoned(self, change: int) -> None:
         """Counts the requests that the client has given up and that the application still works on."""
@@ -495,17 +362,15 @@ class Http2Connection(asyncio.Protocol):
         if not self.closing:
             self.closing = True
             self.since = monotonic()
-            self.send(frames.goaway(self._last, frames.NO_ERROR))
+            self.send(frames.goaway(self._streams.last, frames.NO_ERROR))
         if not self._streams:
             self._transport.close()
 
     def _give_up(self, code: int, text: str) -> None:
         """Tells the client its mistake and hangs up."""
-        self.send(frames.goaway(self._last, code, text))
+        self.send(frames.goaway(self._streams.last, code, text))
         self.closing = True
-        for stream in list(self._streams.values()):
-            self._forget(stream)
-            stream.lose()
+        self._streams.lose()
 
     def abort(self) -> None:
         """Hangs up at once."""
@@ -514,7 +379,7 @@ class Http2Connection(asyncio.Protocol):
     def expire(self, *, now: float, idle: float, request: float, linger: float) -> None:
         """Hangs up on a client that has kept the server waiting for too long, and resets such streams."""
         waited = now - self.since
-        streams = list(self._streams.values())
+        streams = list(self._streams)
         if self.closing:
             if waited > linger:
                 self.abort()

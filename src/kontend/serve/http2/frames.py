@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 #: A client begins with these bytes.
@@ -176,11 +175,34 @@ def number(payload: bytes) -> int:
     return value
 
 
-def settings_in(payload: bytes) -> Iterator[tuple[int, int]]:
+def settings_in(received: Frame) -> list[tuple[int, int]]:
     """Returns the settings that a client announces. Raises a :class:`ConnectionFault`."""
-    if len(payload) % _SETTING.size:
+    if received.stream or (received.flags & ACK and received.payload):
+        raise ConnectionFault(PROTOCOL_ERROR, "SETTINGS is wrong")
+    if len(received.payload) % _SETTING.size:
         raise ConnectionFault(FRAME_SIZE_ERROR, "SETTINGS has the wrong size")
-    yield from _SETTING.iter_unpack(payload)
+    values: list[tuple[int, int]] = list(_SETTING.iter_unpack(received.payload))
+    for name, value in values:
+        if name == ENABLE_PUSH and value > 1:
+            raise ConnectionFault(PROTOCOL_ERROR, "ENABLE_PUSH is wrong")
+        if name == MAX_FRAME_SIZE and not FRAME_SIZE <= value <= LARGEST_FRAME_SIZE:
+            raise ConnectionFault(PROTOCOL_ERROR, "MAX_FRAME_SIZE is wrong")
+    return values
+
+
+def check(received: Frame) -> None:
+    """Checks a PING, PRIORITY, PUSH_PROMISE or GOAWAY frame. Raises a :class:`ConnectionFault` or a stream's."""
+    kind, size = received.type, len(received.payload)
+    if kind == PING and (received.stream or size != 8):
+        raise ConnectionFault(PROTOCOL_ERROR if received.stream else FRAME_SIZE_ERROR, "PING is wrong")
+    if kind == PRIORITY and not received.stream:
+        raise ConnectionFault(PROTOCOL_ERROR, "PRIORITY needs a stream")
+    if kind == PRIORITY and size != 5:
+        raise StreamFault(FRAME_SIZE_ERROR, received.stream)
+    if kind == PUSH_PROMISE:
+        raise ConnectionFault(PROTOCOL_ERROR, "a client cannot push")
+    if kind == GOAWAY and received.stream:
+        raise ConnectionFault(PROTOCOL_ERROR, "GOAWAY has no stream")
 
 
 def content(received: Frame) -> bytes:

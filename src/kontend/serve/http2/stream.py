@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+from kontend.cluster.request import BODY_LIMIT
 from kontend.serve.http.request_parser import Incoming
 from kontend.serve.http2 import frames
+from kontend.serve.http2.frames import Frame, StreamFault
+
+#: Octets that a client may send for one request before it has to wait.
+STREAM_WINDOW: Final = BODY_LIMIT + (1 << 20)
 
 
 class Carrier(Protocol):
@@ -164,6 +169,26 @@ class Stream:
             self._carrier.break_off(self, frames.INTERNAL_ERROR)
 
     # As of HTTP/2
+
+    def receive(self, received: Frame) -> None:
+        """Adds a frame to the body. Raises a :class:`StreamFault`."""
+        self.received += len(received.payload)
+        if self.received > STREAM_WINDOW:
+            raise StreamFault(frames.FLOW_CONTROL_ERROR, self.id)
+        if not self.cut:
+            self.body += frames.content(received)
+            if len(self.body) > BODY_LIMIT:
+                # One byte too many is enough to be refused; the rest is not kept.
+                del self.body[BODY_LIMIT + 1 :]
+                self.cut = True
+
+    def request(self) -> Incoming:
+        """The request, which goes to the application now."""
+        request, self.served = self.incoming, True
+        if self.body:
+            request.body, self.body = bytes(self.body), bytearray()
+        request.received = monotonic()
+        return request
 
     @property
     def unread(self) -> int:
