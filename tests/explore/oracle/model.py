@@ -123,6 +123,18 @@ class World:
     #: The seconds by which the clock of a controller and a request has advanced.
     clocks: tuple[tuple[tuple[int, Key], int], ...] = ()
 
+    def with_instance(self, index: int, instance: Instance) -> World:
+        """The state with another instance in a place."""
+        instances = list(self.instances)
+        instances[index] = instance
+        return replace(self, instances=tuple(instances))
+
+    def advanced(self, controller: int, request: Key, seconds: int) -> World:
+        """The state after a clock has advanced."""
+        clocks = dict(self.clocks)
+        clocks[controller, request] = clocks.get((controller, request), 0) + seconds
+        return replace(self, clocks=tuple(sorted(clocks.items())))
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -147,3 +159,15 @@ class Step:
     wrong: tuple[str, ...] = ()
     #: The clusters before and after each write, in order.
     writes: tuple[tuple[State, State], ...] = ()
+
+    def then(self, second: Step) -> Step:
+        """This step and a second one as one."""
+        return Step(
+            self.text,
+            second.world,
+            wrote=self.wrote or second.wrote,
+            failed=self.failed or second.failed,
+            perturbs=self.perturbs or second.perturbs,
+            wrong=(*self.wrong, *second.wrong),
+            writes=(*self.writes, *second.writes),
+        )

@@ -8,14 +8,11 @@ from dataclasses import replace
 
 import orjson
 
-from explore.oracle.identifiers import empty, numbered, suffix, used
+from explore.oracle.identifiers import empty, numbered, used
 from explore.oracle.model import Answer, FaultsLeft, InFlight, Instance, LateWrite, Step, World
 from explore.oracle.reconcile_run import Outside, Ran, remembered, run
 from explore.oracle.users import Users, users_of
-from explore.oracle.writes import wrong_writes
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.handle import handle
-from kontend.cluster.request import ApiRequest
 from kontend.cluster.startup.seed import seed, seed_order
 from kontend.cluster.state import Change, State
 from kontend.cluster.times import rfc3339
@@ -23,15 +20,13 @@ from kontend.explore import Scenario
 from kontend.explore.preflight import resolved_controllers
 from kontend.kube.errors import (
     ApiError,
-    BadRequest,
     Conflict,
     InternalError,
     ServiceUnavailable,
-    from_status,
     too_many_requests,
 )
 from kontend.kube.meta.names import Key
-from kontend.runtime.client.call import METHODS, Call, path_of
+from kontend.runtime.client.call import Call
 from kontend.runtime.client.http_backend import AnswerLost
 from kontend.runtime.predicates import Event
 
@@ -65,11 +60,6 @@ class Model(Users):
             left = FaultsLeft(bounds.faults, bounds.crashes, bounds.failed, bounds.lost, bounds.handovers)
         self.initial = World(state, instances, tuple(0 for _ in self.users), issued=issued, faults=left)
 
-    def instances_of(self, index: int) -> int:
-        """The number of instances of a controller."""
-        bounds = self.scenario.bounds
-        return bounds.instances.get(self.controllers[index].name, bounds.concurrent)
-
     def _first(self, state: State, index: int, position: int | None = None) -> Instance:
         """An instance that has just listed everything, as it is or as it was at a version."""
         controller = self.controllers[index]
@@ -101,17 +91,17 @@ class Model(Users):
                         yield self._call(world, index, in_flight.request, number, f"{name}: {call}")
             for request in sorted(instance.delayed):
                 ready = replace(instance, delayed=instance.delayed - {request}, queue=instance.queue | {request})
-                yield Step(f"{name}: retry of {request}", _with(world, index, ready))
+                yield Step(f"{name}: retry of {request}", world.with_instance(index, ready))
             for timer in sorted(instance.timers):
                 yield self._fire(world, index, timer, f"{name}: timer of {timer[1]} after {timer[0]} s")
             for kind, position in instance.positions:
                 for change in self.pending(world.state, kind, position)[:1]:
                     informed = self._delivered(world.state, instance, kind, change)
                     text = f"{name}: cache sees {change.type} {kind} {change.key}"
-                    yield Step(text, _with(world, index, informed))
+                    yield Step(text, world.with_instance(index, informed))
                 if len(self.pending(world.state, kind, position)) > 1:
                     informed = self._relisted(world.state, instance, kind, position)
-                    yield Step(f"{name}: cache lists {kind} again", _with(world, index, informed), perturbs=True)
+                    yield Step(f"{name}: cache lists {kind} again", world.with_instance(index, informed), perturbs=True)
             if world.faults.total:
                 yield from self._faults(world, index, name)
         yield from self._actions(world, busy)
@@ -125,11 +115,11 @@ class Model(Users):
         """A timer fires, and moves the clock by its seconds, unless that has moved by enough of them before."""
         instance = world.instances[index]
         ready = replace(instance, timers=instance.timers - {timer}, queue=instance.queue | {timer[1]})
-        after = _with(world, index, ready)
+        after = world.with_instance(index, ready)
         seconds = math.ceil(timer[0])
         due = self._is_due(world, timer[0])
         if dict(world.clocks).get((instance.controller, timer[1]), 0) < (2 if due else 1) * seconds:
-            after = _advanced(after, instance.controller, timer[1], seconds)
+            after = after.advanced(instance.controller, timer[1], seconds)
         return Step(text, after, perturbs=not due, fires=True)
 
     def _is_due(self, world: World, seconds: float) -> bool:
@@ -179,11 +169,11 @@ class Model(Users):
         if world.faults.crashes:
             after = replace(world, faults=world.faults.spent("crashes"))
             fresh = self._first(world.state, instance.controller)
-            yield Step(f"{name} crashes", _with(after, index, fresh), perturbs=True, optional=True)
+            yield Step(f"{name} crashes", after.with_instance(index, fresh), perturbs=True, optional=True)
             for age, change in self.old_lists(world.state, instance.controller):
                 old = self._first(world.state, instance.controller, change.resource_version - 1)
                 text = f"{name} crashes and lists what was there {age} changes ago"
-                yield Step(text, _with(after, index, old), perturbs=True, optional=True)
+                yield Step(text, after.with_instance(index, old), perturbs=True, optional=True)
         if not self.atomic:
             for in_flight in instance.running:
                 for number, call in in_flight.calls:
@@ -198,7 +188,7 @@ class Model(Users):
             late = LateWrite(instance.controller, in_flight, call)
             after = replace(world, faults=world.faults.spent("handovers"), late=(*world.late, late))
             fresh = self._first(world.state, instance.controller)
-            yield Step(f"{text} is late", _with(after, index, fresh), perturbs=True, optional=True)
+            yield Step(f"{text} is late", after.with_instance(index, fresh), perturbs=True, optional=True)
         if world.faults.failed:
             after = replace(world, faults=world.faults.spent("failed"))
             errors: list[tuple[str, ApiError]] = [
@@ -219,33 +209,16 @@ class Model(Users):
                 step = replace(done, text=f"{text}, no answer", world=after, perturbs=True, optional=True)
                 yield self._answered(step, index, request, number, call, Answer(0, b"", AnswerLost("late")))
 
-    def _committed(self, world: World, state: State) -> World:
-        """The world after the server answered a request in a state that was numbered."""
-        count = used(state, world.issued)
-        generated = [
-            change.new.content()["metadata"]
-            for change in state.changes_since(world.state.resource_version)
-            if change.new is not None and change.old is None
-        ]
-        known = [
-            text
-            for each in range(count)
-            if (text := suffix(state, state.serial - each))
-            and any(metadata.get("generateName", "") + text == metadata["name"] for metadata in generated)
-        ]
-        world = replace(world, state=state, issued=world.issued + count, suffixes=(*world.suffixes, *known))
-        return self._within_lag(world)
-
     def _start(self, world: World, index: int, request: Key, text: str, busy: bool) -> Step:
         instance = world.instances[index]
         followed = tuple(kind for kind, _ in instance.positions)
         now = rfc3339(world.state.now + dict(world.clocks).get((instance.controller, request), 0))
         in_flight = InFlight(request, instance.memory, instance.versions, instance.deleted, followed, now)
         taken = replace(instance, queue=instance.queue - {request}, running=(*instance.running, in_flight))
-        step = self._continue(Step(text, _with(world, index, taken), perturbs=busy), index, request)
+        step = self._continue(Step(text, world.with_instance(index, taken), perturbs=busy), index, request)
         while self.atomic and (ran := step.world.instances[index]).running:
             number, call = ran.reconcile(request).calls[0]
-            step = _then(step, self._call(self._awaited(step.world, index, call), index, request, number, text))
+            step = step.then(self._call(self._awaited(step.world, index, call), index, request, number, text))
         return step
 
     def _awaited(self, world: World, index: int, call: Call) -> World:
@@ -253,7 +226,7 @@ class Model(Users):
         while self._waits(world.state, world.instances[index], call):
             instance = world.instances[index]
             change = self.pending(world.state, call.kind, dict(instance.positions)[call.kind])[0]
-            world = _with(world, index, self._delivered(world.state, instance, call.kind, change))
+            world = world.with_instance(index, self._delivered(world.state, instance, call.kind, change))
         return world
 
     def _waits(self, state: State, instance: Instance, call: Call) -> bool:
@@ -286,11 +259,11 @@ class Model(Users):
         self.asked_for_time = self.asked_for_time or ran.asked
         if not ran.ended:
             now = replace(in_flight, calls=ran.calls, local=ran.local, asked=ran.asked)
-            return replace(step, world=_with(world, index, instance.going_on(now)))
+            return replace(step, world=world.with_instance(index, instance.going_on(now)))
         ended = self._ended(world.state, instance, in_flight.request, ran)
         if self.ticks and ran.asked and ran.memory != in_flight.memory:
-            world = _advanced(world, instance.controller, in_flight.request, 1)
-        return replace(step, world=_with(world, index, ended), failed=ran.error is not None)
+            world = world.advanced(instance.controller, in_flight.request, 1)
+        return replace(step, world=world.with_instance(index, ended), failed=ran.error is not None)
 
     def _ended(self, state: State, instance: Instance, request: Key, ran: Ran) -> Instance:
         """An instance after a reconcile: its memory, its own writes, and the request again if it asked for that."""
@@ -360,88 +333,8 @@ class Model(Users):
             made=(*in_flight.made, (call, len(met))),
         )
         return self._continue(
-            replace(step, world=_with(step.world, index, instance.going_on(in_flight))), index, request
+            replace(step, world=step.world.with_instance(index, instance.going_on(in_flight))), index, request
         )
-
-    def _read_cache(self, world: World, index: int, call: Call, text: str) -> tuple[Step, Answer]:
-        instance = world.instances[index]
-        try:
-            self._resource(world.state, call.kind)
-        except ApiError as error:
-            return Step(text, world), Answer(0, b"", error)
-        positions = dict(instance.positions)
-        if call.kind not in positions:  # a cache is kept from the first read on
-            positions[call.kind] = world.state.resource_version
-            instance = replace(instance, positions=tuple(positions.items()))
-            world = _with(world, index, instance)
-        pending = self.pending(world.state, call.kind, positions[call.kind])
-        stale = any(call.namespace in ("", each.key.namespace) and call.name in ("", each.key.name) for each in pending)
-        try:
-            answer = Answer(0, orjson.dumps(self._cache(world.state, instance).answer(call)))
-        except ApiError as error:
-            answer = Answer(0, b"", error)
-        return Step(text, world, perturbs=stale), answer
-
-    def _ask_server(
-        self, world: World, number: int, in_flight: InFlight, call: Call, text: str, *, late: bool = False
-    ) -> tuple[Step, Answer]:
-        controller = self.controllers[number]
-        try:
-            resource = self._resource(world.state, call.kind)
-        except ApiError as error:
-            return Step(text, world), Answer(0, b"", error)
-        request = ApiRequest(
-            METHODS[call.verb],
-            path_of(call, resource.plural, namespaced=resource.namespaced),
-            {name: (value,) for name, value in call.query if name != "index"},
-            call.body,
-            content_type=call.content_type,
-            user_agent=controller.name,
-        )
-        state, response = handle(numbered(world.state, world.issued), request)
-        if response.code >= 400:
-            known = isinstance(response.body, dict)
-            refusal = from_status(response.body) if known else BadRequest(str(response.body))
-            return Step(text, world), Answer(0, b"", refusal)
-        answer = Answer(0, orjson.dumps(response.body))
-        if not _changed(world.state, state):
-            return Step(text, world), answer
-        own = "" if late or self.instances_of(number) > 1 else controller.name
-        wrong = wrong_writes(world.state, state, call, resource.key, in_flight, orjson.loads(answer.body), own)
-        after = self._committed(world, state)
-        if self.ticks and in_flight.asked:
-            after = _advanced(after, number, in_flight.request, 1)
-        return Step(text, after, wrote=True, wrong=tuple(sorted(wrong)), writes=((world.state, state),)), answer
-
-
-def _with(world: World, index: int, instance: Instance) -> World:
-    instances = list(world.instances)
-    instances[index] = instance
-    return replace(world, instances=tuple(instances))
-
-
-def _advanced(world: World, controller: int, request: Key, seconds: int) -> World:
-    """The world after a clock has advanced."""
-    clocks = dict(world.clocks)
-    clocks[controller, request] = clocks.get((controller, request), 0) + seconds
-    return replace(world, clocks=tuple(sorted(clocks.items())))
-
-
-def _then(first: Step, second: Step) -> Step:
-    """Two steps as one."""
-    return Step(
-        first.text,
-        second.world,
-        wrote=first.wrote or second.wrote,
-        failed=first.failed or second.failed,
-        perturbs=first.perturbs or second.perturbs,
-        wrong=(*first.wrong, *second.wrong),
-        writes=(*first.writes, *second.writes),
-    )
-
-
-def _changed(before: State, after: State) -> bool:
-    return before.resource_version != after.resource_version
 
 
 def _shown(call: Call, answer: Answer, model: Model, state: State) -> list[tuple[str, Key, int]]:

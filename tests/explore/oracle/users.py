@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from explore.oracle.caches import Caches
+from explore.oracle.answers import Answers
 from explore.oracle.identifiers import numbered
 from explore.oracle.model import Step, World
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.state import State
 from kontend.explore import Scenario
 from kontend.explore.actions import Action
 from kontend.kube.errors import ApiError
@@ -32,14 +31,10 @@ def users_of(scenario: Scenario) -> list[User]:
     return users
 
 
-class Users(Caches):
+class Users(Answers):
     """Lets users act."""
 
     users: Sequence[User]
-
-    def _committed(self, world: World, state: State) -> World:
-        """The world after the server answered a request in a state that was numbered."""
-        raise NotImplementedError
 
     def _actions(self, world: World, busy: bool) -> Iterator[Step]:
         """The next action of each user, as far as it can be taken."""

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from definitions import definition
-from explore.oracle.generated.programs import CM, Json, Program, W, blank
+from explore.oracle.generated.objects import CM, Json, W, blank
+from explore.oracle.generated.programs import Program
 from explore.oracle.generated.questions import CONDITIONS, MAPPERS, PROPERTIES, size_of
 from kontend.controllers.garbage_collector import GarbageCollector
 from kontend.explore import Bounds, Scenario, Writer, always, create, delete, eventually, never, patch, sometimes

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from explore.oracle.generated.code_maker import MAP, OUT, SELF, CodeMaker
-from explore.oracle.generated.programs import CM, LEASE, Json, W
+from explore.oracle.generated.code_maker import CodeMaker
+from explore.oracle.generated.drawing import MAP, OUT, SELF
+from explore.oracle.generated.objects import CM, LEASE, Json, W
 from explore.oracle.generated.questions import CONDITIONS
 
 #: Themes of scenarios from a certain seed on, beside the others: older seeds make what they always made.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
-from explore.oracle.generated.code_maker import MAP
 from explore.oracle.generated.descriptions import PREDICATES, possible, weight
+from explore.oracle.generated.drawing import MAP
 from explore.oracle.generated.further_parts import FURTHER_THEMES, FurtherParts
-from explore.oracle.generated.programs import BUDGET, CM, NAMESPACE, POD, W2, Json, W
+from explore.oracle.generated.objects import BUDGET, CM, NAMESPACE, POD, W2, Json, W
 from explore.oracle.generated.questions import OF_WRITES, PROPERTIES
 
 #: Each scenario has a few themes, which add instructions to the common ones.

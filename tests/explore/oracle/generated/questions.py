@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from explore.oracle.generated.programs import CM, LEASE, NAMESPACE, POD, SECRET, W, at, blank
+from explore.oracle.generated.objects import CM, LEASE, NAMESPACE, POD, SECRET, W, at, blank
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.request import ApiRequest
 from kontend.kube.errors import ApiError, NotFound
