@@ -30,6 +30,7 @@ from kontend.explore.planned.plan import plan_of
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.scenario import LEAST, Bounds
 from kontend.explore.scenario_documents import ENDINGS
+from kontend.explore.sources.yaml_file import read_yaml
 
 _WALKS: Final = ("random", "pct")
 _BOUNDS: Final = (*LEAST, "atomic", "instances")
@@ -198,12 +199,7 @@ def read_plans(paths: Sequence[Path]) -> dict[str, Any]:
     """Plans as documents, by their file. Raises :class:`BadScenario`."""
     plans: dict[str, Any] = {}
     for path in paths:
-        try:
-            document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        except OSError as error:
-            raise BadScenario(f"{path}: {error.strerror}") from error
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise BadScenario(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+        document = read_yaml(path) or {}
         plan_of(document, str(path))
         plans[str(path)] = document
     return plans

@@ -106,19 +106,30 @@ def route(registry: Registry, request: ApiRequest) -> Target:
     return target
 
 
+def split_path(path: str) -> tuple[str, str, list[str]] | None:
+    """Returns group, version and the parts after them of a path, or None where it names no resource.
+
+    >>> split_path("/apis/apps/v1/deployments")
+    ('apps', 'v1', ['deployments'])
+    """
+    parts = path.strip("/").split("/")
+    if parts[0] == "api" and len(parts) > 2:
+        return "", parts[1], parts[2:]
+    if parts[0] == "apis" and len(parts) > 3:
+        return parts[1], parts[2], parts[3:]
+    return None
+
+
 @lru_cache(maxsize=4096)
 def _place(path: str) -> tuple[str, str, str, str, str, str, bool] | None:
     """Returns group, version, namespace, plural, name and subresource of a path, and whether it is for watches only.
 
     A path with an empty part has the plural of no resource.
     """
-    parts = path.strip("/").split("/")
-    if parts[0] == "api" and len(parts) > 2:
-        group, version, rest = "", parts[1], parts[2:]
-    elif parts[0] == "apis" and len(parts) > 3:
-        group, version, rest = parts[1], parts[2], parts[3:]
-    else:
+    parts = split_path(path)
+    if parts is None:
         return None
+    group, version, rest = parts
     if "%" in path:
         rest = [unquote(part) for part in rest]
     always_watch = rest[0] == "watch" and len(rest) > 1  # the deprecated form, the only one that watches a single name

@@ -14,8 +14,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.startup.manifests import BadManifest, Manifest, read, read_definitions
 from kontend.cluster.startup.seed import UnknownKind
@@ -23,6 +21,7 @@ from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.properties.expressions import property_of
 from kontend.explore.scenario import Bounds, Scenario
 from kontend.explore.sources.action_documents import actions_of
+from kontend.explore.sources.yaml_file import read_yaml
 from kontend.kube.crd.permissive import permissive_crd
 from kontend.kube.meta.names import kind_of
 from kontend.runtime.controller import Controller
@@ -35,12 +34,7 @@ _FIELDS: Final = ("name", "controllers", "crds", "objects", "actions", "properti
 
 def scenario_documents(path: str | Path) -> dict[str, tuple[Scenario, Any]]:
     """The scenarios of a file by name, each with its plan (None where it has none)."""
-    try:
-        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadScenario(f"{path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadScenario(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    document = read_yaml(path)
     listed = document.get("scenarios") if isinstance(document, Mapping) and "scenarios" in document else [document]
     if not isinstance(listed, list) or not listed:
         raise BadScenario(f"{path}: scenarios: expected a list of scenarios, found {listed!r}")

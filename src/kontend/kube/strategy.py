@@ -73,6 +73,8 @@ class Strategy:
     namespaced: ClassVar[bool] = True
     allow_unconditional_update: ClassVar[bool] = True
     allow_create_on_update: ClassVar[bool] = False
+    #: A write to the status may not change the metadata either.
+    status_resets_metadata: ClassVar[bool] = False
     #: A deletion answers with the object and not with a ``Status``.
     returns_deleted_object: ClassVar[bool] = False
     #: The propagation policy of a delete that names none.
@@ -130,6 +132,8 @@ class Strategy:
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:  # noqa: ARG002
         """Takes back what a write to the status may not change; ``now`` is for kinds that note the time."""
         take_over(new, old, "spec")
+        if self.status_resets_metadata:
+            reset_metadata_for_status(new, old)
 
     def prepare(self, subresource: str, new: Json, old: Mapping[str, Any], now: str = "") -> None:
         """Prepares an update through the main resource ("") or one of its subresources."""

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from kontend.cluster.request import ApiRequest
+from kontend.cluster.request import ApiRequest, split_path
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.encoding.json_text import MalformedJSON, parse_json
 from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
@@ -132,13 +132,10 @@ def object_reference(path: str) -> dict[str, str] | None:
     >>> object_reference("/api/v1/namespaces/default/pods/web/status")
     {'resource': 'pods', 'namespace': 'default', 'name': 'web', 'apiVersion': 'v1', 'subresource': 'status'}
     """
-    parts = path.strip("/").split("/")
-    if parts[0] == "api" and len(parts) > 2:
-        group, version, rest = "", parts[1], parts[2:]
-    elif parts[0] == "apis" and len(parts) > 3:
-        group, version, rest = parts[1], parts[2], parts[3:]
-    else:
+    parts = split_path(path)
+    if parts is None:
         return None
+    group, version, rest = parts
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 1:
         namespace = rest[1]

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, get_args
 
-import yaml
-
 from kontend.explore.problems import BadScenario, not_among
+from kontend.explore.sources.yaml_file import read_yaml
 
 OpType = Literal["CREATE", "UPDATE", "DELETE"]
 #: The end of an interval that does not end.
@@ -77,13 +76,7 @@ class Plan:
 
 def load_plan(path: str | Path) -> Plan:
     """Read a plan file."""
-    try:
-        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadScenario(f"{path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadScenario(f"{path}: not YAML: {' '.join(str(error).split())}") from error
-    return plan_of(document or {}, str(path))
+    return plan_of(read_yaml(path) or {}, str(path))
 
 
 def plan_of(document: Any, where: str) -> Plan:

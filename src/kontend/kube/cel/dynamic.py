@@ -16,12 +16,12 @@ from typing import Any
 
 from kontend.kube.cel import types
 from kontend.kube.cel.checker import Environment, check
-from kontend.kube.cel.cost.metering import PER_CALL_LIMIT, CostExceeded, CostLimit, meter
+from kontend.kube.cel.cost.metering import PER_CALL_LIMIT, meter
+from kontend.kube.cel.evaluation import evaluated
 from kontend.kube.cel.operations import Run
 from kontend.kube.cel.program import Compiler
 from kontend.kube.cel.syntax.parser import parse
 from kontend.kube.cel.types import Type
-from kontend.kube.cel.values import EvalError, NoOverload
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,7 @@ class DynamicExpression:
     def evaluate(self, values: Mapping[str, Any]) -> Any:
         """The result; an ``EvalError`` when there is none."""
         slots = [values.get(name) for name in self.variables]
-        try:
-            return self.run([*slots, *[None] * (self.size - len(slots)), meter(PER_CALL_LIMIT)])
-        except EvalError:
-            raise
-        except CostExceeded:
-            raise CostLimit from None
-        except RecursionError:
-            raise EvalError("evaluation nested too deeply") from None
-        except (TypeError, AttributeError, ValueError, KeyError, OverflowError):
-            raise NoOverload from None
+        return evaluated(self.run, [*slots, *[None] * (self.size - len(slots)), meter(PER_CALL_LIMIT)])
 
 
 @lru_cache(maxsize=1024)

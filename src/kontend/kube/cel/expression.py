@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from kontend.kube.cel import types
 from kontend.kube.cel.checker import Environment, check
-from kontend.kube.cel.cost.metering import PER_CALL_LIMIT, CostExceeded, CostLimit, meter
+from kontend.kube.cel.cost.metering import PER_CALL_LIMIT, meter
+from kontend.kube.cel.evaluation import evaluated
 from kontend.kube.cel.issues import CompileError
 from kontend.kube.cel.operations import Run
 from kontend.kube.cel.program import Compiler
@@ -23,7 +24,7 @@ from kontend.kube.cel.schema_types import Declaration, converter
 from kontend.kube.cel.syntax.ast import Node
 from kontend.kube.cel.syntax.parser import parse
 from kontend.kube.cel.types import Type
-from kontend.kube.cel.values import EvalError, NoOverload, Optional
+from kontend.kube.cel.values import EvalError, Optional
 
 #: The length from which an expression may be deep.
 _MAYBE_DEEP: Final = 200
@@ -48,20 +49,10 @@ class Expression:
         ``left`` is what the evaluation may still cost (:func:`~kontend.kube.cel.cost.metering.meter`).
         """
         frame = [value, old, *[None] * (self.size - 2), meter(PER_CALL_LIMIT) if left is None else left]
-        try:
-            if len(self.source) > _MAYBE_DEEP:
-                with headroom():
-                    return self.run(frame)
-            return self.run(frame)
-        except EvalError:
-            raise
-        except CostExceeded:
-            raise CostLimit from None
-        except RecursionError:
-            raise EvalError("evaluation nested too deeply") from None
-        except (TypeError, AttributeError, ValueError, KeyError, OverflowError):
-            # Data that does not have the shape of its schema: validation refuses it, rules only see what passed.
-            raise NoOverload from None
+        if len(self.source) > _MAYBE_DEEP:
+            with headroom():
+                return evaluated(self.run, frame)
+        return evaluated(self.run, frame)
 
     def old_value(self, old: Any) -> Any:
         """Returns the value of ``oldSelf``, given the old JSON (``None`` when there is none)."""

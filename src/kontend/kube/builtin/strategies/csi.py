@@ -17,7 +17,6 @@ from kontend.kube.strategy import (
     Strategy,
     WithSpecAndStatus,
     nothing_stored,
-    reset_metadata_for_status,
 )
 
 VAC_PROTECTION: Final = "kubernetes.io/vac-protection"
@@ -34,15 +33,11 @@ class VolumeAttachments(WithSpecAndStatus):
     returns_deleted_object = True
     allow_unconditional_update = False
     generation_fields = ()
+    status_resets_metadata = True
     zero_status: ClassVar = {"attached": False}
     reset_fields: ClassVar = {"": STATUS, "status": (("metadata",), ("spec",))}
     rechecks_metadata = True
     rechecks_metadata_update = False
-
-    def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Keeps everything but the status."""
-        super().prepare_for_status_update(new, old, now)
-        reset_metadata_for_status(new, old)
 
     def validate(self, obj: Json) -> list[FieldError]:
         """Validates a new attachment."""

@@ -19,7 +19,6 @@ from kontend.kube.strategy import (
     WithOwnFieldLabels,
     WithSpecAndStatus,
     nothing_stored,
-    reset_metadata_for_status,
 )
 
 _GROUP: Final = "resource.k8s.io"
@@ -83,6 +82,7 @@ class ResourceClaims(WithSpecAndStatus):
     )
     returns_deleted_object = True
     generation_fields = ()
+    status_resets_metadata = True
     reset_fields: ClassVar = {"": STATUS, "status": (("metadata",), ("spec",))}
     rechecks_metadata = True
 
@@ -103,7 +103,6 @@ class ResourceClaims(WithSpecAndStatus):
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
         """Keeps everything but the status, and drops what is said of devices that are not allocated any more."""
         super().prepare_for_status_update(new, old, now)
-        reset_metadata_for_status(new, old)
         status = new.setdefault("status", {})
         for result in _results(status):
             for field in ("shareID", "consumedCapacity", "bindingConditions", "bindingFailureConditions"):

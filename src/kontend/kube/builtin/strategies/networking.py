@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from kontend.kube.builtin.default_class import default_class
 from kontend.kube.builtin.validation.networking import ingress, network_policy, service_ranges
@@ -15,7 +15,6 @@ from kontend.kube.strategy import (
     Strategy,
     WithSpecAndStatus,
     nothing_stored,
-    reset_metadata_for_status,
 )
 
 DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
@@ -103,6 +102,7 @@ class ServiceCidrs(Strategy):
     """The ranges that services get their addresses from."""
 
     namespaced = False
+    status_resets_metadata = True
     reset_fields: ClassVar = {"": STATUS, "status": (("spec",),)}
     empty_fields: ClassVar = (("spec", "cidrs"),)
 
@@ -113,11 +113,6 @@ class ServiceCidrs(Strategy):
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
         """Validates a changed range."""
         return service_ranges.validate_service_cidr_update(new, old)
-
-    def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Keeps everything but the status."""
-        super().prepare_for_status_update(new, old, now)
-        reset_metadata_for_status(new, old)
 
 
 _GROUP: Final = "networking.k8s.io"

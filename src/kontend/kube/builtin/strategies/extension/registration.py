@@ -9,7 +9,7 @@ from kontend.kube.builtin.validation import flow_control
 from kontend.kube.builtin.validation.admission import mutating_policies, policies, webhooks
 from kontend.kube.field_errors import FieldError
 from kontend.kube.json_types import Json
-from kontend.kube.strategy import STATUS, Strategy, WithSpecAndStatus, metadata_of, reset_metadata_for_status, take_over
+from kontend.kube.strategy import STATUS, Strategy, WithSpecAndStatus, metadata_of, take_over
 
 
 class WebhookConfigurations(Strategy):
@@ -53,14 +53,10 @@ class ValidatingAdmissionPolicies(WithSpecAndStatus):
     checks_finalizers = False
     namespaced = False
     allow_unconditional_update = False
+    status_resets_metadata = True
     reset_fields: ClassVar = {"": STATUS, "status": (("metadata",), ("spec",))}
     rechecks_metadata = True
     rechecks_metadata_update = False
-
-    def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Keeps everything but the status."""
-        super().prepare_for_status_update(new, old, now)
-        reset_metadata_for_status(new, old)
 
     def validate(self, obj: Json) -> list[FieldError]:
         """Validates a new policy."""

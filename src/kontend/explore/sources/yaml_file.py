@@ -1,0 +1,20 @@
+"""YAML files that users write: scenarios, plans, campaigns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kontend.explore.problems import BadScenario
+
+
+def read_yaml(path: str | Path) -> Any:
+    """The document of a file. Raises :class:`BadScenario` where there is no file, or no YAML in it."""
+    try:
+        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadScenario(f"{path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BadScenario(f"{path}: not YAML: {' '.join(str(error).split())}") from error
