@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -96,6 +98,19 @@ def _reassigned() -> list[str]:
     return list(names)
 
 
+def _unchanged(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapped(*arguments: Any) -> Any:
+        return function(*arguments)
+
+    return wrapped
+
+
+@_unchanged
+def _decorated() -> list[str]:
+    return list(set(NAMES))
+
+
 def _parameter(names: Any = NAMES) -> list[str]:
     return list(names)
 
@@ -121,6 +136,7 @@ def _calling(function: Callable[..., Any]) -> Controller:
 
 ORDERED = [
     _loop, _comprehension, _converted, _joined, _variable, _method, _starred, _popped, _next, _generator, _enumerated,
+    _decorated,
 ]  # fmt: skip
 ORDERLESS = [_sorted, _counted, _contained, _smallest, _sorted_comprehension, _reassigned, _parameter]
 
@@ -129,7 +145,7 @@ ORDERLESS = [_sorted, _counted, _contained, _smallest, _sorted_comprehension, _r
 def test_a_dependence_on_the_order_of_a_set_is_reported(function: Callable[..., Any]) -> None:
     controller = _calling(function)
     lines = iterated_sets(controller, UserCode(controller))
-    first = function.__code__.co_firstlineno
+    first = inspect.unwrap(function).__code__.co_firstlineno
     assert len(lines) == 1
     match = re.fullmatch(rf"{HERE}:(\d+) depends on the order of a set, which differs from .*", lines[0])
     assert match

@@ -56,6 +56,12 @@ class Counts(Controller):
         self.memo = Memo()
         self.nested = {"memos": [Memo()]}
         self.slotted = Slotted()
+        self.many = ["a name that is long"] * 1_000
+        self.buffer = bytearray()
+        self.circle: list[Any] = []
+        self.circle.append(self.circle)
+        self.data = [0] * 6_000
+        self.same: object = 1
 
     @functools.cached_property
     def labels(self) -> dict[str, str]:
@@ -85,6 +91,10 @@ def _added(counts: Counts) -> None:
     counts.fresh = 1  # type: ignore[attr-defined]
 
 
+def _retyped(counts: Counts) -> None:
+    counts.same = bool(counts.same)
+
+
 def _slotted(counts: Counts) -> None:
     counts.slotted.count += 1
 
@@ -99,6 +109,10 @@ def _slotted(counts: Counts) -> None:
         (lambda counts: counts.memo.seen.append("w"), "memo"),
         (lambda counts: counts.nested["memos"][0].seen.append("w"), "nested"),
         (_slotted, "slotted"),
+        (_retyped, "same"),
+        (lambda counts: counts.many.append("w"), "many"),
+        (lambda counts: counts.buffer.append(1), "buffer"),
+        (lambda counts: counts.circle.append("w"), "circle"),
     ],
 )
 def test_attributes_that_are_not_declared_are_named(remember: Callable[[Counts], object], name: str) -> None:
@@ -125,6 +139,12 @@ def _made(counts: Counts) -> None:
     counts.client = counts.client or object()
 
 
+def _same(counts: Counts) -> None:
+    """Makes equal values anew."""
+    counts.seen = {"names": list(counts.seen["names"])}
+    counts.flag = not bool(1)
+
+
 def _dropped(counts: Counts) -> None:
     counts.pool = None
 
@@ -139,6 +159,8 @@ def _remembered(counts: Counts) -> None:
         _remembered,
         _made,
         _dropped,
+        _same,
+        lambda counts: counts.data.append(1),
         lambda counts: counts.labels,
         lambda counts: counts.doubled(2),
         lambda _: LOG.warning("reconciled"),

@@ -11,7 +11,8 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator
-from types import FunctionType
+from functools import lru_cache
+from types import CodeType, FunctionType
 from typing import Any, Final
 
 from kontend.explore.program.user_code import UserCode
@@ -32,15 +33,24 @@ def iterated_sets(controller: Controller, code: UserCode) -> list[str]:
     """Describes the lines of a controller that depend on the order of a set."""
     described: dict[str, None] = {}
     for function in _functions(controller, code):
-        try:
-            lines, first = inspect.getsourcelines(function)
-            tree = ast.parse(textwrap.dedent("".join(lines)))
-        except (OSError, TypeError, SyntaxError):
-            continue
-        for node in _Order(tree).dependent():
-            line = SourceLocation(function.__code__.co_filename, first + node.lineno - 1)
+        function_code = getattr(inspect.unwrap(function), "__code__", function.__code__)
+        file = function_code.co_filename
+        for number in _dependent_lines(function_code, file):
+            line = SourceLocation(file, number)
             described[f"{line.short} depends on the order of a set, which differs from one process to the next"] = None
     return list(described)[:_MOST]
+
+
+@lru_cache(maxsize=1024)
+def _dependent_lines(code: CodeType, file: str) -> tuple[int, ...]:
+    """The lines of a function that depend on the order of a set; equal code may be in another ``file``."""
+    del file
+    try:
+        lines, first = inspect.getsourcelines(code)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError):
+        return ()
+    return tuple(first + node.lineno - 1 for node in _Order(tree).dependent())
 
 
 def _functions(controller: Controller, code: UserCode) -> Iterator[FunctionType]:

@@ -10,12 +10,13 @@ that is compared, so that one that holds something outdated shows.
 from __future__ import annotations
 
 import inspect
+import marshal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType, NoneType
+from types import FunctionType, ModuleType, NoneType
 from typing import Any, Final
 
 import xxhash
@@ -24,12 +25,22 @@ from kontend.explore.program.user_code import UserCode
 from kontend.runtime.controller import Controller
 
 _SCALARS: Final = frozenset({bool, bytes, bytearray, complex, float, int, str, NoneType})
+#: Plain data that cannot change: it is compared as it is.
+_IMMUTABLE: Final = _SCALARS - {bytearray}
+#: Plain data that can.
+_PLAIN: Final = frozenset({dict, list, tuple, set, frozenset})
+#: Objects that are never looked into.
+_OPAQUE: Final = frozenset({FunctionType, ModuleType, type})
 #: A value with more parts than this is not compared: it is data, and comparing it would cost too much.
 _LARGEST: Final = 5_000
+#: A format without references, so that it says nothing of what else refers to a value.
+_MARSHAL_VERSION: Final = 2
 _ABSENT: Final = b""
 
 #: The owner of a variable (self, a class or a module), and its name.
 Variable = tuple[str, str, str]
+#: Equal as long as a value does not change; None for one that is not compared.
+Fingerprint = bytes | tuple[type, object] | None
 
 
 class UndeclaredState:
@@ -50,21 +61,21 @@ class UndeclaredState:
         for clear in self._caches:
             clear()
 
-    def values(self) -> dict[Variable, bytes | None]:
-        """A fingerprint of each variable: None for one that is not compared."""
-        fingerprints: dict[Variable, bytes | None] = {}
+    def values(self) -> dict[Variable, Fingerprint]:
+        """A fingerprint of each variable."""
+        fingerprints: dict[Variable, Fingerprint] = {}
         for scope, owner, variables in self._scopes():
             for name, value in tuple(variables.items()):
                 variable = (scope, owner, name)
                 if name.startswith("__") or variable in self._too_large:
                     continue
                 try:
-                    fingerprints[variable] = _Fingerprint(self._code).of(value)
+                    fingerprints[variable] = _fingerprint(value, self._code)
                 except _TooLarge:
                     self._too_large.add(variable)
         return fingerprints
 
-    def changed(self, before: Mapping[Variable, bytes | None]) -> list[str]:
+    def changed(self, before: Mapping[Variable, Fingerprint]) -> list[str]:
         """Describes each variable that changed since, and what to do about it."""
         after = self.values()
         return [
@@ -103,12 +114,11 @@ class UndeclaredState:
     def _described(self, variable: Variable) -> str:
         scope, owner, name = variable
         if scope == "module":
-            module = next(module for module in self._modules if module.__name__ == owner)
             return (
-                f"{Path(module.__file__ or owner).name}: the reconcile changes the global variable {name}; make it an "
+                f"{_place(owner)}: the reconcile changes the global variable {name}; make it an "
                 f"attribute of the controller and name it in `memory`: {self._memory_with(name.lower())}"
             )
-        file = Path(inspect.getfile(type(self._controller))).name
+        file = _place(type(self._controller).__module__)
         if scope == "class":
             return (
                 f"{file}: the reconcile changes {owner}.{name}, which all instances share; change self.{name} and name "
@@ -136,6 +146,11 @@ def _modules_of(classes: list[type[Controller]], code: UserCode) -> list[ModuleT
     return modules
 
 
+def _place(module: str) -> str:
+    """The name of the file of a module; that of the module where it has no file."""
+    return Path(getattr(sys.modules.get(module), "__file__", None) or module).name
+
+
 def _file_of(function: Any) -> str:
     code = getattr(function, "__code__", None)
     return getattr(code, "co_filename", "<unknown>")
@@ -145,7 +160,25 @@ class _TooLarge(Exception):
     """A value with too many parts."""
 
 
-class _Fingerprint:
+def _fingerprint(value: Any, code: UserCode) -> Fingerprint:
+    """The fingerprint of a variable. Raises :class:`_TooLarge`."""
+    kind = type(value)
+    if kind in _IMMUTABLE:
+        return kind, value
+    if kind in _OPAQUE:
+        return None
+    if kind in _PLAIN:
+        try:
+            text = marshal.dumps(value, _MARSHAL_VERSION)
+        except ValueError:  # something in it is not plain
+            pass
+        else:
+            if len(text) <= _LARGEST:  # every part has at least one byte
+                return text
+    return _Text(code).of(value)
+
+
+class _Text:
     """Bytes that change when a value changes."""
 
     def __init__(self, code: UserCode) -> None:

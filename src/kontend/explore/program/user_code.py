@@ -47,6 +47,7 @@ def _package_of(controller: Controller) -> str:
     """The directory of the outermost package of a controller's class, or its file if it is in none."""
     name = type(controller).__module__
     outermost = sys.modules.get(name.partition(".")[0])
-    if outermost is not None and outermost.__file__ and hasattr(outermost, "__path__"):
-        return os.path.dirname(outermost.__file__) + os.sep
+    file: str | None = getattr(outermost, "__file__", None)  # modules of an interactive interpreter have none
+    if file and hasattr(outermost, "__path__"):
+        return os.path.dirname(file) + os.sep
     return getattr(sys.modules.get(name), "__file__", None) or ""
