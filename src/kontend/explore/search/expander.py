@@ -252,6 +252,7 @@ class Expander:
         similarity, shared_similarity = self.model.similarity, b""
         similarities: list[bytes] = []
         macros = self._source.of(world)
+        may_fire = self.model.timers.has_fired
         successors = []
         for macro in macros:
             if not isinstance(macro, LocalMacroStep):
@@ -282,7 +283,7 @@ class Expander:
                     similar=similar,
                     is_stuck=bool(macro.local.bugs) and self.model.is_stuck(macro.world),
                     reserve=reserve,
-                    fires=self._fires(macro),
+                    fires=may_fire and self._fires(macro),
                 )
             )
         return successors, macros

@@ -91,19 +91,15 @@ class Exploration:
         ``improve`` looks again at states to which a cheaper way is found.
         """
         graph = self.graph
-        cost = graph.costs[number]
+        cost, depth = graph.costs[number], graph.depths[number]
         targets: list[int] = []
-        writes: list[bool] = []
-        optional: list[bool] = []
-        fires: list[bool] = []
-        acts: list[bool] = []
         fresh: list[int] = []
+        self.verdict.steps += len(successors)
         for at, successor in enumerate(successors):
-            self.verdict.steps += 1
-            self._note(number, successor)
+            if successor.wrote or successor.findings or successor.failure or successor.action >= 0:
+                self._note(number, successor)
             spent = cost + successor.cost
-            depth = graph.depths[number] + len(successor.steps)
-            known = graph.find(successor.key, successor.reserve, spent, depth)
+            known = graph.find(successor.key, successor.reserve, spent, depth + len(successor.steps))
             if known is None:
                 # Shards cannot tell that another one has found the key before, with other faults left.
                 similar = 0 if graph.knows(successor.key) else successor.similar
@@ -125,23 +121,27 @@ class Exploration:
                     fresh.append(known)
             elif (
                 improve
-                and graph.reserves[known] == successor.reserve
-                and graph.improve(known, number, successor.steps, spent)
+                and graph.improve(known, number, successor.steps, spent, successor.reserve)
                 and graph.is_unexpanded(known)
             ):
                 expander.keep(known, number, at)
                 fresh.append(known)
             targets.append(known)
-            writes.append(successor.wrote)
-            optional.append(successor.is_optional)
-            fires.append(successor.fires)
-            acts.append(successor.action >= 0)
-        graph.expand(number, targets, writes, optional, fires, acts)
+        optional = [successor.is_optional for successor in successors]
+        graph.expand(
+            number,
+            targets,
+            [successor.wrote for successor in successors],
+            optional,
+            [successor.fires for successor in successors],
+            [successor.action >= 0 for successor in successors],
+        )
         if all(optional) and not (self._partial and self.quiescent.must_go_on(number)):
             self.quiescent.add(number)
         return fresh
 
     def _note(self, number: int, successor: Successor) -> None:
+        """Note what a macro-step does besides leading to a state."""
         for many, finding in successor.findings:
             self._violations.add(finding, number, successor.steps[:many], successor.cost)
         if successor.action >= 0:

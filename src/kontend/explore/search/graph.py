@@ -132,10 +132,13 @@ class Graph:
         self._count.append(-1)
         return number
 
-    def improve(self, number: int, parent: int, steps: Steps, cost: int) -> bool:
-        """Keep another way to a known state if it is cheaper, or as cheap and shorter."""
+    def improve(self, number: int, parent: int, steps: Steps, cost: int, reserve: Reserve = NO_RESERVE) -> bool:
+        """Keep another way to a known state if it is cheaper, or as cheap and shorter, and leaves the same faults."""
+        known = self.costs[number]
+        if cost > known:
+            return False
         depth = self.depths[parent] + len(steps)
-        if (cost, depth) >= (self.costs[number], self.depths[number]):
+        if (cost == known and depth >= self.depths[number]) or self.reserves[number] != reserve:
             return False
         self.parents[number] = parent
         self.steps[number] = steps
