@@ -1,26 +1,23 @@
-"""Ray and Dask on this machine, started once for all tests of a process."""
+"""A process in which Ray and Dask run, for all tests of this package."""
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from executors.engines import needs
-from kontend.executors import dask_cluster, ray_cluster
+from executors import driver
 
 
-@pytest.fixture(scope="session")
-def dask() -> Iterator[None]:
-    """Dask on this machine."""
-    needs("dask")
-    yield
-    dask_cluster.close_dask()
+@pytest.fixture(scope="package")
+def process() -> Iterator[ProcessPoolExecutor]:
+    """A process of its own for the searches on Ray and Dask.
 
-
-@pytest.fixture(scope="session")
-def ray() -> Iterator[None]:
-    """Ray on this machine."""
-    needs("ray")
-    yield
-    ray_cluster.close_ray()
+    Both start threads, and leave settings behind, that no other test should find in its process: one that forks could
+    hang or crash.
+    """
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield pool
+        pool.submit(driver.close).result()

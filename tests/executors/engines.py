@@ -5,14 +5,11 @@ from __future__ import annotations
 import importlib
 import linecache
 import os
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from kontend.explore.shards.engine import Engine
 from kontend.runtime.source_location import SourceLocation
 from kontend.runtime.user_file import load_file
 from kontend.runtime.user_sources import UserCode
@@ -106,18 +103,6 @@ def marked_processes(mark: str) -> dict[int, str]:
 #: Tests that look for processes, and the commands of the workers of an engine.
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found in /proc")
 WORKERS = {"ray": "ray::RemoteShard", "dask": "spawn_main"}
-
-
-def started(make: Callable[[], Engine]) -> tuple[list[Any], Callable[[], Engine]]:
-    """The engines that a search starts, and the function by which it starts them."""
-    engines: list[Any] = []
-
-    def made() -> Engine:
-        engines.append(make())
-        engine: Engine = engines[-1]
-        return engine
-
-    return engines, made
 
 
 def loaded(code: UserCode, path: str) -> tuple[str, str, str, str, str]:

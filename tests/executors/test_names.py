@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from executors.engines import needs, project
 from kontend.cli import main
-from kontend.executors import dask_cluster, names, ray_cluster
+from kontend.executors import names
 from kontend.executors.names import address_problem, executor_problem
 from kontend.explore.exploring import SearchOptions
 from kontend.explore.problems import BadScenario
@@ -56,13 +55,6 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(
     assert f"{package} is not installed: pip install 'kontend[{extra}]'" in capsys.readouterr().err
 
 
-@pytest.fixture
-def silent() -> Iterator[str]:
-    """The address of a server that accepts connections and says nothing."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield f"127.0.0.1:{server.getsockname()[1]}"
-
-
 @pytest.mark.parametrize("engine", ["ray", "dask"])
 def test_an_address_where_nothing_answers_is_reported(
     engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -72,25 +64,6 @@ def test_an_address_where_nothing_answers_is_reported(
         free = server.getsockname()[1]
     assert main(["explore", str(project(tmp_path)), "--executor", f"{engine}://127.0.0.1:{free}"]) == 2
     assert f"nothing answers at 127.0.0.1:{free}" in capsys.readouterr().err
-
-
-def test_something_else_than_ray_at_an_address_is_reported(
-    silent: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    needs("ray")
-    monkeypatch.setattr(ray_cluster, "_PATIENCE", 0.5)
-    assert main(["explore", str(project(tmp_path)), "--executor", f"ray://{silent}"]) == 2
-    assert f"no Ray cluster answers at {silent}" in capsys.readouterr().err
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_something_else_than_dask_at_an_address_is_reported(
-    silent: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    needs("dask")
-    monkeypatch.setattr(dask_cluster, "_PATIENCE", 0.5)
-    assert main(["explore", str(project(tmp_path)), "--executor", f"dask://{silent}"]) == 2
-    assert f"no Dask scheduler answers at {silent}" in capsys.readouterr().err
 
 
 def test_addresses_of_this_machine_need_no_answer() -> None:

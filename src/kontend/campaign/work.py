@@ -47,6 +47,7 @@ from kontend.explore.sources.inputs import Inputs, read_inputs
 from kontend.explore.verdict import Verdict
 from kontend.kube.errors import ApiError
 from kontend.runtime.controller import BadController
+from kontend.runtime.source_location import working_directory
 from kontend.runtime.user_file import BadFile, file_of_module
 from kontend.runtime.user_sources import UserCode
 
@@ -76,7 +77,7 @@ def _explored(unit: Exploration, report: Callable[[Report], None]) -> Outcome:
     scenario = scenarios[unit.scenario]
     if unit.bounds:
         scenario = replace(scenario, bounds=replace(scenario.bounds, **unit.bounds))
-    origin = Origin(Path(unit.file).resolve(), unit.scenario, inputs.to_json())
+    origin = Origin((working_directory() / unit.file).resolve(), unit.scenario, inputs.to_json())
     runs: list[dict[str, Any]] = []
 
     def record(model: Model) -> None:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import atexit
 import os
 import secrets
+import socket
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import Any, Final
 
-from kontend.executors.names import BadExecutor
+from kontend.executors.names import BadExecutor, host_and_port
 
 #: Settings of a cluster on this machine. The first one makes Ray listen on the loopback interface; its name comes from
 #: the systems where that is the default.
@@ -138,7 +139,22 @@ def _connect(ray: Any, address: str) -> None:
     elif _is_client_server(address):
         ray.init(address=f"ray://{address}", log_to_driver=False, logging_level="ERROR")
     else:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        with _on_loopback() if _listens_on_loopback(address) else nullcontext():
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+
+
+def _listens_on_loopback(address: str) -> bool:
+    """A cluster listens on the loopback interface only: Ray would look for it at the address of this machine."""
+    from ray._private import services
+
+    host, port = host_and_port(address)
+    if host not in ("localhost", "127.0.0.1", "::1"):
+        return False
+    try:
+        socket.create_connection((services.get_node_ip_address(), port), timeout=_PATIENCE).close()
+    except OSError:
+        return True
+    return False
 
 
 def _is_client_server(address: str) -> bool:
@@ -165,18 +181,24 @@ def _is_client_server(address: str) -> bool:
 @contextmanager
 def private_settings() -> Iterator[None]:
     """Start clusters on this machine: on the loopback interface, with tokens unless the user has switched them off."""
-    with _environment(_PRIVATE):
-        from ray._private import ray_constants
-
+    with _environment(_PRIVATE), _on_loopback():
         if os.environ["RAY_AUTH_MODE"] == "token":
             _write_token()
         _read_settings()
-        before = ray_constants.ENABLE_RAY_CLUSTER
-        ray_constants.ENABLE_RAY_CLUSTER = False
-        try:
-            yield
-        finally:
-            ray_constants.ENABLE_RAY_CLUSTER = before
+        yield
+
+
+@contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Take the loopback interface for this machine's address; Ray reads the setting when it is imported."""
+    from ray._private import ray_constants
+
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
 
 
 def _read_settings() -> None:

@@ -26,6 +26,7 @@ from kontend.kube.crd.permissive import permissive_crd
 from kontend.kube.meta.names import kind_of
 from kontend.runtime.controller import Controller
 from kontend.runtime.guards import Guards
+from kontend.runtime.source_location import working_directory
 
 #: The endings of files that are read as YAML.
 ENDINGS: Final = (".yaml", ".yml", ".json")
@@ -39,7 +40,8 @@ def scenario_documents(path: str | Path) -> dict[str, tuple[Scenario, Any]]:
     if not isinstance(listed, list) or not listed:
         raise BadScenario(f"{path}: scenarios: expected a list of scenarios, found {listed!r}")
     scenarios: dict[str, tuple[Scenario, Any]] = {}
-    with _importable(Path(path).resolve().parent):
+    directory = (working_directory() / path).resolve().parent
+    with _importable(directory):
         for at, item in enumerate(listed):
             where = f"{path}: scenarios[{at}]" if len(listed) > 1 else str(path)
             if not isinstance(item, Mapping):
@@ -47,7 +49,7 @@ def scenario_documents(path: str | Path) -> dict[str, tuple[Scenario, Any]]:
             name = str(item.get("name") or f"scenario{at + 1}")
             if name in scenarios:
                 raise BadScenario(f"{where}: two scenarios are called {name}")
-            scenarios[name] = (_scenario(item, where, Path(path).resolve().parent), item.get("plan"))
+            scenarios[name] = (_scenario(item, where, directory), item.get("plan"))
     return scenarios
 
 

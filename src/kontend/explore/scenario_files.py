@@ -19,6 +19,7 @@ from kontend.explore.sources.definitions import definitions_near
 from kontend.explore.sources.generated import generated_scenario
 from kontend.explore.sources.inputs import Inputs
 from kontend.runtime.controller import Controller
+from kontend.runtime.source_location import working_directory
 from kontend.runtime.user_file import BadFile, controllers_in, load_file
 
 
@@ -61,7 +62,7 @@ def generated_scenarios(
 ) -> dict[str, Scenario]:
     """The generated scenario of all controllers of a module, or of each of those that are named; none without any."""
     controllers = controllers_of(module)
-    known = {kind: dict(manifest.obj) for kind, manifest in definitions_near(path).items()}
+    known = {kind: dict(manifest.obj) for kind, manifest in definitions_near(working_directory() / path).items()}
     known |= {_served_by(crd): dict(crd) for crd in inputs.crds}
     chosen = {
         name: [controller for controller in controllers if type(controller) is vars(module)[name]] for name in names

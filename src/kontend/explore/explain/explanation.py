@@ -36,6 +36,7 @@ from kontend.explore.trace.schedule import dump_schedule
 from kontend.explore.verdict import Violation
 from kontend.report.document import Actor, Cycle, Difference, Document, Explanation, Fix, Source, Step
 from kontend.runtime.source_location import working_directory
+from kontend.runtime.user_sources import sent_source
 
 _FILES: Final = re.compile(r'File "([^"]+)"')
 
@@ -150,7 +151,9 @@ class _Explaining:
         file = self._origin.file
         if file is None:
             return Source("", self._origin.scenario)
-        digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+        sent = sent_source(file)  # to this process, which may not have the file
+        content = sent.text.encode() if sent is not None else file.read_bytes() if file.is_file() else None
+        digest = hashlib.sha256(content).hexdigest() if content is not None else ""
         return Source(self._lines.relative(file), self._origin.scenario, digest, self._origin.inputs)
 
     def _explanation(self) -> Explanation:
