@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import ipaddress
 import re
 import unicodedata
@@ -35,8 +36,12 @@ _DURATION_UNITS: Final = (
 
 
 def _matches(pattern: str, flags: re.RegexFlag = re.ASCII) -> Callable[[str], bool]:
-    compiled = re.compile(pattern, flags)
-    return lambda text: compiled.fullmatch(text) is not None
+    # Compiled on first use: most servers never see most formats, and start faster without them.
+    @functools.cache
+    def compiled() -> re.Pattern[str]:
+        return re.compile(pattern, flags)
+
+    return lambda text: compiled().fullmatch(text) is not None
 
 
 def parse_lenient_duration(text: str) -> int:
