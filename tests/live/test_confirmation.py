@@ -49,7 +49,7 @@ def confirm(outcomes: Callable[[Plan], bool], *plans: Plan, repeats: int = 3) ->
     async def work() -> Violation:
         runs = [ended(plan, "left") for plan in plans]
         shown = [Occurrence(findings(run, expected)[0], run.plan, run) for run in runs]
-        return await Confirmation(baseline, run_plan, repeats=repeats, attempts=5).confirm(shown)
+        return await Confirmation(baseline, run_plan, run_plan, repeats=repeats, attempts=5).confirm(shown)
 
     return asyncio.run(work()), carried_out
 

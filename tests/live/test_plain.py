@@ -39,6 +39,36 @@ def test_the_twin_without_the_bug_survives_crashes_and_lost_responses() -> None:
         assert verdict.executed == count
 
 
+def test_an_ignored_conflict_is_found_although_an_event_of_the_process_makes_up_for_one() -> None:
+    verdict = explore(
+        setting(python("plain.py"), "plain.yaml", BUG="ignored"),
+        only="409",
+        confirmations=1,
+        shrinks=4,
+        heal=0.5,
+        jobs=4,
+    )
+    assert [(violation.finding.property, violation.plan.name) for violation in verdict.violations] == [
+        ("diverged", "409 2 times for update configmaps default/w-config")
+    ]
+    assert 'configmaps default/w-config .data.size: "1" instead of "2"' in verdict.violations[0].finding.sentence
+    assert not verdict.healing
+    twin = explore(setting(python("plain.py"), "plain.yaml"), only="409", jobs=4)
+    assert twin.ok, list(twin.lines())
+    assert twin.executed == verdict.executed == 4
+
+
+def test_a_late_retry_heals_the_final_state_and_is_listed_not_reported() -> None:
+    given = setting(python("plain.py"), "plain.yaml", RETRY="2.5")
+    only = "409 3 times for update configmaps"
+    verdict = explore(given, only=only, confirmations=1, shrinks=0, heal=20.0)
+    assert verdict.ok, list(verdict.lines())
+    (healing,) = verdict.healing
+    assert healing.healed is not None
+    assert healing.healed < 2.5
+    assert any(line.startswith("heals by itself after ") and only in line for line in verdict.lines())
+
+
 def test_a_violation_is_saved_shown_and_replayed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

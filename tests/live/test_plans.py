@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kontend.live.gate.call import Call, Point
+from kontend.live.gate.decisions import Decisions
 from kontend.live.gate.perturbation import (
     KINDS,
     Act,
@@ -33,6 +34,7 @@ EXAMPLES: dict[str, Perturbation] = {
     "crash after the response of create configmaps default/c": Crash(AT, answered=True),
     "lost response of update widgets.example.com default/w status (number 2)": LoseResponse(LATER),
     "409 for create configmaps default/c": Fail(AT, "409"),
+    "409 3 times for create configmaps default/c": Fail(AT, "409", 3),
     "504 after the commit for create configmaps default/c": Fail(AT, "timeout"),
     "next user action right after create configmaps default/c, not yet in the cache": Act(AT, unseen=True),
     "create configmaps default/c takes long": Delay(AT),
@@ -124,3 +126,28 @@ def test_simpler_plans_have_fewer_perturbations_fewer_actions_and_shorter_holds(
 
 def test_the_simplest_plan_has_nothing_simpler() -> None:
     assert list(simpler(Plan((Crash(AT),), actions=1), 3)) == []
+
+
+def test_a_failure_that_lasts_ends_with_its_number_or_when_the_process_is_idle() -> None:
+    fail = Fail(AT, "409", 3)
+    decisions = Decisions([fail])
+    assert [decisions.at_arrival(AT.call) for _ in range(4)] == [fail, fail, fail, None]
+    decisions = Decisions([fail])
+    assert decisions.at_arrival(AT.call) == fail
+    decisions.end_repetitions()
+    assert decisions.at_arrival(AT.call) is None
+    assert decisions.waiting == []
+
+
+def test_a_perturbation_on_arrival_counts_the_writes_before_it_that_have_changed_something() -> None:
+    """The baseline has counted the same: attempts that were refused or changed nothing are not in it."""
+    delay = Delay(LATER)
+    decisions = Decisions([delay])
+    assert [decisions.at_arrival(LATER.call) for _ in range(3)] == [None, None, None]
+    decisions.after_commit(LATER.call)
+    assert decisions.at_arrival(LATER.call) == delay
+
+
+def test_a_simpler_failure_is_repeated_less_often() -> None:
+    found = list(simpler(Plan((Fail(AT, "409", 3),), actions=1), 1))
+    assert [plan.perturbations for plan in found] == [(Fail(AT, "409", 1),), (Fail(AT, "409", 2),)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import time
 from collections.abc import Callable
@@ -92,6 +93,36 @@ def test_a_process_that_wakes_now_and_then_is_silent_for_longer_before_it_counts
     found, _ = wait(lambda polls: Usage(1.0 + polls * 1e-4, slices=polls))
     assert found.rest is Rest.IDLE
     assert time.monotonic() - began >= 3 * PATIENCE.silence
+
+
+def test_a_request_that_has_not_been_read_yet_is_not_silence() -> None:
+    """On a loaded machine each turn of the loop takes long, and a request takes several turns to arrive."""
+
+    async def work() -> tuple[Wait, float, float]:
+        loop, traffic = asyncio.get_running_loop(), Traffic()
+
+        def turn(left: int) -> None:
+            time.sleep(0.03)  # this process has no processor
+            if left:
+                loop.call_soon(turn, left - 1)
+            else:
+                traffic.last_activity["controller"] = loop.time()
+
+        loop.call_soon(turn, 8)
+        found = await wait_until_idle(traffic, {"controller": Subject(lambda _: Usage(1.0, 1.0))}, PATIENCE)
+        return found, traffic.last_activity.get("controller", math.inf), loop.time()
+
+    found, arrived, ended = asyncio.run(work())
+    assert found.rest is Rest.IDLE
+    assert ended - arrived >= PATIENCE.silence
+
+
+def test_a_process_that_may_repeat_a_call_is_silent_for_longer_before_it_counts_as_idle() -> None:
+    began = time.monotonic()
+    subjects = {"controller": Subject(lambda _: Usage(1.0, 1.0))}
+    found = asyncio.run(wait_until_idle(Traffic(), subjects, PATIENCE, longer=lambda: 0.2))
+    assert found.rest is Rest.IDLE
+    assert time.monotonic() - began >= 0.2
 
 
 def test_timers_of_a_runtime_do_not_count_as_work() -> None:

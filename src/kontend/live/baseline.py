@@ -27,6 +27,9 @@ _LONGER: Final = 4
 #: The shortest silence that counts as idle, in seconds, and how much longer than the longest learned one.
 _SHORTEST: Final = 0.15
 _MARGIN: Final = 3.0
+#: The silence of a process that may be about to repeat a failed call: at least so long, and a multiple of the other.
+_RETRY: Final = 0.5
+_RETRY_MARGIN: Final = 2.0
 #: The part of a run without writes after which calls that go on are taken for polling.
 _POLLING: Final = 0.5
 #: The most runs from which polling is learned: each may get as far as the next action of the user.
@@ -137,6 +140,8 @@ def _learned(setting: Setting, run: Run) -> Setting:
         watches=run.watches,
         refused=frozenset(run.refusals),
         most_writes=max(by_action.values(), default=0),
+        retry_silence=max(_RETRY, _RETRY_MARGIN * silence),
+        failing=frozenset(run.failing),
     )
 
 

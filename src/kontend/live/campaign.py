@@ -21,6 +21,8 @@ from kontend.live.verdicts.verdict import Verdict
 #: The number of times that a violation is tried again, and the most plans that are tried to shrink one.
 _CONFIRMATIONS: Final = 3
 _SHRINKS: Final = 10
+#: The runs at the same time that are watched for healing, whatever ``jobs`` says.
+_WATCHED: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Options:
     pairs: bool | None = None
     confirmations: int = _CONFIRMATIONS
     shrinks: int = _SHRINKS
+    #: A violation of the final state may heal by itself within so many seconds.
+    heal: float = 0.0
     #: Called with the number of runs and of plans so far, for progress.
     progress: Callable[[int, int], None] | None = None
 
@@ -56,6 +60,8 @@ class Campaign:
         self._setting = setting
         self._options = options
         self._slots = asyncio.Semaphore(options.jobs)
+        #: Runs that are mostly silence.
+        self._watched = asyncio.Semaphore(max(options.jobs, _WATCHED))
         self._notes: list[str] = []
 
     async def baseline(self) -> Baseline:
@@ -84,15 +90,22 @@ class Campaign:
             for finding in outcome.findings:
                 shown.setdefault(identity(finding), []).append(Occurrence(finding, outcome.plan, outcome.run))
         confirmation = Confirmation(
-            baseline, self._run, repeats=self._options.confirmations, attempts=self._options.shrinks
+            baseline,
+            self._run,
+            self._run_and_watch,
+            repeats=self._options.confirmations,
+            attempts=self._options.shrinks,
+            heal=self._options.heal,
         )
         confirmed = await asyncio.gather(*map(confirmation.confirm, shown.values()))
+        confirmed = await asyncio.gather(*map(confirmation.heal, confirmed))
         violations = [replace(violation, others=len(shown[identity(violation.finding)]) - 1) for violation in confirmed]
         return Verdict(
             baseline,
             len(plans),
             len(singles),
-            tuple(violation for violation in violations if violation.seen > 1),
+            tuple(violation for violation in violations if violation.seen > 1 and violation.healed is None),
+            tuple(violation for violation in violations if violation.healed is not None),
             tuple(violation for violation in violations if violation.seen <= 1),
             tuple(outcome.plan for outcome in singles if outcome.run.missed and not outcome.run.blocked),
             seconds,
@@ -139,7 +152,7 @@ class Campaign:
 
     def _run_one_at_a_time(self) -> None:
         """Give up ``jobs``: the command binds a fixed port, so its processes are in each other's way."""
-        self._slots = asyncio.Semaphore(1)
+        self._slots = self._watched = asyncio.Semaphore(1)
         self._notes.append(
             "one run at a time, whatever --jobs says: the command binds a fixed port; put {port} in its place, or "
             "switch the listener off"
@@ -147,6 +160,10 @@ class Campaign:
 
     async def _run(self, setting: Setting, plan: Plan) -> Run:
         async with self._slots:
+            return await carry_out(setting, plan)
+
+    async def _run_and_watch(self, setting: Setting, plan: Plan) -> Run:
+        async with self._watched:
             return await carry_out(setting, plan)
 
 

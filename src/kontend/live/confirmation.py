@@ -17,12 +17,16 @@ from kontend.live.plans.shrinking import simpler
 from kontend.live.process.quiescence import Patience
 from kontend.live.properties.findings import Finding, findings
 from kontend.live.runs.outcome import Run
-from kontend.live.runs.setting import Setting
+from kontend.live.runs.setting import Healing, Setting
 from kontend.live.verdicts.verdict import Violation
 
 #: The silence that ends a confirmation, as a multiple of the learned one and in seconds.
 _LONGER: Final = 4.0
 _AT_LEAST: Final = 1.0
+#: The silence of a process that may be about to repeat a failed call, in a confirmation: at least so many seconds.
+_RETRY: Final = 1.5
+#: The seconds for which a process is watched that has no reason to do anything more.
+_NO_REASON: Final = 5.0
 #: The most plans that are repeated for one violation, until it occurs again.
 _PLANS: Final = 5
 
@@ -57,7 +61,20 @@ class _Seen:
 class Confirmation:
     """Confirms the findings of a campaign."""
 
-    def __init__(self, baseline: Baseline, run_plan: RunPlan, *, repeats: int, attempts: int) -> None:
+    def __init__(
+        self,
+        baseline: Baseline,
+        run_plan: RunPlan,
+        run_and_watch: RunPlan,
+        *,
+        repeats: int,
+        attempts: int,
+        heal: float = 0.0,
+    ) -> None:
+        """``heal`` is the time for which a violation of the final state may heal by itself, in seconds.
+
+        ``run_and_watch`` carries out the runs that wait for it.
+        """
         self._baseline = baseline
         self._run_plan = run_plan
         self._repeats = repeats
@@ -68,7 +85,10 @@ class Confirmation:
             baseline.setting,
             patience=Patience(patience.silence, patience.limit * 2),
             last_silence=max(_AT_LEAST, patience.silence * _LONGER),
+            retry_silence=max(_RETRY, patience.silence * _LONGER),
         )
+        self._run_and_watch = run_and_watch
+        self._heal = heal
 
     async def confirm(self, occurrences: Sequence[Occurrence]) -> Violation:
         """Return a violation with its rate, for the simplest plan that shows it reliably.
@@ -96,6 +116,21 @@ class Confirmation:
                     return _violation(shrunk)
         await self._repeat(first, self._repeats - 1)
         return _violation(first)
+
+    async def heal(self, violation: Violation) -> Violation:
+        """Return a confirmed violation, with the time after which it heals by itself, if it does."""
+        finding, plan = violation.finding, violation.plan
+        if not finding.final or violation.seen <= 1 or not self._heal:
+            return violation
+        expected = self._baseline.expected_after(plan.actions)
+        first = self._baseline.runs[0]
+        has_reason = violation.run.failing - first.failing or first.timers or self._baseline.setting.background
+        healing = Healing(
+            self._heal if has_reason else min(self._heal, _NO_REASON),
+            lambda run: _find(findings(run, expected), finding) is None,
+        )
+        run = await self._run_and_watch(replace(self._setting, healing=healing), plan)
+        return replace(violation, healed=run.healed)
 
     async def _repeat(self, seen: _Seen, times: int) -> None:
         outcomes = await asyncio.gather(*(self._once(self._setting, seen.plan, seen.finding) for _ in range(times)))

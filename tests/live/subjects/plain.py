@@ -4,8 +4,11 @@ Bugs, by the value of BUG:
 
 - ``crash``: the status is written before the ConfigMap, and the ConfigMap is made only while there is no status.
 - ``unlocked``: the list of ready parts is written without a lock.
+- ``ignored``: a conflict with the ConfigMap is taken for success. The event of the status, which is written next, makes
+  up for it once.
 
-With OWNED the ConfigMap has the Widget as its owner; with LAZY, ConfigMaps are watched from the first Widget on.
+With OWNED the ConfigMap has the Widget as its owner; with LAZY, ConfigMaps are watched from the first Widget on. With
+RETRY, failed reconciles are repeated after so many seconds.
 """
 
 from __future__ import annotations
@@ -112,7 +115,11 @@ def put_child(client: Client, child: dict[str, Any]) -> None:
         client("POST", children, child)
         return
     if there["data"] != child["data"]:
-        client("PUT", path, {**there, "data": child["data"]})
+        try:
+            client("PUT", path, {**there, "data": child["data"]})
+        except urllib.error.HTTPError as error:
+            if error.code != 409 or BUG != "ignored":
+                raise
 
 
 def main() -> None:
@@ -135,7 +142,8 @@ def main() -> None:
         except (urllib.error.URLError, OSError) as error:
             sys.stderr.write(f"{name}: {error}\n")
             retry[name] = retry.get(name, 0) + 1
-            threading.Timer(min(0.005 * 2 ** retry[name], 1), changed.put, [name]).start()
+            delay = float(os.environ.get("RETRY") or min(0.005 * 2 ** retry[name], 1))
+            threading.Timer(delay, changed.put, [name]).start()
 
 
 if __name__ == "__main__":

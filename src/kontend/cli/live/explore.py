@@ -69,7 +69,15 @@ def _save(directory: Path, document: Document) -> None:
 
 def _options(options: Namespace) -> Options:
     plans = tuple(_plan(path) for path in options.plan)
-    return Options(options.jobs, float(options.seconds), options.only, plans, options.pairs, progress=_progress())
+    return Options(
+        options.jobs,
+        float(options.seconds),
+        options.only,
+        plans,
+        options.pairs,
+        heal=options.heal,
+        progress=_progress(),
+    )
 
 
 def _plan(path: Path) -> Plan:

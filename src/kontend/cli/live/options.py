@@ -72,6 +72,13 @@ def parser() -> Parser:
     add("--patience", type=_seconds, default=1.0, metavar="S", help="silence that ends the first run (default: 1)")
     add("--limit", type=_seconds, default=20.0, metavar="S", help="give up waiting for silence (default: 20)")
     add("--observe", type=_seconds, default=3.0, metavar="S", help="watch the idle process for timers (default: 3)")
+    add(
+        "--heal",
+        type=_seconds,
+        default=65.0,
+        metavar="S",
+        help="wait for the process to repair a wrong final state by itself: then it is no violation (default: 65)",
+    )
     add("--ready", metavar="URL|REGEX", help="ready when this URL answers, or the output matches (default: when idle)")
     add("--env", action="append", default=[], metavar="NAME=VALUE", help="environment of the command (repeatable)")
     add("--failures", type=Path, default=Path("failures"), metavar="DIR", help="directory for traces")

@@ -1,7 +1,7 @@
 """Decisions of the gate: which perturbation applies to a call. Pure bookkeeping, without I/O.
 
-A perturbation at a point applies once, to the primary instance only. Failures and delays count the calls as they
-arrive; crashes, lost responses and actions count the writes that have changed something.
+A perturbation at a point applies once, to the primary instance only; a failure may apply several times in a row. Points
+count the writes that have changed something: a perturbation on arrival applies to the first attempt at the nth one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from kontend.live.gate.call import Call, Point
-from kontend.live.gate.perturbation import AtPoint, Perturbation
+from kontend.live.gate.perturbation import AtPoint, Fail, Perturbation
 
 
 class Decisions:
@@ -33,8 +33,9 @@ class Decisions:
                 self._arrivals[perturbation.at] = perturbation
             else:
                 self._commits.setdefault(perturbation.at, []).append(perturbation)
-        self._arrived: Counter[Call] = Counter()
         self._committed: Counter[Call] = Counter()
+        #: A failure that has begun, and how often it applies yet.
+        self._repeated: dict[Point, tuple[Fail, int]] = {}
 
     @property
     def waiting(self) -> list[Perturbation]:
@@ -42,9 +43,20 @@ class Decisions:
         return [*self._arrivals.values(), *(commit for many in self._commits.values() for commit in many)]
 
     def at_arrival(self, call: Call) -> AtPoint | None:
-        """Count a call that has arrived, and return the perturbation that applies to it."""
-        self._arrived[call] += 1
-        return self._arrivals.pop(Point(call, self._arrived[call]), None)
+        """Return the perturbation that applies to a call that has arrived."""
+        point = Point(call, self._committed[call] + 1)
+        perturbation: AtPoint | None = None
+        perturbation, left = self._repeated.pop(point, (None, 0))
+        if perturbation is None:
+            perturbation = self._arrivals.pop(point, None)
+            left = perturbation.times if isinstance(perturbation, Fail) else 0
+        if isinstance(perturbation, Fail) and left > 1:
+            self._repeated[point] = perturbation, left - 1
+        return perturbation
+
+    def end_repetitions(self) -> None:
+        """Let calls succeed that have failed before: the process is idle."""
+        self._repeated.clear()
 
     def after_commit(self, call: Call) -> list[AtPoint]:
         """Count a write that has changed something, and return the perturbations that apply to it."""

@@ -15,7 +15,7 @@ from kontend.cluster.state import Change, State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import ApiError
 from kontend.kube.meta.names import Key
-from kontend.live.gate.call import LEASES, Call, describe, is_locked
+from kontend.live.gate.call import LEASES, UNJUDGED, Call, describe, is_locked
 from kontend.live.gate.decisions import Decisions
 from kontend.live.gate.perturbation import FAILURES, Act, Crash, Delay, Fail, HandOver, LoseResponse
 from kontend.live.gate.records import Delivery, Log, Request, Sent
@@ -98,6 +98,8 @@ class LiveGate:
         #: Calls that go on forever and do not count as work: renewals of leases, and what the baseline has learned.
         self.background: frozenset[Call] = frozenset()
         self.last_activity: dict[str, float] = {}
+        #: The calls of each process whose last attempt has failed.
+        self._failed: dict[str, set[Call]] = {}
         #: Calls that do not count, by process: how often each was made since the last one that does.
         self._rounds: dict[str, Counter[Call | None]] = {}
         #: Processes that have made a request since they were started.
@@ -147,6 +149,10 @@ class LiveGate:
         """Count rounds from now on: something has changed that the process may find."""
         self._rounds.pop(process, None)
 
+    def failed(self, process: str) -> frozenset[Call]:
+        """Return the calls of a process whose last attempt has failed: it may be about to repeat them."""
+        return frozenset(self._failed.get(process, ()))
+
     def undelivered(self) -> int:
         """Return the number of events that are held back."""
         return sum(len(tap.queue) for tap in self._taps)
@@ -179,6 +185,7 @@ class LiveGate:
         """Forget what a process knows: it has been killed."""
         self._received.pop(process, None)
         self._rounds.pop(process, None)
+        self._failed.pop(process, None)
         self.doomed = self.doomed and process != self._primary
         for exchange in [other for other in self._open if self._process(other) == process]:
             del self._open[exchange]
@@ -274,6 +281,7 @@ class LiveGate:
         if request is None:
             return True
         if isinstance(decision, LoseResponse):
+            self._note_outcome(request, failed=True)
             exchange.connection.abort()
             return False
         if isinstance(decision, Fail):
@@ -281,6 +289,7 @@ class LiveGate:
             self._refuse(exchange, request, decision.error)
             return False
         request.code = response.code
+        self._note_outcome(request, failed=response.code >= 400 and response.code != 404)
         if response.code >= 400:
             request.message = _message(response)
         else:
@@ -332,6 +341,15 @@ class LiveGate:
         self.last_activity[process] = asyncio.get_running_loop().time()
         self._rounds.pop(process, None)
 
+    def _note_outcome(self, request: Request, *, failed: bool) -> None:
+        if request.call.resource in UNJUDGED:
+            return
+        calls = self._failed.setdefault(request.process, set())
+        if failed:
+            calls.add(request.call)
+        else:
+            calls.discard(request.call)
+
     def _sent(self, resource: str, version: int) -> Sent | None:
         """Return the version that a change has made."""
         state = self.state
@@ -360,6 +378,7 @@ class LiveGate:
         self._open.pop(exchange, None)
         self._active(request.process)
         request.code, request.message = code, f"{reason} (injected)"
+        self._note_outcome(request, failed=True)
         response = ApiResponse.of_error(ApiError(f"injected by kontend: {reason}", code=code, reason=reason))
         self.server.answer(exchange, response)
 

@@ -75,10 +75,15 @@ class LoseResponse(AtPoint):
 
 @dataclass(frozen=True, slots=True)
 class Fail(AtPoint):
-    """A call is answered with an error; ``timeout`` commits it first, the others do not."""
+    """A call is answered with an error; ``timeout`` commits it first, the others do not.
+
+    With ``times``, so are its repetitions, until the process is idle: as by a cache that stays stale for a while, or a
+    server that is down for a moment.
+    """
 
     kind: ClassVar[str] = "fail"
     error: str
+    times: int = 1
 
     @property
     def on_arrival(self) -> bool:
@@ -86,7 +91,8 @@ class Fail(AtPoint):
         return self.error != "timeout"
 
     def __str__(self) -> str:
-        return f"{self.error if self.on_arrival else '504 after the commit'} for {self.at}"
+        often = f" {self.times} times" if self.times > 1 else ""
+        return f"{self.error if self.on_arrival else '504 after the commit'}{often} for {self.at}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,12 @@ _FAILURES: Final = {
     "delete": ("409", "500", "429", "504", "timeout"),
     "deletecollection": ("500", "timeout"),
 }
+#: Failures that are repeated, and how often: the process's own events bring it back to a call whose error it ignores.
+_LASTING: Final = {
+    "409": "a conflict that lasts, as with a stale cache: the process must try again until it is over",
+    "500": "the server fails for a moment: the process must try again until it is over",
+}
+_TIMES: Final = 3
 #: Older lists that are tried for a resource, from the newest back.
 _REWINDS: Final = 4
 
@@ -80,7 +86,9 @@ def _points(run: Run) -> list[tuple[Point, int]]:
 def derive(baseline: Baseline) -> list[Plan]:
     """Return the plans for a controller, mildest first."""
     observed = _Observed(baseline)
-    sources = (_crashes, _restarts, _lost, _failures, _delays, _holds, _acts, _skips, _rewinds, _hand_overs)
+    sources = (
+        _crashes, _restarts, _lost, _failures, _lasting_failures, _delays, _holds, _acts, _skips, _rewinds, _hand_overs
+    )  # fmt: skip
     plans: dict[tuple[object, ...], Plan] = {}
     for source in sources:
         for plan in source(observed):
@@ -130,6 +138,16 @@ def _failures(observed: _Observed) -> Iterator[Plan]:
                 yield Plan((Fail(Point(call), error),), "the first call of its kind fails; it has not happened")
             elif written is not None:
                 yield Plan((Fail(written, error),), "the write has happened, and the process takes it for failed")
+
+
+def _lasting_failures(observed: _Observed) -> Iterator[Plan]:
+    """Failures of the last write of each kind: no later work hides that the process has given up."""
+    last = {_kind(point.call): point for point, _ in observed.writes}
+    locked = {request.call for request in observed.run.log.requests() if request.locked}
+    for point in last.values():
+        for error, why in _LASTING.items():
+            if error in _FAILURES.get(point.call.verb, ()) and (error != "409" or point.call in locked):
+                yield Plan((Fail(point, error, _TIMES),), why)
 
 
 def _kind(call: Call) -> tuple[str, str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kontend.live.gate.perturbation import Act, Crash, Down, HandOver, Hold, Perturbation, Rewind, Skip
+from kontend.live.gate.perturbation import Act, Crash, Down, Fail, HandOver, Hold, Perturbation, Rewind, Skip
 from kontend.live.gate.plan import Plan
 
 #: Holds that end after so many writes are tried before those that end when the process is idle.
@@ -53,5 +53,7 @@ def _less(perturbation: Perturbation) -> Iterator[Perturbation]:
         yield from (replace(perturbation, events=events) for events in range(1, perturbation.events))
     elif isinstance(perturbation, Down) and perturbation.last > perturbation.first:
         yield replace(perturbation, last=perturbation.first)
+    elif isinstance(perturbation, Fail):
+        yield from (replace(perturbation, times=times) for times in range(1, perturbation.times))
     elif isinstance(perturbation, Crash) and perturbation.answered:
         yield replace(perturbation, answered=False)

@@ -24,6 +24,9 @@ _POLLS: Final = 6
 _SHORTEST: Final = 0.01
 #: The polls that a silence takes at least, however late they come.
 _AT_LEAST: Final = 2
+#: Turns of the event loop in which a request that has been sent arrives at the gate, over a new connection too. On a
+#: loaded machine they take long, and the process sleeps while it waits for its answer.
+_TURNS: Final = 10
 #: The silence of a process that wakes now and then, as a multiple of the patience.
 _WAKING: Final = 3
 _LONGEST: Final = 0.1
@@ -92,11 +95,13 @@ async def wait_until_idle(
     *,
     ready: Callable[[], bool] = lambda: True,
     interrupted: Callable[[], bool] = lambda: False,
+    longer: Callable[[], float] = lambda: 0.0,
     counts_time: bool = True,
 ) -> Wait:
     """Wait until all processes are idle and ``ready`` holds, or until ``interrupted`` does.
 
-    Without ``counts_time``, silence alone counts.
+    ``longer`` is the silence to wait for now, where it is longer than that of the patience. Without ``counts_time``,
+    silence alone counts.
     """
     loop = asyncio.get_running_loop()
     last = loop.time()
@@ -115,8 +120,12 @@ async def wait_until_idle(
         if any(subject.exited for subject in subjects.values()):
             return Wait(Rest.EXITED, longest)
         is_ready = ready()
-        if quiet >= patience.silence * (1 if still >= patience.silence else _WAKING) and is_ready:
-            return Wait(Rest.IDLE, longest)
+        wanted = max(patience.silence, longer())
+        if quiet >= max(wanted, patience.silence * (1 if still >= patience.silence else _WAKING)) and is_ready:
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
+            if not _speaks(traffic, subjects, last):
+                return Wait(Rest.IDLE, longest)
         if waited >= patience.limit:
             return Wait(Rest.BUSY, longest, working=mute >= patience.silence)
         await asyncio.sleep(poll)
@@ -124,8 +133,7 @@ async def wait_until_idle(
         # A poll that comes late says that this process had no processor: then the others may have had none either.
         passed = min(now - last, poll)
         waited += passed
-        spoke = any(traffic.in_progress(name) or traffic.last_activity.get(name, 0.0) > last for name in subjects)
-        if spoke:
+        if _speaks(traffic, subjects, last):
             longest = max(longest, silent if is_ready else 0.0)
             quiet = silent = mute = still = 0.0
         else:
@@ -141,6 +149,11 @@ async def wait_until_idle(
                 silent += idle
                 still = still + idle if _slices(before) == _slices(after) else 0.0
         last, before = now, after
+
+
+def _speaks(traffic: Traffic, subjects: Mapping[str, Subject], since: float) -> bool:
+    """Return whether a process waits for an answer, or has made a request, was answered or sent an event since then."""
+    return any(traffic.in_progress(name) or traffic.last_activity.get(name, 0.0) > since for name in subjects)
 
 
 def _usage(subjects: Mapping[str, Subject]) -> dict[str, Usage]:

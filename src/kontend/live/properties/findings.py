@@ -39,6 +39,8 @@ class Finding:
     difference: tuple[Difference, ...] = ()
     #: The same in every run that violates the property in the same way.
     key: tuple[str, ...] = ()
+    #: It is about the end of the run, so that time may heal it.
+    final: bool = False
     #: The write at fault, for properties of single writes.
     fault: Fault | None = None
 
@@ -112,7 +114,7 @@ def _user_properties(run: Run) -> Iterator[Finding]:
                     yield Finding(prop.name, broken_by(prop.name, step.text).sentence, (step.number,))
                     break
         elif prop.mode == "eventually" and run.rest is Rest.IDLE and not prop.ask(Cluster(state=run.final)):
-            yield Finding(prop.name, not_eventually(prop.name).sentence)
+            yield Finding(prop.name, not_eventually(prop.name).sentence, final=True)
 
 
 def never_held(runs: Sequence[Run]) -> Iterator[str]:
@@ -178,7 +180,7 @@ def _fails_forever(run: Run, expected: Expected) -> Iterator[Finding]:
             sentence = (
                 f"{text} fails again and again ({len(requests)} times): {requests[-1].code} {requests[-1].message}"
             )
-            yield Finding(BuiltIn.FAILS_FOREVER, sentence, (requests[-1].number,), key=(text,))
+            yield Finding(BuiltIn.FAILS_FOREVER, sentence, (requests[-1].number,), key=(text,), final=True)
 
 
 def _diverged(run: Run, expected: Expected) -> Iterator[Finding]:
@@ -194,4 +196,4 @@ def _diverged(run: Run, expected: Expected) -> Iterator[Finding]:
     name = LEAK if extra and len(extra) == len(nearest) else str(BuiltIn.DIVERGED)
     what = "objects are left that no unperturbed run leaves" if name == LEAK else "the final state differs"
     key = tuple(sorted({f"{difference.object.partition(' (')[0]} {difference.path}" for difference in nearest}))
-    yield Finding(name, f"{what}: {shown}{more}", difference=tuple(nearest), key=key)
+    yield Finding(name, f"{what}: {shown}{more}", difference=tuple(nearest), key=key, final=True)

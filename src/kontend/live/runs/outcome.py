@@ -82,6 +82,10 @@ class Run:
     refusals: dict[int, str] = field(default_factory=dict)
     #: Calls that came when the process had been idle for longer than the patience.
     timers: tuple[Timer, ...] = ()
+    #: The calls whose last attempt had failed at the end of any phase.
+    failing: set[Call] = field(default_factory=set)
+    #: The seconds after which the process has repaired the final state by itself, if it has.
+    healed: float | None = None
     #: The reason why the plan could not be carried out; empty if it was.
     blocked: str = ""
     #: The process has ended because its port was taken: by the process of another run, if there was one.

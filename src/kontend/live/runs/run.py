@@ -36,6 +36,8 @@ _ROUNDS: Final = 3
 _PORT_TAKEN: Final = "address already in use"
 #: The silence that ends a start, in seconds: client-go looks every 0.1 s whether its caches have synced.
 _AFTER_START: Final = 0.25
+#: Seconds between two looks at the final state, while it may heal.
+_LOOK: Final = 0.05
 #: Writes under a hold after which it ends in any case, beyond those of the baseline.
 _MOST_WRITES: Final = 10
 
@@ -87,6 +89,7 @@ class Runner:
                 await self._phases()
                 run.final = self._server.state
                 await self._observe()
+                await self._watch_healing()
             except _Over:
                 run.final = self._server.state
             finally:
@@ -124,6 +127,22 @@ class Runner:
             known = timers.setdefault(request.call, Timer(request.call, request.arrived - idle_since, 0))
             timers[request.call] = replace(known, count=known.count + 1)
         self._run.timers = tuple(timers.values())
+
+    async def _watch_healing(self) -> None:
+        """Note when the process repairs by itself what the run has ended with, if it does."""
+        healing, process, seen = self._setting.healing, self._processes[self._current], None
+        if healing is None or healing.is_healed(self._run):
+            return
+        began = self._gate.now()
+        while self._gate.now() - began < healing.seconds and not process.exited:
+            now = self._server.state.resource_version, len(self._gate.log.records)
+            if seen is not None and now != seen:
+                self._run.final = self._server.state
+                if healing.is_healed(self._run):
+                    self._run.healed = self._gate.now() - began
+                    return
+            seen = now
+            await process.wait(_LOOK)
 
     def _is_timer(self, call: Call) -> bool:
         return call.verb != "watch" and call.resource not in UNJUDGED and call not in self._setting.background
@@ -170,6 +189,7 @@ class Runner:
                 await self._rewind(perturbation)
         self._run.phases.append(self._server.state)
         self._run.caches |= self._gate.watched(PRIMARY)
+        self._run.failing |= self._gate.failed(self._current)
         if number == 0:
             self._run.watches = frozenset(self._gate.watched(PRIMARY))
 
@@ -184,6 +204,7 @@ class Runner:
                 self._patience(),
                 ready=self._is_ready,
                 # The processor time of polling cannot be told from that of work.
+                longer=self._retry_silence,
                 counts_time=not self._setting.background,
                 interrupted=lambda: self._crashed or self._delayed is not None,
             )
@@ -202,6 +223,8 @@ class Runner:
             self._run.working = wait.working
             self._run.unready = rest is Rest.BUSY and not self._readiness[self._current].check()
             self._fresh = False
+            if rest is Rest.IDLE:
+                self._decisions.end_repetitions()
             if rest is Rest.IDLE and self._slow:
                 self._slow.pop(0)()
                 continue
@@ -226,6 +249,11 @@ class Runner:
         if self._user.is_done:
             silence = max(silence, self._setting.last_silence)
         return replace(self._setting.patience, silence=silence)
+
+    def _retry_silence(self) -> float:
+        """The silence of a process that may be about to repeat a call."""
+        failed = self._gate.failed(self._current) - self._setting.failing
+        return self._setting.retry_silence if failed else 0.0
 
     def _is_ready(self) -> bool:
         if self._current not in self._gate.heard or self._user.waits:

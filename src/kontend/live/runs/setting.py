@@ -11,12 +11,21 @@ from kontend.live.gate.call import Call
 from kontend.live.process.command import Command
 from kontend.live.process.quiescence import Patience
 from kontend.live.process.ready import Ready
+from kontend.live.runs.outcome import Run
 from kontend.live.runs.workload import Workload
 from kontend.serve.server import Server
 
 #: The names of the instances of a command: the one that is perturbed, and the one that takes over from it.
 PRIMARY: Final = "controller"
 SECOND: Final = "controller-2"
+
+
+@dataclass(frozen=True, slots=True)
+class Healing:
+    """A watch over an idle process, for some seconds at most: it may repair by itself what a run has ended with."""
+
+    seconds: float
+    is_healed: Callable[[Run], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +37,10 @@ class Setting:
     patience: Patience
     #: The silence that ends a run, where it is longer than the one that ends a phase; in seconds.
     last_silence: float = 0.0
+    #: The silence of a process whose last attempt at a call has failed, other than in unperturbed runs: it may be about
+    #: to try again.
+    retry_silence: float = 0.0
+    failing: frozenset[Call] = frozenset()
     ready: Ready | None = None
     #: Seconds for which the first run watches the idle process, to list its later timers.
     observe: float = 0.0
@@ -42,3 +55,5 @@ class Setting:
     properties: tuple[Property, ...] = ()
     #: Starts what runs inside of the server: the built-in controllers.
     inside: Callable[[Server], None] | None = None
+    #: Watches the process when the run is over.
+    healing: Healing | None = None

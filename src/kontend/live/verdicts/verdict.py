@@ -24,6 +24,8 @@ class Violation:
     runs: int
     #: Other plans that have shown the same.
     others: int = 0
+    #: The seconds after which the process has repaired it by itself, if it has.
+    healed: float | None = None
 
     @property
     def rate(self) -> str:
@@ -39,6 +41,8 @@ class Verdict:
     plans: int
     executed: int
     violations: tuple[Violation, ...]
+    #: Violations of the final state that the process repairs by itself, later than a run waits.
+    healing: tuple[Violation, ...]
     #: Findings that did not occur again.
     unconfirmed: tuple[Violation, ...]
     #: Plans whose point was never reached.
@@ -111,6 +115,11 @@ class Verdict:
             others = f"; {violation.others} other plans show the same" if violation.others else ""
             yield f"  plan: {violation.plan.name} ({violation.plan.reason})"
             yield f"  occurred in {violation.rate}{others}"
+        for violation in self.healing:
+            yield (
+                f"heals by itself after {violation.healed:.0f} s: {violation.finding.property} by "
+                f"{violation.plan.name}: {violation.finding.sentence}"
+            )
         for violation in self.unconfirmed:
             yield f"not confirmed: {violation.finding.property} by {violation.plan.name}: {violation.finding.sentence}"
         if self.ok:
