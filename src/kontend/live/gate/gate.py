@@ -98,8 +98,9 @@ class LiveGate:
         #: Calls that go on forever and do not count as work: renewals of leases, and what the baseline has learned.
         self.background: frozenset[Call] = frozenset()
         self.last_activity: dict[str, float] = {}
-        #: The calls of each process whose last attempt has failed.
-        self._failed: dict[str, set[Call]] = {}
+        #: The calls of each process whose last attempt has failed, with the time of that, and the longest time between
+        #: two failures in a row.
+        self._failed: dict[str, dict[Call, tuple[float, float]]] = {}
         #: Calls that do not count, by process: how often each was made since the last one that does.
         self._rounds: dict[str, Counter[Call | None]] = {}
         #: Processes that have made a request since they were started.
@@ -149,9 +150,12 @@ class LiveGate:
         """Count rounds from now on: something has changed that the process may find."""
         self._rounds.pop(process, None)
 
-    def failed(self, process: str) -> frozenset[Call]:
-        """Return the calls of a process whose last attempt has failed: it may be about to repeat them."""
-        return frozenset(self._failed.get(process, ()))
+    def failed(self, process: str) -> dict[Call, float]:
+        """Return the calls whose last attempt has failed, and the longest time between two failures in a row.
+
+        The process may be about to repeat them.
+        """
+        return {call: longest for call, (_, longest) in self._failed.get(process, {}).items()}
 
     def undelivered(self) -> int:
         """Return the number of events that are held back."""
@@ -344,11 +348,10 @@ class LiveGate:
     def _note_outcome(self, request: Request, *, failed: bool) -> None:
         if request.call.resource in UNJUDGED:
             return
-        calls = self._failed.setdefault(request.process, set())
+        calls, now = self._failed.setdefault(request.process, {}), self.now()
+        last, longest = calls.pop(request.call, (now, 0.0))
         if failed:
-            calls.add(request.call)
-        else:
-            calls.discard(request.call)
+            calls[request.call] = now, max(longest, now - last)
 
     def _sent(self, resource: str, version: int) -> Sent | None:
         """Return the version that a change has made."""

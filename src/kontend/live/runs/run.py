@@ -36,6 +36,9 @@ _ROUNDS: Final = 3
 _PORT_TAKEN: Final = "address already in use"
 #: The silence that ends a start, in seconds: client-go looks every 0.1 s whether its caches have synced.
 _AFTER_START: Final = 0.25
+#: The silence after repeated failures, as a multiple of the longest time between two of them, and in seconds at most.
+_BACKOFF: Final = 2.3
+_LONGEST_BACKOFF: Final = 5.0
 #: Seconds between two looks at the final state, while it may heal.
 _LOOK: Final = 0.05
 #: Writes under a hold after which it ends in any case, beyond those of the baseline.
@@ -189,7 +192,7 @@ class Runner:
                 await self._rewind(perturbation)
         self._run.phases.append(self._server.state)
         self._run.caches |= self._gate.watched(PRIMARY)
-        self._run.failing |= self._gate.failed(self._current)
+        self._run.failing |= self._gate.failed(self._current).keys()
         if number == 0:
             self._run.watches = frozenset(self._gate.watched(PRIMARY))
 
@@ -252,8 +255,13 @@ class Runner:
 
     def _retry_silence(self) -> float:
         """The silence of a process that may be about to repeat a call."""
-        failed = self._gate.failed(self._current) - self._setting.failing
-        return self._setting.retry_silence if failed else 0.0
+        gaps = [gap for call, gap in self._gate.failed(self._current).items() if call not in self._setting.failing]
+        if not gaps:
+            return 0.0
+        if self._user.is_done and not self._held and not self._unseen and not self._gate.rewound:
+            # Nothing else will happen. A backoff doubles the time from one attempt to the next.
+            return max(self._setting.retry_silence, min(_BACKOFF * max(gaps), _LONGEST_BACKOFF))
+        return self._setting.retry_silence
 
     def _is_ready(self) -> bool:
         if self._current not in self._gate.heard or self._user.waits:
