@@ -89,3 +89,36 @@ def test_a_simpler_plan_that_shows_it_only_sometimes_is_not_reported() -> None:
 
     found, _ = confirm(outcomes, whole)
     assert (found.plan, found.rate) == (whole, "4 of 4 runs")
+
+
+def healing(ends: Callable[[Plan], float | None]) -> Violation:
+    """The violation that is left of two plans which show the same; ``ends`` says after how long each heals."""
+    good = ended(Plan(()))
+    expected = Expected([comparable(INITIAL, good.final)], Mask())
+    baseline = Baseline((good, good), setting(["true"], "plain.yaml"), expected, (), ())
+
+    async def run_plan(_: Setting, plan: Plan) -> Run:
+        run = ended(plan, "left")
+        run.healed = ends(plan)
+        return run
+
+    async def work() -> Violation:
+        runs = [ended(plan, "left") for plan in (CHANCE, SURE)]
+        shown = [Occurrence(findings(run, expected)[0], run.plan, run) for run in runs]
+        confirmation = Confirmation(baseline, run_plan, run_plan, repeats=1, attempts=0, heal=1.0)
+        return await confirmation.heal(await confirmation.confirm(shown), shown)
+
+    return asyncio.run(work())
+
+
+def test_a_violation_that_heals_after_every_plan_is_marked_as_such() -> None:
+    assert healing(lambda _: 60.0).healed == 60.0
+
+
+def test_a_plan_after_which_it_heals_does_not_hide_one_after_which_it_does_not() -> None:
+    violation = healing(lambda plan: 60.0 if plan == CHANCE else None)
+    assert (violation.plan, violation.healed) == (SURE, None)
+
+
+def test_a_violation_that_does_not_occur_while_it_is_watched_has_not_healed() -> None:
+    assert healing(lambda _: 0.0).healed is None

@@ -98,7 +98,7 @@ class Campaign:
             heal=self._options.heal,
         )
         confirmed = await asyncio.gather(*map(confirmation.confirm, shown.values()))
-        confirmed = await asyncio.gather(*map(confirmation.heal, confirmed))
+        confirmed = await asyncio.gather(*map(confirmation.heal, confirmed, shown.values()))
         violations = [replace(violation, others=len(shown[identity(violation.finding)]) - 1) for violation in confirmed]
         return Verdict(
             baseline,

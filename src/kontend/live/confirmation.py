@@ -27,6 +27,8 @@ _AT_LEAST: Final = 1.0
 _RETRY: Final = 1.5
 #: The seconds for which a process is watched that has no reason to do anything more.
 _NO_REASON: Final = 5.0
+#: The most plans that are watched for one violation.
+_WATCHED: Final = 8
 #: The most plans that are repeated for one violation, until it occurs again.
 _PLANS: Final = 5
 
@@ -117,20 +119,35 @@ class Confirmation:
         await self._repeat(first, self._repeats - 1)
         return _violation(first)
 
-    async def heal(self, violation: Violation) -> Violation:
-        """Return a confirmed violation, with the time after which it heals by itself, if it does."""
-        finding, plan = violation.finding, violation.plan
-        if not finding.final or violation.seen <= 1 or not self._heal:
+    async def heal(self, violation: Violation, occurrences: Sequence[Occurrence]) -> Violation:
+        """Return a confirmed violation, with the time after which it heals by itself, if it does.
+
+        Other plans may have shown the same for another reason: one after which it does not heal is reported instead.
+        """
+        if not violation.finding.final or violation.seen <= 1 or not self._heal:
             return violation
-        expected = self._baseline.expected_after(plan.actions)
-        first = self._baseline.runs[0]
-        has_reason = violation.run.failing - first.failing or first.timers or self._baseline.setting.background
+        healed = (await self._watch(violation.plan, violation.finding, violation.run)).healed
+        if not healed:
+            return violation
+        others = _of_all_kinds([other for other in occurrences if other.plan != violation.plan])[:_WATCHED]
+        runs = await asyncio.gather(*(self._watch(other.plan, other.finding, other.run) for other in others))
+        for other, run in zip(others, runs, strict=True):
+            if run.healed is None:
+                seen = _Seen(other.plan, other.run, other.finding)
+                await self._repeat(seen, self._repeats)
+                if seen.seen > 1:
+                    return _violation(seen)
+        return replace(violation, healed=healed)
+
+    async def _watch(self, plan: Plan, finding: Finding, shown: Run) -> Run:
+        """Carry out a plan again and watch the idle process, for long if it has a reason to do something."""
+        expected, first = self._baseline.expected_after(plan.actions), self._baseline.runs[0]
+        has_reason = shown.failing - first.failing or first.timers or self._baseline.setting.background
         healing = Healing(
             self._heal if has_reason else min(self._heal, _NO_REASON),
             lambda run: _find(findings(run, expected), finding) is None,
         )
-        run = await self._run_and_watch(replace(self._setting, healing=healing), plan)
-        return replace(violation, healed=run.healed)
+        return await self._run_and_watch(replace(self._setting, healing=healing), plan)
 
     async def _repeat(self, seen: _Seen, times: int) -> None:
         outcomes = await asyncio.gather(*(self._once(self._setting, seen.plan, seen.finding) for _ in range(times)))
@@ -165,6 +182,12 @@ class Confirmation:
     async def _once(self, setting: Setting, plan: Plan, finding: Finding) -> tuple[Run, Finding | None]:
         run = await self._run_plan(setting, plan)
         return run, _find(findings(run, self._baseline.expected_after(plan.actions)), finding)
+
+
+def _of_all_kinds(occurrences: Sequence[Occurrence]) -> list[Occurrence]:
+    """Occurrences, the first one of each kind of perturbation before the others."""
+    kinds = {tuple(map(type, each.plan.perturbations)): each for each in reversed(occurrences)}
+    return [*kinds.values(), *(each for each in occurrences if each not in kinds.values())]
 
 
 def _violation(seen: _Seen) -> Violation:

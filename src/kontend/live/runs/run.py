@@ -134,7 +134,10 @@ class Runner:
     async def _watch_healing(self) -> None:
         """Note when the process repairs by itself what the run has ended with, if it does."""
         healing, process, seen = self._setting.healing, self._processes[self._current], None
-        if healing is None or healing.is_healed(self._run):
+        if healing is None:
+            return
+        if healing.is_healed(self._run):
+            self._run.healed = 0.0
             return
         began = self._gate.now()
         while self._gate.now() - began < healing.seconds and not process.exited:
