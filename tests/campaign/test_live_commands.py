@@ -25,6 +25,7 @@ def test_a_live_command_has_an_outcome_and_traces(
             "actions": str(LIVE / "subjects" / "plain.yaml"),
             "patience": 0.5,
             "observe": 0.1,
+            "heal": 0.1,
             "only": "crash after update widgets.live.kontend.dev default/w status",
             "env": ["BUG=crash"],
         },

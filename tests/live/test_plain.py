@@ -15,7 +15,8 @@ from kontend.report.archive import read_archive
 from live.conftest import HERE, SUBJECTS, explore, python, setting
 
 STATUS = "crash after update widgets.live.kontend.dev default/w status"
-OPTIONS = ["--crds", str(HERE / "crds.yaml"), "--actions", str(SUBJECTS / "plain.yaml"), "--patience", "0.5"]
+QUICK = ["--patience", "0.5", "--observe", "0.1", "--heal", "0.1", "--jobs", "4"]
+OPTIONS = ["--crds", str(HERE / "crds.yaml"), "--actions", str(SUBJECTS / "plain.yaml"), *QUICK]
 
 
 def test_a_crash_between_status_and_child_is_found() -> None:
@@ -73,7 +74,7 @@ def test_a_violation_is_saved_shown_and_replayed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    chosen = ["--jobs", "4", "--only", "crash after", "--env", "BUG=crash", "--observe", "0.1"]
+    chosen = ["--only", "crash after", "--env", "BUG=crash"]
     assert main(["live", *OPTIONS, *chosen, "--", *python("plain.py")]) == 1
     out = capsys.readouterr().out
     assert "VIOLATION diverged" in out
@@ -113,7 +114,7 @@ def test_a_trace_is_replayed_from_another_directory(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(project)
-    options = ["--crds", "crds.yaml", "--actions", "plain.yaml", "--patience", "0.5", "--observe", "0.1", "--jobs", "4"]
+    options = ["--crds", "crds.yaml", "--actions", "plain.yaml", *QUICK]
     assert main(["live", *options, "--only", "crash after update", "--", "./bin/manager", "plain.py"]) == 1
     (trace,) = (project / "failures").glob("*.zip")
     assert read_archive(trace).bounds["live"]["command"] == ["./bin/manager", "plain.py"]
@@ -177,7 +178,7 @@ def test_properties_in_cel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         "- {never: 'object.spec.size > 1', kind: Widget.live.kontend.dev/v1, name: grown by the user}\n"
         "- {sometimes: 'objects[\"Secret/v1\"].size() > 0', name: secrets}\n"
     )
-    chosen = ["--only", "none", "--properties", str(source), "--observe", "0.1"]
+    chosen = ["--only", "none", "--properties", str(source)]
     assert main(["live", *OPTIONS, *chosen, "--", *python("plain.py")]) == 1
     out = capsys.readouterr().out
     assert "small is broken by controller update configmaps default/w-config" in out

@@ -84,7 +84,7 @@ class Run:
     timers: tuple[Timer, ...] = ()
     #: The calls whose last attempt had failed at the end of any phase.
     failing: set[Call] = field(default_factory=set)
-    #: The seconds after which the process has repaired the final state by itself, if it has; 0 if that was not necessary.
+    #: The seconds after which the process has repaired the final state by itself, if it has; 0 if it was right.
     healed: float | None = None
     #: The reason why the plan could not be carried out; empty if it was.
     blocked: str = ""
