@@ -140,3 +140,10 @@ def test_a_trace_cannot_control_the_terminal(tmp_path: Path, capsys: pytest.Capt
             assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
     main(["inspect", archive, "--output-format", "json"])
     assert json.loads(capsys.readouterr().out)["violation"]["sentence"] == evil
+
+
+def test_the_help_has_a_line_for_each_question(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "  kontend inspect FILE steps                    all steps" in lines
+    assert "Answer questions about a trace. Nothing is run." in lines

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
-from typing import Final, NoReturn, TextIO
+from typing import Any, Final, NoReturn, TextIO
 
 from kontend.report.text import WIDTH
 from kontend.safe_files import write_whole
@@ -45,8 +45,18 @@ class UsageError(Exception):
     """A subcommand cannot do what it was asked to; the message names the reason and the way out."""
 
 
+class _Help(argparse.HelpFormatter):
+    """Fills paragraphs, and keeps text that has lines of its own as it is."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises :class:`UsageError` instead of exiting."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=_Help, **options)
 
     def error(self, message: str) -> NoReturn:
         """Raise ``message`` as a :class:`UsageError`."""

@@ -19,9 +19,9 @@ def run(argv: Sequence[str]) -> int:
     parser = Parser(prog="kontend import", description="Translate input files of other tools into scenario files.")
     parser.add_argument("tool", choices=("kamera",), help="the tool that the file is for")
     parser.add_argument("file", type=Path, metavar="FILE", help="its input file (JSON)")
-    text = "the import path of a controller, by its name there; may be repeated"
+    text = "the import path of a controller, by its name in the file (repeatable)"
     parser.add_argument("--controller", action="append", default=[], metavar="NAME=MODULE:CLASS", help=text)
-    text = "a kind, by its name there; may be repeated"
+    text = "a kind, by its name in the file (repeatable)"
     parser.add_argument("--kind", action="append", default=[], metavar="NAME=KIND.GROUP/VERSION", help=text)
     options = parser.parse_args(list(argv))
     try:

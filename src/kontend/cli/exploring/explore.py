@@ -55,7 +55,7 @@ _BOUNDS: Final = {
     "concurrent": "the number of instances of each controller",
     "faults": "the number of faults in a run: crashes, failed calls and lost responses together",
     "crashes": "the number of crashes in a run",
-    "rewind": "how many changes the lists may be old with which an instance restarts after a crash",
+    "rewind": "the number of changes that the lists of an instance may lack when it restarts after a crash",
     "failed": "the number of calls in a run that fail for no fault of the caller",
     "lost": "the number of responses in a run that are lost after the call was carried out",
     "handovers": "the number of times that an instance is replaced while a write of it is on its way",

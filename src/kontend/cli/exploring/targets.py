@@ -56,7 +56,7 @@ def add_options(parser: Parser) -> None:
         ("objects", "objects to start with, instead of those of the scenario or of generated ones"),
         ("actions", "actions of the user, instead of those of the scenario: a list of create:, update: and delete:"),
     ):
-        text = f"a YAML file or directory of {what}; may be repeated"
+        text = f"a YAML file or directory of {what} (repeatable)"
         add(f"--{name}", action="append", type=Path, default=[], metavar="PATH", help=text)
 
 
