@@ -39,9 +39,9 @@ def _errors(report: Report) -> set[tuple[str, int]]:
 
 def _rules(report: Report, rule: str) -> set[tuple[str, int]]:
     """Return the lines that findings of a rule are about, callers and other writers included."""
-    found = [finding for finding in report.findings if finding.rule == rule]
-    lines = {(finding.path, finding.line) for finding in found}
-    return lines | {(place.path, place.line) for finding in found for place in finding.places}
+    findings = [finding for finding in report.findings if finding.rule == rule]
+    lines = {(finding.path, finding.line) for finding in findings}
+    return lines | {(place.path, place.line) for finding in findings for place in finding.places}
 
 
 def _status(report: Report, **wanted: int) -> bool:

@@ -129,8 +129,8 @@ def memory() -> None:
     before = memory_in_use()
     search = BreadthFirst(Model(replace(scenario, bounds=bounds, reductions=replace(_BRUTE_FORCE, outcomes=True))))
     verdict = search.run()
-    each = (memory_in_use() - before) / verdict.states
-    row(f"memory of {verdict.states:,} states", f"{each:,.0f} B each", "3 KiB", good=each < 3 * 1024)
+    per_state = (memory_in_use() - before) / verdict.states
+    row(f"memory of {verdict.states:,} states", f"{per_state:,.0f} B each", "3 KiB", good=per_state < 3 * 1024)
 
 
 def growth() -> None:

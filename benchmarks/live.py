@@ -169,7 +169,7 @@ def _until_ok(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def _processor_time(started: Sequence[subprocess.Popen[bytes]]) -> float:
-    return sum(processes.usage([each.pid]).seconds for each in started)
+    return sum(processes.usage([process.pid]).seconds for process in started)
 
 
 if __name__ == "__main__":

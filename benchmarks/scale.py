@@ -136,7 +136,7 @@ def _trip(scenario: Scenario, name: str) -> float:
 def page(found: Measured) -> str:
     """The figures and the arithmetic, in Markdown."""
     traffic = found.traffic
-    each = traffic.bytes / traffic.successors
+    per_successor = traffic.bytes / traffic.successors
     trips = ", ".join(f"{name} {seconds * 1e6:,.0f} µs" for name, seconds in found.trips.items())
     rows = {"one process": (found.alone, found.alone_cpu), "two shards and the driver": (found.together, 0.0)}
     lines = [
@@ -157,7 +157,7 @@ def page(found: Measured) -> str:
         f"{traffic.moved / traffic.expanded:.1%} of them have moved; "
         f"{traffic.ahead / traffic.expanded:.0%} were known before their layer began.",
         f"- {traffic.messages:,} messages of {traffic.bytes / traffic.messages / 1000:.1f} kB; "
-        f"{each:.0f} bytes for a successor.",
+        f"{per_successor:.0f} bytes for a successor.",
         f"- An empty call and its answer: {trips}.",
         "",
         "With *n* workers and the driver on processors of their own, the time is at least "

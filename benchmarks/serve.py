@@ -126,9 +126,9 @@ def _wrk(target: Target, *, patch: bool) -> float:
         output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     if "Non-2xx" in output:
         raise SystemExit(f"{target.url} refuses requests:\n{output}")
-    found = re.search(r"Requests/sec:\s+([\d.]+)", output)
-    assert found, output
-    return float(found[1])
+    match = re.search(r"Requests/sec:\s+([\d.]+)", output)
+    assert match, output
+    return float(match[1])
 
 
 class _WatchClient(asyncio.Protocol):

@@ -103,12 +103,12 @@ def _soak(target: Target, minutes: int) -> None:
         time.sleep(60)
         latencies, traffic.latencies = traffic.latencies, []
         before, used = used, target.processor_time()
-        each = (used - before) * 1000 / max(len(latencies), 1)
+        spent = (used - before) * 1000 / max(len(latencies), 1)
         middle, high = _percentile(latencies, 0.5), _percentile(latencies, 0.99)
         shown = f"{target.memory():.0f} MB, {len(latencies)} requests"
         shown += f", median {middle:.1f} ms, 99th percentile {high:.1f} ms"
         print(
-            f"soak, minute {minute}: {shown}, {each:.2f} ms of processor time each, {traffic.failures} failures",
+            f"soak, minute {minute}: {shown}, {spent:.2f} ms of processor time each, {traffic.failures} failures",
             flush=True,
         )
     traffic.stop.set()

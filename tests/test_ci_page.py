@@ -135,7 +135,7 @@ def test_the_exploration_of_a_directory_writes_its_files(project: Path) -> None:
 
 
 def test_the_auditor_of_a_workflow_annotates_what_a_branch_has_changed(project: Path) -> None:
-    (command,) = [each for each in commands(PAGE, "kontend audit") if "--diff" in each]
+    (command,) = [command for command in commands(PAGE, "kontend audit") if "--diff" in command]
     done = run(command, project)
     assert done.returncode == 1, done.stdout + done.stderr
     assert re.search(r"^::(error|warning) file=operators/double_plan\.py,line=\d+", done.stdout, re.MULTILINE)

@@ -49,7 +49,7 @@ def names() -> list[str]:
 
 
 def test_every_section_has_its_rows_and_every_row_three_cells() -> None:
-    counts = {section: sum(each == section for each, _ in rows()) for section in SECTIONS}
+    counts = {section: sum(name == section for name, _ in rows()) for section in SECTIONS}
     assert all(counts[section] >= least for section, least in SECTIONS.items()), counts
     assert all(len(cells) == 3 and cells[0] and cells[1] for _, cells in rows())
 

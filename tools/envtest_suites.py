@@ -95,9 +95,9 @@ def main() -> int:
         print(result)
         for line in result.failures:
             print(f"  {line}")
-    passed, failed = sum(each.passed for each in results), sum(each.failed for each in results)
+    passed, failed = sum(result.passed for result in results), sum(result.failed for result in results)
     print(f"{passed} passed, {failed} failed")
-    return 0 if all(each.ok for each in results) else 1
+    return 0 if all(result.ok for result in results) else 1
 
 
 def copy_of_module(release: str, directory: Path) -> Path:

@@ -78,7 +78,7 @@ def downloaded(module: str) -> Path:
 def read(source: Path, *names: str) -> list[dict[str, Any]]:
     """The objects of some files of default policies."""
     lists = [yaml.safe_load((source / POLICIES / f"{name}.yaml").read_text()) for name in names]
-    return [item for each in lists for item in each["items"]]
+    return [item for listed in lists for item in listed["items"]]
 
 
 def key(obj: Mapping[str, Any]) -> str:
@@ -92,7 +92,7 @@ def roles(objects: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for obj in objects:
         labels = {k: v for k, v in obj["metadata"]["labels"].items() if k != "kubernetes.io/bootstrapping"}
-        rules = [rule(each) for each in obj.get("rules") or ()]
+        rules = [rule(entry) for entry in obj.get("rules") or ()]
         selectors = (obj.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
         selected = [label for selector in selectors for label in selector["matchLabels"]]
         extra = {"labels": sorted(labels), "aggregates": selected}

@@ -222,7 +222,7 @@ def read_resources(release: str, groups: dict[tuple[str, str], str]) -> list[dic
     directory = download("k8s.io/kubernetes", "v" + release) / "api" / "discovery"
     versions = [("", "v1")]
     for group in json.loads((directory / "apis.json").read_text())["groups"]:
-        versions += [(group["name"], each["version"]) for each in group["versions"]]
+        versions += [(group["name"], version["version"]) for version in group["versions"]]
     resources: dict[tuple[str, str, str], dict[str, Any]] = {}
     for group, version in versions:
         if (group, version) not in groups:

@@ -81,15 +81,17 @@ def documentation(package: Path) -> dict[str, dict[str, str]]:
 
 def columns(body: str, docs: dict[str, dict[str, dict[str, str]]]) -> list[Column]:
     """The columns in one Go literal."""
-    found: list[Column] = []
+    columns: list[Column] = []
     for line in body.splitlines():
         column = COLUMN.search(line)
         if column is None:
             continue
         name, kind, rest = column.groups()
         form, priority = FORMAT.search(rest), PRIORITY.search(rest)
-        found.append((name, kind, form[1] if form else "", described(rest, docs), int(priority[1]) if priority else 0))
-    return found
+        columns.append(
+            (name, kind, form[1] if form else "", described(rest, docs), int(priority[1]) if priority else 0)
+        )
+    return columns
 
 
 def described(rest: str, docs: dict[str, dict[str, dict[str, str]]]) -> str:

@@ -45,7 +45,7 @@ class Fixed(Clusters):
 
 
 def goes_back(before: Cluster, after: Cluster) -> bool:
-    limits = [each.get(BUDGET, "c")["spec"]["maxUnavailable"] for each in (before, after)]
+    limits = [cluster.get(BUDGET, "c")["spec"]["maxUnavailable"] for cluster in (before, after)]
     return limits == [1, 4]
 
 

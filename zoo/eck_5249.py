@@ -61,8 +61,8 @@ class Fixed(Clusters):
 
 
 def deleted_although_wanted(before: Cluster, after: Cluster) -> bool:
-    uids = {each["metadata"]["uid"] for each in before.list(ELASTICSEARCH)}
-    wanted = [each for each in before.list(SECRET) if each["metadata"]["labels"]["cluster-uid"] in uids]
+    uids = {elasticsearch["metadata"]["uid"] for elasticsearch in before.list(ELASTICSEARCH)}
+    wanted = [secret for secret in before.list(SECRET) if secret["metadata"]["labels"]["cluster-uid"] in uids]
     return len(wanted) > len(after.list(SECRET))
 
 

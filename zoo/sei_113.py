@@ -59,7 +59,7 @@ class Fixed(Nodes):
 
 def runs_on_foreign_data(cluster: Cluster) -> bool:
     running = (cluster.get(NODE, "n").get("status") or {}).get("phase") == "Running"
-    return running and any(not each["metadata"].get("ownerReferences") for each in cluster.list(CLAIM))
+    return running and any(not claim["metadata"].get("ownerReferences") for claim in cluster.list(CLAIM))
 
 
 buggy = Scenario(

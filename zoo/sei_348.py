@@ -80,7 +80,7 @@ class FixedPending(Fixed):
 
 
 def deletes_its_own_set(before: Cluster, after: Cluster) -> bool:
-    own = [each for each in before.list(SET) if each["metadata"].get("labels")]
+    own = [stateful_set for stateful_set in before.list(SET) if stateful_set["metadata"].get("labels")]
     return bool(own) and not after.list(SET)
 
 

@@ -34,7 +34,7 @@ class Deployments(Controller):
         node = await api.get(NODE, "default/n")
         drift = [field for field in self.fields if node["spec"].get(field) != deployment["spec"].get(field)]
         if drift:
-            node["spec"] |= {each: deployment["spec"].get(each) for each in drift}
+            node["spec"] |= {field: deployment["spec"].get(field) for field in drift}
             await api.update(node)
 
 

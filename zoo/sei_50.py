@@ -56,7 +56,9 @@ class Fixed(Nodes):
 
 def recorded_unseen(cluster: Cluster) -> bool:
     configured = (cluster.get(NODE, "n").get("status") or {}).get("configured")
-    return configured is not None and configured not in [each["data"]["image"] for each in cluster.list(SUBMISSION)]
+    return configured is not None and configured not in [
+        submission["data"]["image"] for submission in cluster.list(SUBMISSION)
+    ]
 
 
 node = new_object(NODE, "n", spec={"image": "v1"})

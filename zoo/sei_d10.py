@@ -54,7 +54,7 @@ class Fixed(Deployments):
 
 
 def updates_an_incumbent(cluster: Cluster) -> bool:
-    return any(each["metadata"]["name"] != f"n-{each['spec']['image']}" for each in cluster.list(NODE))
+    return any(node["metadata"]["name"] != f"n-{node['spec']['image']}" for node in cluster.list(NODE))
 
 
 deployment = new_object(DEPLOYMENT, "d", spec={"image": "v1"}, status={"plan": False, "image": "v1"})

@@ -61,7 +61,7 @@ class Fixed(Nodes):
 
 
 def takes_over(before: Cluster, after: Cluster) -> bool:
-    images = [[each["spec"]["image"] for each in cluster.list(SET)] for cluster in (before, after)]
+    images = [[stateful_set["spec"]["image"] for stateful_set in cluster.list(SET)] for cluster in (before, after)]
     return images == [["mine:1"], ["seid:1"]]
 
 

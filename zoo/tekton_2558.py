@@ -49,7 +49,10 @@ class Fixed(PipelineRuns):
 
     async def recovered(self, request: Request, api: Api) -> list[Any]:
         labels = {"tekton.dev/pipelineRun": request.name}
-        return [each["metadata"]["name"] for each in await api.live.list(TASK_RUN, namespace="default", labels=labels)]
+        return [
+            task_run["metadata"]["name"]
+            for task_run in await api.live.list(TASK_RUN, namespace="default", labels=labels)
+        ]
 
 
 buggy = Scenario(

@@ -146,8 +146,8 @@ class _Patcher:
         return ""
 
     async def _patch_conditions(self, source: Object) -> None:
-        old = {each["type"]: each for each in self._before["status"].get("conditions", [])}
-        new = {each["type"]: each for each in source["status"].get("conditions", [])}
+        old = {condition["type"]: condition for condition in self._before["status"].get("conditions", [])}
+        new = {condition["type"]: condition for condition in source["status"].get("conditions", [])}
         if old == new:
             return
         jitter = random.Random(self._api.uuid())
@@ -162,9 +162,9 @@ class _Patcher:
                 if condition != old.get(type):
                     self.set(latest, type, condition["status"], condition["reason"], condition["message"])
             kept = [
-                each
-                for each in latest["status"].get("conditions", [])
-                if each["type"] in new or each["type"] not in old
+                condition
+                for condition in latest["status"].get("conditions", [])
+                if condition["type"] in new or condition["type"] not in old
             ]
             latest["status"]["conditions"] = kept
             try:

@@ -35,7 +35,7 @@ from .variants import (
 def deletes_its_own_set(before: Cluster, after: Cluster) -> bool:
     """A set that the node controls disappears, and the node stays."""
     owner = before.get(NODE, "n")
-    own = [each for each in before.list(STATEFUL_SET) if is_controlled_by(each, owner)]
+    own = [stateful_set for stateful_set in before.list(STATEFUL_SET) if is_controlled_by(stateful_set, owner)]
     return bool(own) and not after.list(STATEFUL_SET)
 
 
@@ -57,7 +57,7 @@ def traffic_has_moved(cluster: Cluster) -> bool:
 
 def updates_an_incumbent(cluster: Cluster) -> bool:
     """A node of the first revision has the new image, in a rollout that should replace it."""
-    incumbents = [each for each in cluster.list(NODE) if each["metadata"]["name"] == "g-1-0"]
+    incumbents = [node for node in cluster.list(NODE) if node["metadata"]["name"] == "g-1-0"]
     return any(incumbent["spec"]["image"] == "seid:2" for incumbent in incumbents)
 
 
@@ -67,7 +67,7 @@ def recorded_too_early(cluster: Cluster) -> bool:
     if rolled["status"]["templateHash"] != template_hash(rolled):
         return False
     image = rolled["spec"]["template"]["spec"]["image"]
-    return any(each["status"].get("currentImage") != image for each in cluster.list(NODE))
+    return any(node["status"].get("currentImage") != image for node in cluster.list(NODE))
 
 
 def _changed(kind: str, **parts: Any) -> list[Object]:

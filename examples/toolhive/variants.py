@@ -98,7 +98,7 @@ async def apply_status(api: Api, server: Object, mutate: Mutate, condition: str)
     own = new_object(SERVER, metadata["name"], namespace=metadata["namespace"], status={})
     own["metadata"]["uid"] = metadata["uid"]  # of this server, and not of another one of its name
     # It keeps the time of its last transition.
-    own["status"]["conditions"] = [deepcopy(each) for each in conditions if each["type"] == condition]
+    own["status"]["conditions"] = [deepcopy(known) for known in conditions if known["type"] == condition]
     mutate(own)
     await api.status.apply(own, force=True)
 

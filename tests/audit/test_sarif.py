@@ -65,5 +65,5 @@ def test_fingerprints_stay_when_lines_move_and_differ_between_equals(audited: Au
             "_ = 1\n_ = r.Status().Patch(ctx, w, base)\nreturn r.Status().Patch(ctx, w, base)",
         )
     )
-    found = [each.fingerprint for each in audit(["."], Settings()).findings]
+    found = [finding.fingerprint for finding in audit(["."], Settings()).findings]
     assert len(found) == len(set(found))

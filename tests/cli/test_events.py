@@ -61,5 +61,5 @@ def test_a_schedule_that_never_comes_is_told() -> None:
         made = client.send("POST", "/apis/batch/v1/namespaces/default/cronjobs", cron_job)
         assert made.code == 201, made.json
         with watching(server.url, "/api/v1/namespaces/default/events") as events:
-            event = next(each["object"] for each in events if each["object"]["reason"] == "InvalidSchedule")
+            event = next(event["object"] for event in events if event["object"]["reason"] == "InvalidSchedule")
         assert (event["type"], event["involvedObject"]["kind"]) == ("Warning", "CronJob")

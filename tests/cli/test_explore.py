@@ -24,10 +24,10 @@ def test_bounds_of_the_command_line_are_kept_with_the_counterexample(
     options = ["--scenario", "blind", "--concurrent", "3", "--failures", str(tmp_path), "--output-format", "json"]
     assert main(["explore", EXAMPLE, *options]) == 1
     found = json.loads(capsys.readouterr().out)["blind"]["violations"]
-    assert {each["property"] for each in found} == {"one_plan", "lost update"}
-    for each in found:
-        assert main(["replay", each["replay"]]) == 1
-        assert each["sentence"] in " ".join(capsys.readouterr().out.split())
+    assert {violation["property"] for violation in found} == {"one_plan", "lost update"}
+    for violation in found:
+        assert main(["replay", violation["replay"]]) == 1
+        assert violation["sentence"] in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_search_that_was_cut_short_is_undecided(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,11 +17,11 @@ EXAMPLE = str(Path(__file__).parents[2] / "examples" / "double_plan.py")
 
 def data_of(page: Path) -> dict[str, Any]:
     """The data in a page."""
-    found = re.search(
+    match = re.search(
         r'<script type="application/json"[^>]*>(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL
     )
-    assert found is not None
-    data: dict[str, Any] = json.loads(found[1])
+    assert match is not None
+    data: dict[str, Any] = json.loads(match[1])
     return data
 
 

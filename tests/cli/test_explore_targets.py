@@ -170,7 +170,7 @@ def test_objects_and_actions_take_the_place_of_a_scenarios(project: Path, capsys
         SCENARIOS.replace('"w", spec={"size": 1})]', '"w", spec={"size": 1})], properties=[never(seen)]').replace(
             "import Scenario",
             "import Scenario, never\n\ndef seen(cluster):\n"
-            "    names = {each['metadata']['name']: each['spec']['size'] for each in cluster.list(KIND)}\n"
+            "    names = {widget['metadata']['name']: widget['spec']['size'] for widget in cluster.list(KIND)}\n"
             "    return names == {'mine': 2, 'new': 3}\n",
         )
     )

@@ -98,7 +98,7 @@ def test_a_missed_bug_and_an_alarm_on_a_twin_are_counted(tmp_path: Path, capsys:
     assert main(["zoo", "--directory", str(tmp_path), "--output-format", "json"]) == 1
     document = orjson.loads(capsys.readouterr().out)
     assert (document["bugs"], document["found"], document["falseAlarms"], document["undecided"]) == (3, 2, 1, 0)
-    assert {each["name"]: each["found"] for each in document["entries"]} == {
+    assert {entry["name"]: entry["found"] for entry in document["entries"]} == {
         "alarm": True, "good": True, "missed": False,
     }  # fmt: skip
 
@@ -152,8 +152,8 @@ def test_jobs_give_the_same_results(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert main(["zoo", "--directory", str(tmp_path), "--output-format", "json", "--jobs", jobs]) == 0
         document = orjson.loads(capsys.readouterr().out)
         document.pop("seconds")
-        for each in document["entries"]:
-            for scenario in each["scenarios"]:
+        for listed in document["entries"]:
+            for scenario in listed["scenarios"]:
                 scenario.pop("milliseconds")
         results.append(document)
     assert results[0] == results[1]

@@ -51,7 +51,7 @@ def start(server: Running, namespace: str) -> Iterator[Start]:
         refused = [json.loads(line)["error"] for line in output.splitlines() if "Reconciler error" in line]
         # A stale cache is refused, and the controller tries again: that is how it should be. The last is our signal.
         usual = ("the object has been modified", "already exists", "context canceled")
-        assert [why for why in refused if not any(each in why for each in usual)] == []
+        assert [why for why in refused if not any(text in why for text in usual)] == []
 
 
 def test_a_manager_creates_what_it_owns_and_reports(server: Running, namespace: str, start: Start) -> None:

@@ -56,8 +56,8 @@ def test_apply_and_set_of_labels(api: Any) -> None:
     applied = api.apply(ConfigMap(metadata=ObjectMeta(name="cm"), data={"a": "b"}))
     assert applied.metadata.managedFields[0].manager == "tests"
     api.set(ConfigMap, "cm", labels={"x": "y"})
-    assert [each.metadata.name for each in api.list(ConfigMap, labels={"x": "y"})] == ["cm"]
-    assert "default" in [each.metadata.name for each in api.list(Namespace, chunk_size=2)]
+    assert [obj.metadata.name for obj in api.list(ConfigMap, labels={"x": "y"})] == ["cm"]
+    assert "default" in [obj.metadata.name for obj in api.list(Namespace, chunk_size=2)]
 
 
 def test_generic_resources_and_their_status(api: Any) -> None:

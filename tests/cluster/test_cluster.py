@@ -118,19 +118,28 @@ def test_seeding_makes_the_namespaces_it_needs() -> None:
 def test_lists_are_sorted_and_selected(cluster: Cluster) -> None:
     for name, color in (("b", "red"), ("a", "blue"), ("c", "red")):
         cluster.create(config_map(name, metadata={"labels": {"color": color}}))
-    assert [each["metadata"]["name"] for each in cluster.list("ConfigMap/v1")] == ["a", "b", "c"]
-    assert [each["metadata"]["name"] for each in cluster.list("ConfigMap/v1", labels={"color": "red"})] == ["b", "c"]
-    assert [each["metadata"]["name"] for each in cluster.list("ConfigMap/v1", labels="color notin (red)")] == ["a"]
-    assert [each["metadata"]["name"] for each in cluster.list("ConfigMap/v1", fields="metadata.name=c")] == ["c"]
+    assert [config_map["metadata"]["name"] for config_map in cluster.list("ConfigMap/v1")] == ["a", "b", "c"]
+    assert [config_map["metadata"]["name"] for config_map in cluster.list("ConfigMap/v1", labels={"color": "red"})] == [
+        "b",
+        "c",
+    ]
+    assert [
+        config_map["metadata"]["name"] for config_map in cluster.list("ConfigMap/v1", labels="color notin (red)")
+    ] == ["a"]
+    assert [
+        config_map["metadata"]["name"] for config_map in cluster.list("ConfigMap/v1", fields="metadata.name=c")
+    ] == ["c"]
     assert cluster.list("ConfigMap/v1", namespace="kube-system") == []
-    assert all(each["kind"] == "ConfigMap" for each in cluster.list("ConfigMap/v1"))
+    assert all(config_map["kind"] == "ConfigMap" for config_map in cluster.list("ConfigMap/v1"))
 
 
 def test_a_list_of_the_past_shows_the_past(cluster: Cluster) -> None:
     version = cluster.create(config_map("a"))["metadata"]["resourceVersion"]
     cluster.create(config_map("b"))
     cluster.delete("ConfigMap/v1", "a")
-    assert [each["metadata"]["name"] for each in cluster.list("ConfigMap/v1", resource_version=version)] == ["a"]
+    assert [
+        config_map["metadata"]["name"] for config_map in cluster.list("ConfigMap/v1", resource_version=version)
+    ] == ["a"]
 
 
 def test_a_watch_tells_what_happened_since(cluster: Cluster) -> None:
@@ -183,8 +192,8 @@ def test_a_scheduled_pod_dies_gracefully_and_an_unscheduled_one_at_once(cluster:
 def test_delete_all_of_deletes_what_the_selector_matches(cluster: Cluster) -> None:
     cluster.create(config_map("a", metadata={"labels": {"t": "1"}}))
     cluster.create(config_map("b"))
-    assert [each["metadata"]["name"] for each in cluster.delete_all_of("ConfigMap/v1", labels={"t": "1"})] == ["a"]
-    assert [each["metadata"]["name"] for each in cluster.list("ConfigMap/v1")] == ["b"]
+    assert [obj["metadata"]["name"] for obj in cluster.delete_all_of("ConfigMap/v1", labels={"t": "1"})] == ["a"]
+    assert [config_map["metadata"]["name"] for config_map in cluster.list("ConfigMap/v1")] == ["b"]
 
 
 def test_a_deleted_namespace_turns_terminating_and_takes_nothing_new(cluster: Cluster) -> None:
@@ -225,7 +234,7 @@ def test_time_stands_still_until_it_is_advanced(cluster: Cluster) -> None:
     first = cluster.create(config_map("a"))
     cluster.advance(60)
     second = cluster.create(config_map("b"))
-    times = [each["metadata"]["creationTimestamp"] for each in (first, second)]
+    times = [event["metadata"]["creationTimestamp"] for event in (first, second)]
     assert times == ["2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"]
 
 

@@ -59,8 +59,8 @@ def test_an_object_is_served_at_every_version() -> None:
     assert stored["metadata"]["uid"] == made["metadata"]["uid"]
     assert cluster.patch(OLD, "w", {"spec": {"size": "4x5"}})["spec"] == {"size": "4x5"}
     assert cluster.get(NEW, "w")["spec"] == {"width": "4", "height": "5"}
-    assert [each["spec"] for each in cluster.list(OLD)] == [{"size": "4x5"}]
-    assert [each["object"]["spec"] for each in cluster.watch(OLD)] == [{"size": "4x5"}]
+    assert [obj["spec"] for obj in cluster.list(OLD)] == [{"size": "4x5"}]
+    assert [event["object"]["spec"] for event in cluster.watch(OLD)] == [{"size": "4x5"}]
     same = cluster.patch(OLD, "w", {"spec": {"size": "4x5"}})
     assert same["metadata"]["resourceVersion"] == cluster.get(OLD, "w")["metadata"]["resourceVersion"]
 

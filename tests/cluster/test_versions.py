@@ -129,5 +129,5 @@ def test_a_definition_whose_schema_names_a_deletion_timestamp_is_served_and_dele
 
     path = PATH.format(version="v1")
     assert cluster.request(ApiRequest("GET", f"{path}/x")).code == 404
-    names_left = [each["metadata"]["name"] for each in cluster.list("CustomResourceDefinition.apiextensions.k8s.io/v1")]
+    names_left = [obj["metadata"]["name"] for obj in cluster.list("CustomResourceDefinition.apiextensions.k8s.io/v1")]
     assert names_left == []

@@ -227,8 +227,8 @@ def test_webhooks_are_asked_again_if_needed() -> None:
     objects = [configuration("Mutating", "m", *hooks)]
     cluster = Cluster(objects=objects, webhooks={f"{URL}/a": first, f"{URL}/b": second, f"{URL}/c": third})
     cluster.create(config_map(a="1"))
-    assert [len(each.reviews) for each in (first, second, third)] == [2, 1, 1]
-    assert [each["object"]["data"] for each in first.reviews] == [{"a": "1"}, {"a": "1", "z": "1"}]
+    assert [len(webhook.reviews) for webhook in (first, second, third)] == [2, 1, 1]
+    assert [review["object"]["data"] for review in first.reviews] == [{"a": "1"}, {"a": "1", "z": "1"}]
 
 
 def test_webhooks_see_the_version_that_they_ask_for() -> None:

@@ -163,7 +163,7 @@ def _pick(value: Mapping[str, Any], paths: Sequence[str]) -> dict[str, Any]:
         for part in path.split("."):
             match = re.fullmatch(r"\[(\w+)=([^\]]+)\]", part)
             if match and isinstance(found, list):
-                found = next((each for each in found if each.get(match[1]) == match[2]), None)
+                found = next((item for item in found if item.get(match[1]) == match[2]), None)
             elif isinstance(found, list) and part.isdigit():
                 found = found[int(part)] if int(part) < len(found) else None
             elif isinstance(found, dict):
@@ -189,8 +189,8 @@ class _Normaliser:
             for name in sorted(value):
                 self.collect_uids(value[name], name)
         elif isinstance(value, list):
-            for each in value:
-                self.collect_uids(each, key)
+            for item in value:
+                self.collect_uids(item, key)
         elif isinstance(value, str) and key == "uid" and value:
             self._token(self.uids, value, "uid")
 
@@ -216,7 +216,7 @@ class _Normaliser:
         if isinstance(value, dict):
             return self._object(value)
         if isinstance(value, list):
-            entries = [self._body(each, "" if key in ("managedFields", "causes") else key) for each in value]
+            entries = [self._body(item, "" if key in ("managedFields", "causes") else key) for item in value]
             if key in ("managedFields", "causes"):
                 entries.sort(key=lambda entry: json.dumps(entry, sort_keys=True))
             return entries
@@ -235,10 +235,10 @@ class _Normaliser:
         is_list = isinstance(value.get("kind"), str) and value["kind"].endswith("List")
         out = {}
         for name in sorted(value):
-            each = value[name]
-            if name == "metadata" and is_list and isinstance(each, dict):
+            item = value[name]
+            if name == "metadata" and is_list and isinstance(item, dict):
                 hidden = ("resourceVersion", "continue")
-                out[name] = {k: f"<{k}>" if k in hidden and v else v for k, v in each.items()}
+                out[name] = {k: f"<{k}>" if k in hidden and v else v for k, v in item.items()}
             else:
-                out[self._text(name)] = self._body(each, name)
+                out[self._text(name)] = self._body(item, name)
         return out

@@ -73,6 +73,8 @@ def test_the_number_of_cases_is_what_was_recorded() -> None:
 
 
 def _explain(case: dict[str, Any], step: int, found: list[Any]) -> str:
-    want, got = (json.dumps(each[step], indent=1, sort_keys=True).splitlines() for each in (case["answers"], found))
+    want, got = (
+        json.dumps(answers[step], indent=1, sort_keys=True).splitlines() for answers in (case["answers"], found)
+    )
     lines = difflib.unified_diff(want, got, "kube-apiserver", "kontend", lineterm="", n=2)
     return f"step {step}: {json.dumps(case['steps'][step])}\n" + "\n".join(lines)

@@ -57,7 +57,7 @@ class Harness:
 
     def names(self, kind: str, **where: Any) -> list[str]:
         """The names of all objects of a kind."""
-        return [each["metadata"]["name"] for each in self.cluster.list(kind, **where)]
+        return [obj["metadata"]["name"] for obj in self.cluster.list(kind, **where)]
 
     def status(self, kind: str, name: str) -> Json:
         """The status of an object."""
@@ -75,9 +75,9 @@ class Harness:
     def finish(self, phase: str, *names: str) -> None:
         """Let pods come to an end, all that have not unless named."""
         running = [
-            each["metadata"]["name"]
-            for each in self.cluster.list(PODS)
-            if each["status"]["phase"] not in ("Succeeded", "Failed")
+            obj["metadata"]["name"]
+            for obj in self.cluster.list(PODS)
+            if obj["status"]["phase"] not in ("Succeeded", "Failed")
         ]
         for name in names or running:
             self.patch(PODS, name, {"status": {"phase": phase}}, status=True, settle=False)

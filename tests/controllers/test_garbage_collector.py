@@ -32,7 +32,7 @@ def test_a_dependent_goes_with_its_last_owner() -> None:
     harness.create(config_map("d", one, two))
     harness.delete(CONFIG_MAPS, "one")
     left = harness.cluster.get(CONFIG_MAPS, "d")["metadata"]["ownerReferences"]
-    assert [each["name"] for each in left] == ["two"]
+    assert [reference["name"] for reference in left] == ["two"]
     harness.delete(CONFIG_MAPS, "two")
     assert harness.names(CONFIG_MAPS) == []
 
@@ -97,7 +97,7 @@ def test_orphaned_dependents_lose_the_reference_and_stay() -> None:
     harness.delete(CONFIG_MAPS, "o", propagation="Orphan")
     assert harness.names(CONFIG_MAPS) == ["d", "other"]
     left = harness.cluster.get(CONFIG_MAPS, "d")["metadata"]["ownerReferences"]
-    assert [each["name"] for each in left] == ["other"]
+    assert [reference["name"] for reference in left] == ["other"]
 
 
 def test_orphaning_works_for_kinds_without_strategic_patches() -> None:
@@ -200,6 +200,6 @@ def test_only_the_named_kinds_are_looked_at() -> None:
     collector = GarbageCollector(only=["Secret/v1"])
     assert collector.kinds == ("CustomResourceDefinition.apiextensions.k8s.io/v1", "Secret/v1")
     settle(cluster, collector)
-    assert [each["metadata"]["name"] for each in cluster.list(CONFIG_MAPS)] == ["d"]
+    assert [config_map["metadata"]["name"] for config_map in cluster.list(CONFIG_MAPS)] == ["d"]
     settle(cluster, GarbageCollector(only=[CONFIG_MAPS]))
     assert cluster.list(CONFIG_MAPS) == []

@@ -251,7 +251,7 @@ def test_a_value_that_is_no_controller_is_refused() -> None:
 
 
 def test_two_controllers_of_one_name_are_refused_with_their_lines() -> None:
-    widgets, locked = (_line(f"class {each}:", FILE.parent / WIDGETS) for each in _SAME_NAME)
+    widgets, locked = (_line(f"class {name}:", FILE.parent / WIDGETS) for name in _SAME_NAME)
     with _refused(
         f"{SCENARIO}: two controllers are called widgets: Widgets ({widgets}) and LockedWidgets ({locked}); "
         "give one of them another name = 'widgets2'"

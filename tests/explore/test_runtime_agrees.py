@@ -72,7 +72,7 @@ async def value(api: Api, name: str = "a") -> str:
 
 async def names(api: Api) -> str:
     """The names of the config maps that the cache has."""
-    return " ".join(each["metadata"]["name"] for each in await api.list(CM, namespace="default")) or "none"
+    return " ".join(obj["metadata"]["name"] for obj in await api.list(CM, namespace="default")) or "none"
 
 
 class Undeclared(Reads):
@@ -164,7 +164,7 @@ NOTE: Final = "reads: create Secret/v1 in default"
 
 def written(cluster: Cluster) -> list[str]:
     """The observations of the controller, run after run."""
-    return [str(each["metadata"]["annotations"]["seen"]) for each in cluster.list(SECRET)]
+    return [str(secret["metadata"]["annotations"]["seen"]) for secret in cluster.list(SECRET)]
 
 
 class Managed:

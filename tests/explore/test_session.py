@@ -24,7 +24,7 @@ def session(file: str, name: str) -> Session:
 def path_of_violation(file: str, name: str, property_name: str) -> list[int]:
     """The choices that lead along a counterexample."""
     scenario = scenarios_in(str(ROOT / file))[name]
-    (violation,) = [each for each in check(scenario).violations if each.property == property_name]
+    (violation,) = [violation for violation in check(scenario).violations if violation.property == property_name]
     model = Model(scenario)
     world, path = model.initial(), []
     for step in violation.schedule:

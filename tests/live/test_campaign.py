@@ -49,7 +49,7 @@ def test_runs_at_the_same_time_are_as_many_as_jobs_and_give_the_same_verdict(
     verdict = explore(given, only="crash after", confirmations=1, shrinks=0, jobs=jobs)
     assert counted.most == jobs
     assert verdict.executed == verdict.plans >= 4
-    assert [each[0] for each in shown(verdict)] == ["diverged"]
+    assert [violation[0] for violation in shown(verdict)] == ["diverged"]
     assert "crash after update widgets.live.kontend.dev default/w status" in shown(verdict)[0][2]
 
 

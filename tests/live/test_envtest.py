@@ -186,7 +186,7 @@ def test_noise_is_the_same_for_the_same_call() -> None:
     noise = Noise(conflicts=0.5, seed=1)
     drawn = [noise.draw("conflicts", "update pods a", number) for number in range(100)]
     assert drawn == [noise.draw("conflicts", "update pods a", number) for number in range(100)]
-    assert 20 < sum(each < 0.5 for each in drawn) < 80
+    assert 20 < sum(value < 0.5 for value in drawn) < 80
     assert drawn != [Noise(seed=2).draw("conflicts", "update pods a", number) for number in range(100)]
 
 

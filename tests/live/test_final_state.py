@@ -30,7 +30,7 @@ def test_generated_names_uids_and_times_do_not_count() -> None:
     one = state_of(initial, generated("a-", data={"at": "2026-01-01T00:00:00Z"}))
     other = state_of(initial, config_map("x"), generated("a-", data={"at": "2027-03-04T05:06:07.123Z"}))
     found = differences(comparable(initial, other), comparable(initial, one))
-    assert [each.object for each in found] == ["configmaps default/x"]
+    assert [difference.object for difference in found] == ["configmaps default/x"]
 
 
 def test_one_generated_object_too_many_is_a_difference() -> None:
@@ -65,7 +65,7 @@ def test_made_up_values_are_learned_and_decisions_are_not() -> None:
     other = state_of(initial, config_map("c", data={"token": "b42mzz", "phase": "Lost!"}))
     mask = learn(initial, [one, other])
     found = differences(comparable(initial, other, mask), comparable(initial, one, mask))
-    assert [each.path for each in found] == [".data.phase"]
+    assert [difference.path for difference in found] == [".data.phase"]
 
 
 def test_names_that_a_process_makes_up_are_learned() -> None:
@@ -82,4 +82,4 @@ def test_a_seeded_object_that_is_still_there_is_missed_where_it_was_deleted() ->
     cluster.state = initial
     cluster.delete("ConfigMap/v1", "seed")
     found = differences(comparable(initial, initial), comparable(initial, cluster.state))
-    assert [each.object for each in found] == ["configmaps default/seed"]
+    assert [difference.object for difference in found] == ["configmaps default/seed"]

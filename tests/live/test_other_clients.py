@@ -26,7 +26,7 @@ def one_action(given: Setting) -> Setting:
 def test_the_python_client_with_list_and_watch(bug: str) -> None:
     given = one_action(setting(python("listing.py"), "plain.yaml", BUG=bug))
     verdict = explore(given, only="crash after", confirmations=1, shrinks=0, jobs=2)
-    assert [each.finding.property for each in verdict.violations] == (["diverged"] if bug else []), list(
+    assert [violation.finding.property for violation in verdict.violations] == (["diverged"] if bug else []), list(
         verdict.lines()
     )
     assert verdict.executed == 4 if not bug else verdict.executed >= 2, list(verdict.lines())
@@ -40,7 +40,7 @@ def test_a_shell_loop_with_kubectl(bug: str, tmp_path: Path) -> None:
     given = setting([str(SUBJECTS / "loop.sh")], "plain.yaml", limit=4.0, BUG=bug, HOME=str(tmp_path))
     verdict = explore(one_action(given), only="crash after create", confirmations=1, shrinks=0)
     lines = "\n".join(verdict.lines())
-    assert [each.finding.property for each in verdict.violations] == (["diverged"] if bug else []), lines
+    assert [violation.finding.property for violation in verdict.violations] == (["diverged"] if bug else []), lines
     assert "polls, which does not count as work: get configmaps default/w-config, get widgets" in lines
     if bug:
         assert "no step has written widgets.live.kontend.dev default/w .status" in lines

@@ -93,7 +93,7 @@ def test_an_error_may_be_a_number_in_yaml() -> None:
 
 
 def test_pairs_come_mildest_first_and_leave_out_what_cannot_happen_together() -> None:
-    singles = [Plan((each,), str(number)) for number, each in enumerate(EXAMPLES.values())]
+    singles = [Plan((perturbation,), str(number)) for number, perturbation in enumerate(EXAMPLES.values())]
     pairs = [pair.perturbations for pair in pairs_of(singles)]
     assert len(pairs) == len(set(pairs)) > 20
     assert all(len(pair) == 2 for pair in pairs)
@@ -113,7 +113,7 @@ def test_simpler_plans_have_fewer_perturbations_fewer_actions_and_shorter_holds(
     found = list(simpler(plan, 4))
     assert found[:2] == [Plan((Crash(AT, answered=True),)), Plan((hold,))]
     assert found[2] == Plan(plan.perturbations, actions=3)
-    holds = [each.perturbations[0] for each in found[3:-1]]
+    holds = [plan.perturbations[0] for plan in found[3:-1]]
     assert holds == [
         Hold("pods", 1, 3, writes=1),
         Hold("pods", 1, 3, writes=2),

@@ -91,7 +91,7 @@ def verdicts(operator: str, feature: str, bug: str) -> list[Verdict]:
     if not ROUNDS and not IS_CI and (operator, feature) not in QUICK:
         pytest.skip("takes half a minute: set KONTEND_LIVE=1")
     given = OPERATORS[operator](feature, bug)
-    found = []
+    verdicts = []
     for number in range(max(1, ROUNDS)):
         verdict = explore(given, jobs=JOBS[operator], confirmations=1, shrinks=0)
         properties = sorted({violation.finding.property for violation in verdict.violations}) or ["no violation"]
@@ -100,8 +100,8 @@ def verdicts(operator: str, feature: str, bug: str) -> list[Verdict]:
         if RECORD:
             with open(RECORD, "a", encoding="utf-8") as file:
                 file.write("\n".join([*shown, ""]))
-        found.append(verdict)
-    return found
+        verdicts.append(verdict)
+    return verdicts
 
 
 @pytest.mark.parametrize("feature", BUGS)
@@ -130,5 +130,5 @@ def test_leader_election_may_stay_on() -> None:
     verdict = explore(given, only="taken over", jobs=JOBS["controller-runtime"], confirmations=1, shrinks=0)
     properties, _, cause = BUGS["settings"]
     lines = "\n".join(verdict.lines())
-    assert {each.finding.property for each in verdict.violations} == properties, lines
+    assert {violation.finding.property for violation in verdict.violations} == properties, lines
     assert cause in lines

@@ -190,9 +190,9 @@ def test_profiles(pytester: pytest.Pytester) -> None:
     write(pytester, test)
     counts = {}
     for profile in ("dev", "ci", "thorough"):
-        found = re.search(r"found (\d+) (lag ≤ \d)", run(pytester, "-s", "--kontend-profile", profile).stdout.str())
-        assert found is not None
-        counts[profile] = (int(found[1]), found[2])
+        match = re.search(r"found (\d+) (lag ≤ \d)", run(pytester, "-s", "--kontend-profile", profile).stdout.str())
+        assert match is not None
+        counts[profile] = (int(match[1]), match[2])
     assert counts["dev"][1] == counts["ci"][1] == "lag ≤ 1"
     assert counts["dev"][0] < counts["ci"][0]
     assert counts["thorough"][1] == "lag ≤ 2"
@@ -225,7 +225,7 @@ def test_junit_names_the_page(pytester: pytest.Pytester) -> None:
     write(pytester, ASSERTED)
     run(pytester, "--junitxml", "junit.xml", "-o", "junit_logging=system-out")
     root = ElementTree.parse(pytester.path / "junit.xml").getroot()
-    (page,) = (each.get("value") or "" for each in root.iter("property") if each.get("name") == "kontend_page")
+    (page,) = (element.get("value") or "" for element in root.iter("property") if element.get("name") == "kontend_page")
     assert (pytester.path / page).is_file()
     attached = re.search(r"\[\[ATTACHMENT\|(.*?)\]\]", (pytester.path / "junit.xml").read_text())
     assert attached is not None

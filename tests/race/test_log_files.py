@@ -112,7 +112,7 @@ def test_the_logs_of_two_servers_are_merged_by_time(tmp_path: Path) -> None:
     """Each of them saw one of the writers."""
     log = lossy()
     for number in (0, 1):
-        (tmp_path / str(number)).write_text("".join(f"{json.dumps(each)}\n" for each in log.events[number::2]))
+        (tmp_path / str(number)).write_text("".join(f"{json.dumps(event)}\n" for event in log.events[number::2]))
     events, _ = read(tmp_path / "0", tmp_path / "1")
     assert [event.completed for event in events] == sorted(event.completed for event in events)
     assert [finding.name for finding in analyse(events, Options()).findings] == ["lost update"]

@@ -30,7 +30,7 @@ def test_each_actor_and_each_cache_is_a_thread() -> None:
 def test_slices_of_a_thread_are_nested() -> None:
     for document in (lost_update(), never_settles(), large(300, 20)):
         open_slices: dict[int, list[int]] = {}
-        for event in sorted(events(document, "X"), key=lambda each: (each["ts"], -each["dur"])):
+        for event in sorted(events(document, "X"), key=lambda entry: (entry["ts"], -entry["dur"])):
             ends = open_slices.setdefault(event["tid"], [])
             while ends and ends[-1] <= event["ts"]:
                 ends.pop()

@@ -56,7 +56,9 @@ def test_deliveries_are_events(archive: str, capsys: pytest.CaptureFixture[str])
     """With the version that reached the cache."""
     (root,) = (span for span in otel(archive, capsys) if span["parent_id"] is None)
     delivered = [event for step in lost_update().steps for event in step.delivered]
-    assert [event["attributes"]["kontend.version"] for event in root["events"]] == [each.version for each in delivered]
+    assert [event["attributes"]["kontend.version"] for event in root["events"]] == [
+        event.version for event in delivered
+    ]
 
 
 def test_a_row_for_each_step(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_violations_with_the_same_lines_at_fault_are_one() -> None:
 
 
 def test_violations_without_a_step_at_fault_stay_apart() -> None:
-    assert [each.violation.property for each in grouped([_of("a", ()), _of("b", ())])] == ["a", "b"]
+    assert [group.violation.property for group in grouped([_of("a", ()), _of("b", ())])] == ["a", "b"]
 
 
 def test_a_bug_report_has_all_that_a_maintainer_needs() -> None:
@@ -165,7 +165,7 @@ def test_long_values_are_cut_around_their_first_difference() -> None:
     long = "漢字🙂" * 200
     (write,) = step.writes
     changed = replace(step, writes=(replace(write, fields=(FieldChange("data.text", f"{long}1", f"{long}2"),)),))
-    steps = tuple(changed if each.number == number else each for each in sample.steps)
+    steps = tuple(changed if step.number == number else step for step in sample.steps)
     text = render(replace(sample, steps=steps))
     assert '漢字🙂1" → …' in text
     assert '漢字🙂2"' in text

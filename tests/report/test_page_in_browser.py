@@ -387,7 +387,7 @@ def test_quiescent_states_are_listed_with_their_numbers_and_differences(view: Op
     for row, state in zip(rows, expected.final_states, strict=True):
         assert f"{state.count} quiescent state" in row
         assert ("○ unperturbed" in row) == state.unperturbed
-        assert all(each.path in row for each in state.difference if each.path)
+        assert all(difference.path in row for difference in state.difference if difference.path)
     titles = shown.page.locator("figure .bar:not(.reconcile) title").all_text_contents()
     assert [int(title.split(": ")[1].split()[0].replace(",", "")) for title in titles] == list(expected.depths)
 

@@ -696,8 +696,8 @@ def _starts(situation: Callable[[Cluster], None]) -> Iterator[tuple[Cluster, int
         yield server.fork(), n
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda each: f"{type(each.error).__name__}-{each.committed}")
-@pytest.mark.parametrize(("situation", "made", "deleted"), SITUATIONS, ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{type(fault.error).__name__}-{fault.committed}")
+@pytest.mark.parametrize(("situation", "made", "deleted"), SITUATIONS, ids=lambda value: getattr(value, "__name__", ""))
 def test_whatever_call_fails_the_child_is_one_tracked_and_never_made_twice(
     situation: Callable[[Cluster], None], made: int, deleted: int, fault: Fault
 ) -> None:
@@ -707,7 +707,7 @@ def test_whatever_call_fails_the_child_is_one_tracked_and_never_made_twice(
         assert_sound(server, since, made, deleted)
 
 
-@pytest.mark.parametrize(("situation", "made", "deleted"), SITUATIONS, ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.parametrize(("situation", "made", "deleted"), SITUATIONS, ids=lambda value: getattr(value, "__name__", ""))
 def test_two_crashes_in_a_row_are_survived_as_well(
     situation: Callable[[Cluster], None], made: int, deleted: int
 ) -> None:
@@ -725,7 +725,7 @@ def test_two_crashes_in_a_row_are_survived_as_well(
                 break
 
 
-@pytest.mark.parametrize(("situation", "made", "deleted"), SITUATIONS, ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.parametrize(("situation", "made", "deleted"), SITUATIONS, ids=lambda value: getattr(value, "__name__", ""))
 def test_whenever_a_second_process_reconciles_in_between_nothing_is_made_twice(
     situation: Callable[[Cluster], None], made: int, deleted: int
 ) -> None:

@@ -57,9 +57,9 @@ def test_a_child_of_a_cluster_scoped_owner_asks_for_it_without_a_namespace() -> 
 
 def test_a_mapping_function_may_ask_the_cache() -> None:
     def users_of(config: Object, cache: Cache) -> Iterable[Key | str]:
-        for each in cache.list(GADGET, namespace=config["metadata"]["namespace"]):
-            if each["spec"].get("config") == config["metadata"]["name"]:
-                yield f"default/{each['metadata']['name']}"
+        for cached in cache.list(GADGET, namespace=config["metadata"]["namespace"]):
+            if cached["spec"].get("config") == config["metadata"]["name"]:
+                yield f"default/{cached['metadata']['name']}"
 
     class Watching(Gadgets):
         owns: ClassVar[Sequence[str]] = ()

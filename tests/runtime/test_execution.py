@@ -114,7 +114,7 @@ def plan(server: Cluster) -> Any:
 
 def history(server: Cluster, since: str) -> list[Any]:
     """The status of every version since."""
-    return [each["object"].get("status") or {} for each in server.watch(WIDGET, since=since)]
+    return [event["object"].get("status") or {} for event in server.watch(WIDGET, since=since)]
 
 
 # A plan's life
@@ -140,7 +140,7 @@ def test_a_plan_is_carried_out_ends_stays_for_one_reconcile_and_is_cleared() -> 
     actions = [run(reconcile(api)).action for _ in range(4)]
     assert actions == ["created", "completed", "cleared", "idle"]
     assert status(server) == {"currentImage": "v1", "phase": "Running"}
-    ended = [each["plan"]["phase"] for each in history(server, since) if "plan" in each]
+    ended = [status["plan"]["phase"] for status in history(server, since) if "plan" in status]
     assert ended[-1] == "Complete"
     assert SIDECAR.submitted == [task_id("a-1", "work", 1)]
 
@@ -163,9 +163,9 @@ def test_what_a_task_observes_is_stored_together_with_its_end() -> None:
     since = server.resource_version
     for _ in range(3):
         run(reconcile(api))
-    for each in history(server, since):
-        if "currentImage" in each and "plan" in each:
-            assert each["plan"]["tasks"][2]["status"] == "Complete"
+    for status in history(server, since):
+        if "currentImage" in status and "plan" in status:
+            assert status["plan"]["tasks"][2]["status"] == "Complete"
 
 
 def test_before_each_command_a_locked_write_stores_the_end_of_the_task_before() -> None:
@@ -472,7 +472,7 @@ def test_of_two_reconciles_that_see_no_plan_exactly_one_makes_one(write: Any, pl
         except Conflict:
             progress = run(reconcile(wired(server, name=name)[0]))  # it looks again, and carries on with what it finds
             assert progress.action == "completed"
-    made = {each["plan"]["id"] for each in history(server, since)}
+    made = {status["plan"]["id"] for status in history(server, since)}
     assert len(made) == plans
 
 
@@ -682,17 +682,17 @@ def _calls() -> int:
 def assert_sound(server: Cluster, since: str) -> None:
     """One plan, each side effect under one id, all of it seen."""
     assert status(server) == {"currentImage": "v1", "phase": "Running"}
-    versions = [each["plan"] for each in history(server, since) if "plan" in each]
+    versions = [status["plan"] for status in history(server, since) if "plan" in status]
     assert len({version["id"] for version in versions}) == 1
     assert versions[-1]["phase"] == "Complete"
     assert len(set(SIDECAR.submitted)) == 1
     assert SIDECAR.submitted[0] == versions[-1]["tasks"][1]["id"] == task_id(versions[0]["id"], "work", 1)
-    assert [each["metadata"]["name"] for each in server.list("ConfigMap/v1")] == [
+    assert [config_map["metadata"]["name"] for config_map in server.list("ConfigMap/v1")] == [
         f"config-{versions[-1]['tasks'][0]['id']}"
     ]
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda each: f"{type(each.error).__name__}-{each.committed}")
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{type(fault.error).__name__}-{fault.committed}")
 def test_whatever_call_fails_there_is_one_plan_and_each_effect_has_one_id(fault: Fault) -> None:
     for n in range(_calls()):
         server = cluster()

@@ -153,7 +153,7 @@ def two_writers(guards: Guards) -> list[str]:
             await api.status.patch(obj, merge_from(base))
 
     drive(run())  # type: ignore[arg-type]
-    return [each["type"] for each in world.get(GADGET, "a")["status"]["conditions"]]
+    return [condition["type"] for condition in world.get(GADGET, "a")["status"]["conditions"]]
 
 
 def test_locked_status_a_stale_write_is_refused() -> None:

@@ -75,7 +75,7 @@ def test_reads_and_writes_mean_what_they_mean_in_process() -> None:
         with pytest.raises(Conflict, match="the object has been modified"):
             await api.update(stale)
         await api.apply({"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "b"}, "spec": {}})
-        assert [each["metadata"]["name"] for each in await api.live.list(GADGET)] == ["a", "b"]
+        assert [gadget["metadata"]["name"] for gadget in await api.live.list(GADGET)] == ["a", "b"]
         namespace = await api.live.get("Namespace/v1", "default")
         assert namespace["metadata"]["name"] == "default"
         await api.delete(obj)

@@ -169,8 +169,8 @@ def test_waiting_ends_when_the_version_is_seen_and_not_before() -> None:
         return order
 
     order = asyncio.run(run())
-    assert [each for each in order if each.startswith("seen")] == ["seen 5", "seen 6", "seen 7"]
-    assert all(int(each.split()[1]) <= int(each.split()[3]) for each in order if each.startswith("waited"))
+    assert [line for line in order if line.startswith("seen")] == ["seen 5", "seen 6", "seen 7"]
+    assert all(int(line.split()[1]) <= int(line.split()[3]) for line in order if line.startswith("waited"))
 
 
 def test_waiting_has_an_end_and_says_what_it_waited_for() -> None:

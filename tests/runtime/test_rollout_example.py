@@ -52,7 +52,7 @@ def test_the_app_is_rolled_out_in_steps_and_each_rollout_announced_once(apps: ty
     server.patch(APP, "a", {"spec": {"image": "app:2"}})
     roll(server, apps())
     assert server.get(APP, "a")["status"]["currentImage"] == "app:2"
-    assert sorted(each["data"]["image"] for each in server.list("ConfigMap/v1")) == ["app:1", "app:2"]
+    assert sorted(config_map["data"]["image"] for config_map in server.list("ConfigMap/v1")) == ["app:1", "app:2"]
     before = server.resource_version
     settle(server, [apps()])
     assert server.resource_version == before

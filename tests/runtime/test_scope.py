@@ -162,8 +162,8 @@ def test_after_a_failed_flush_nothing_more_is_sent() -> None:
 @pytest.mark.parametrize(
     "bypass",
     [
-        lambda api, obj: mutate_status(api, obj, lambda each: each["status"].update(a=1)),
-        lambda api, obj: mutate_spec(api, obj, lambda each: add_finalizer(each, "example.com/f")),
+        lambda api, obj: mutate_status(api, obj, lambda fresh: fresh["status"].update(a=1)),
+        lambda api, obj: mutate_spec(api, obj, lambda fresh: add_finalizer(fresh, "example.com/f")),
         lambda api, obj: patch_conditions(api, obj, [{"type": "A", "status": "True", "reason": "R"}]),
     ],
 )
@@ -276,7 +276,7 @@ def test_a_status_that_was_removed_stays_removed_after_another_write() -> None:
     async def reconcile() -> None:
         async with StatusScope(api, obj) as scope:
             obj["status"] = None
-            assert await mutate_spec(api, scope, lambda each: add_finalizer(each, "example.com/f"))
+            assert await mutate_spec(api, scope, lambda fresh: add_finalizer(fresh, "example.com/f"))
             assert "status" not in obj
 
     server = cluster(phase="Ready")

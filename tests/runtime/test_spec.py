@@ -40,7 +40,7 @@ def test_metadata_is_sent_together_with_the_version() -> None:
     server = cluster()
     api, wire = wired(server)
     obj = server.get(WIDGET, "w")
-    run(mutate_spec(api, obj, lambda each: each["metadata"].update(labels={"a": "b"})))
+    run(mutate_spec(api, obj, lambda fresh: fresh["metadata"].update(labels={"a": "b"})))
     assert set(wire.bodies[0]["metadata"]) == {"labels", "resourceVersion"}
     assert server.get(WIDGET, "w")["metadata"]["labels"] == {"a": "b"}
 
@@ -48,7 +48,7 @@ def test_metadata_is_sent_together_with_the_version() -> None:
 def test_a_no_op_sends_nothing() -> None:
     server = cluster()
     api, wire = wired(server)
-    assert not run(mutate_spec(api, server.get(WIDGET, "w"), lambda each: each["spec"].update(size=1)))
+    assert not run(mutate_spec(api, server.get(WIDGET, "w"), lambda fresh: fresh["spec"].update(size=1)))
     assert wire.calls == []
 
 

@@ -328,7 +328,7 @@ def test_what_is_stored_is_what_the_mutation_made(before: dict[str, Any], after:
     server = cluster(**without_nulls(before))
     api, wire = wired(server)
     obj = server.get(WIDGET, "w")
-    run(mutate_status(api, obj, lambda each: each.update(status=copy_json(after))))
+    run(mutate_status(api, obj, lambda fresh: fresh.update(status=copy_json(after))))
     stored = server.get(WIDGET, "w")
     assert without_nulls(stored.get("status") or {}) == without_nulls(after)
     assert obj == stored
@@ -339,5 +339,5 @@ def test_a_missing_field_set_to_none_deep_in_the_status_is_no_change() -> None:
     server = cluster(nested={"kept": {"a": 1}})
     api, wire = wired(server)
     obj = server.get(WIDGET, "w")
-    assert not run(mutate_status(api, obj, lambda each: each["status"]["nested"]["kept"].update(gone=None)))
+    assert not run(mutate_status(api, obj, lambda fresh: fresh["status"]["nested"]["kept"].update(gone=None)))
     assert wire.calls == []

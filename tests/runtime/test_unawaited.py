@@ -60,7 +60,7 @@ class ReadsLive(Forgetful):
 
 class MutatesStatus(Forgetful):
     async def forget(self, obj: dict[str, Any], api: Api) -> None:
-        mutate_status(api, obj, lambda each: each["status"].update(phase="Ready"))  # the line
+        mutate_status(api, obj, lambda stored: stored["status"].update(phase="Ready"))  # the line
 
 
 class Flushes(Forgetful):

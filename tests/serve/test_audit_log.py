@@ -92,7 +92,7 @@ def test_a_watch_is_logged_when_it_begins_and_when_it_ends(logged: Logged) -> No
     with Client(logged.running.url) as client:
         client.get(f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1")
     first, second = logged.events()
-    assert [(each["stage"], each["verb"]) for each in (first, second)] == [
+    assert [(event["stage"], event["verb"]) for event in (first, second)] == [
         ("ResponseStarted", "watch"),
         ("ResponseComplete", "watch"),
     ]

@@ -137,7 +137,7 @@ def test_writes_that_come_together_share_a_transaction(tmp_path: Path, monkeypat
     monkeypatch.setattr(store, "save", slow_save)
     with BackgroundServer(state, store=store) as running:
         clients = [Client(running.url) for _ in range(10)]
-        threads = [threading.Thread(target=each.create, args=(f"c{index}",)) for index, each in enumerate(clients)]
+        threads = [threading.Thread(target=client.create, args=(f"c{index}",)) for index, client in enumerate(clients)]
         for thread in threads:
             thread.start()
         until(lambda: running.call(lambda: running.server.unacknowledged) == 10)

@@ -44,9 +44,9 @@ def cluster() -> Cluster:
 
 
 def ask(cluster: Cluster, path: str, accept: str = "application/json") -> Document:
-    found = respond(cluster.state.registry, ApiRequest("GET", path, accept=accept))
-    assert found is not None
-    return found
+    document = respond(cluster.state.registry, ApiRequest("GET", path, accept=accept))
+    assert document is not None
+    return document
 
 
 def read(cluster: Cluster, path: str) -> Any:
@@ -57,11 +57,11 @@ def references(node: Any) -> Iterator[str]:
     if isinstance(node, dict):
         if isinstance(node.get("$ref"), str):
             yield node["$ref"]
-        for each in node.values():
-            yield from references(each)
+        for child in node.values():
+            yield from references(child)
     elif isinstance(node, list):
-        for each in node:
-            yield from references(each)
+        for child in node:
+            yield from references(child)
 
 
 def test_the_index_has_a_document_for_each_group_and_version(cluster: Cluster) -> None:

@@ -36,7 +36,7 @@ NAME_X = delimited(1, delimited(1, b"x"))
 def pairs() -> list[Any]:
     """Kubernetes' own test objects, every field set: their name, JSON and protobuf."""
     with tarfile.open(PAIRS) as archive:
-        files = {each.name: archive.extractfile(each).read() for each in archive}  # type: ignore[union-attr]
+        files = {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
     return [
         pytest.param(json.loads(text), files[name.removesuffix("json") + "pb"], id=name.removesuffix(".json"))
         for name, text in files.items()

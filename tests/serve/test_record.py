@@ -42,10 +42,10 @@ def contents(state: State) -> object:
         (resource, key): version.read() for resource, kept in state.kinds.items() for key, version in kept.items()
     }
     history = [
-        (each.resource_version, each.type, each.resource, each.key, _read(each.old), _read(each.new))
-        for each in state.changes_since(state.floor)
+        (change.resource_version, change.type, change.resource, change.key, _read(change.old), _read(change.new))
+        for change in state.changes_since(state.floor)
     ]
-    return objects, history, Counters.of(state), sorted(each.key for each in state.registry.custom)
+    return objects, history, Counters.of(state), sorted(resource.key for resource in state.registry.custom)
 
 
 def _read(version: Version | None) -> object:

@@ -74,7 +74,7 @@ def make_certificate(directory: Path, *names: str) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.datetime.now(datetime.UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hooks")])
-    alternatives = [x509.DNSName(each) for each in names]
+    alternatives = [x509.DNSName(name_) for name_ in names]
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)

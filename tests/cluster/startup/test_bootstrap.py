@@ -13,7 +13,7 @@ SERVICES = "APIService.apiregistration.k8s.io/v1"
 
 
 def names(cluster: Cluster, kind: str) -> list[str]:
-    return [each["metadata"]["name"] for each in cluster.list(kind)]
+    return [obj["metadata"]["name"] for obj in cluster.list(kind)]
 
 
 def test_a_cluster_has_none_of_them_unless_asked() -> None:

@@ -26,7 +26,7 @@ def test_documents_lists_and_directories_are_read(tmp_path: Path) -> None:
     write(tmp_path / "sub" / "c.yml", config_map("c"))
     (tmp_path / "d.json").write_text('[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"d"}}]')
     (tmp_path / "README.md").write_text("not an object")
-    assert [each.obj["metadata"]["name"] for each in read([tmp_path])] == ["a", "b", "d", "c"]
+    assert [manifest.obj["metadata"]["name"] for manifest in read([tmp_path])] == ["a", "b", "d", "c"]
 
 
 def test_dates_and_switches_are_read_as_kubernetes_reads_them(tmp_path: Path) -> None:

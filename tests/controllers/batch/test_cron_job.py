@@ -68,7 +68,7 @@ def test_jobs_are_started_on_time_and_named_after_it() -> None:
     assert harness.names(JOBS) == [f"c-{minute}"]
     status = harness.status(CRON_JOBS, "c")
     assert status["lastScheduleTime"] == "2026-01-01T00:05:00Z"
-    assert [each["name"] for each in status["active"]] == [f"c-{minute}"]
+    assert [job["name"] for job in status["active"]] == [f"c-{minute}"]
     annotation = harness.cluster.list(JOBS)[0]["metadata"]["annotations"]
     assert annotation == {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-01-01T00:05:00Z"}
     harness.finish("Succeeded")

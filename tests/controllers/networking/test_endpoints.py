@@ -28,8 +28,8 @@ def _listed(harness: Harness) -> set[str]:
 def _sliced(harness: Harness) -> set[str]:
     return {
         endpoint["targetRef"]["name"]
-        for each in harness.cluster.list(SLICES)
-        for endpoint in each["endpoints"] or []
+        for listed in harness.cluster.list(SLICES)
+        for endpoint in listed["endpoints"] or []
         if endpoint["conditions"]["ready"]
     }
 
@@ -121,8 +121,8 @@ def test_a_hundred_endpoints_fill_a_slice() -> None:
     harness.create(_service())
     slices = harness.cluster.list(SLICES)
     assert sorted(len(slice_["endpoints"]) for slice_ in slices) == [3, 100]
-    large = max(slices, key=lambda each: len(each["endpoints"]))
-    small = min(slices, key=lambda each: len(each["endpoints"]))
+    large = max(slices, key=lambda listed: len(listed["endpoints"]))
+    small = min(slices, key=lambda listed: len(listed["endpoints"]))
     harness.patch(PODS, small["endpoints"][0]["targetRef"]["name"], {"status": {"phase": "Failed"}}, status=True)
     kept = harness.cluster.get(SLICES, large["metadata"]["name"])
     assert kept["metadata"]["resourceVersion"] == large["metadata"]["resourceVersion"]

@@ -20,7 +20,7 @@ def _claim(name: str = "c", size: str = "1Gi", **spec: Any) -> dict[str, Any]:
 
 
 def _phases(harness: Harness, kind: str) -> dict[str, str]:
-    return {each["metadata"]["name"]: each["status"]["phase"] for each in harness.cluster.list(kind)}
+    return {obj["metadata"]["name"]: obj["status"]["phase"] for obj in harness.cluster.list(kind)}
 
 
 def test_a_claim_gets_the_smallest_volume_that_is_large_enough() -> None:

@@ -26,13 +26,15 @@ REVISION = "deployment.kubernetes.io/revision"
 
 def _sizes(harness: Harness) -> list[int]:
     sets = harness.cluster.list(REPLICA_SETS)
-    sets.sort(key=lambda each: int(each["metadata"]["annotations"][REVISION]))
+    sets.sort(key=lambda replica_set: int(replica_set["metadata"]["annotations"][REVISION]))
     return [owned["spec"]["replicas"] for owned in sets]
 
 
 def _condition(harness: Harness, kind: str) -> dict[str, Any]:
-    found = [condition for condition in harness.status(DEPLOYMENTS, "web")["conditions"] if condition["type"] == kind]
-    return dict(found[0])
+    conditions = [
+        condition for condition in harness.status(DEPLOYMENTS, "web")["conditions"] if condition["type"] == kind
+    ]
+    return dict(conditions[0])
 
 
 def test_the_replica_set_is_named_by_the_hash_of_the_template() -> None:
@@ -122,7 +124,9 @@ def test_old_replica_sets_beyond_the_limit_go() -> None:
     harness.create(workload("Deployment", replicas=1, revisionHistoryLimit=1))
     for number in range(2, 5):
         harness.patch(DEPLOYMENTS, "web", new_image(f"app:{number}"))
-    assert sorted(each["metadata"]["annotations"][REVISION] for each in harness.cluster.list(REPLICA_SETS)) == [
+    assert sorted(
+        replica_set["metadata"]["annotations"][REVISION] for replica_set in harness.cluster.list(REPLICA_SETS)
+    ) == [
         "3",
         "4",
     ]
@@ -150,7 +154,7 @@ def _cleaned(limit: int, *sets: Json, replicas: int = 0) -> list[str]:
     deployment["metadata"]["uid"] = "u"
     cluster = Cluster(objects=[deployment, *sets])
     ControllerProcess(cluster, [Deployments()], clock=None).settle(seconds=5)
-    return [each["metadata"]["annotations"][REVISION] for each in cluster.list(REPLICA_SETS)]
+    return [replica_set["metadata"]["annotations"][REVISION] for replica_set in cluster.list(REPLICA_SETS)]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def _of(
 
 
 def _explained(scenario: Scenario, name: str, **options: Any) -> Document:
-    (violation,) = [each for each in check(scenario, **options).violations if each.property == name]
+    (violation,) = [violation for violation in check(scenario, **options).violations if violation.property == name]
     document = explained(scenario, violation, origin_of(scenario), strict=True)
     assert Document.load(document.dump()) == document
     return document
@@ -125,10 +125,10 @@ class Copies(Controller):
 
 def test_a_write_that_rests_on_an_outdated_read_names_the_read() -> None:
     def fresh(before: Cluster, after: Cluster) -> bool:
-        copies = {each["metadata"]["name"]: each for each in after.list("ConfigMap/v1")}
-        known = {each["metadata"]["name"] for each in before.list("ConfigMap/v1")}
+        copies = {config_map["metadata"]["name"]: config_map for config_map in after.list("ConfigMap/v1")}
+        known = {config_map["metadata"]["name"] for config_map in before.list("ConfigMap/v1")}
         size = str(before.get(KIND, "w")["spec"].get("size"))
-        return all(each["data"]["size"] == size for name, each in copies.items() if name not in known)
+        return all(copied["data"]["size"] == size for name, copied in copies.items() if name not in known)
 
     scenario = _of(Copies(), actions=[update(WIDGET, spec={"size": 3})], lag=1, properties=[always(fresh)])
     violation = _explained(scenario, "fresh").violation
@@ -194,7 +194,7 @@ def test_a_diverged_final_state_is_shown_against_the_expected_one() -> None:
 def test_an_object_that_is_missing_in_the_end_is_named() -> None:
     document = _explained(WRONG, "diverged")
     assert document.violation.sentence.startswith("Widget default/w is missing in the end: deletes deleted Widget")
-    assert [(each.path, each.got) for each in document.violation.difference] == [("", None)]
+    assert [(difference.path, difference.got) for difference in document.violation.difference] == [("", None)]
 
 
 def test_an_eventuality_that_does_not_hold_is_compared_with_a_run_in_which_it_does() -> None:
@@ -210,7 +210,7 @@ def test_an_eventuality_that_does_not_hold_is_compared_with_a_run_in_which_it_do
         properties=[eventually(both)],
     )
     violation = _explained(scenario, "both").violation
-    assert [each.expected for each in violation.difference] == ["first"]
+    assert [difference.expected for difference in violation.difference] == ["first"]
     assert "second wrote status.signed of Widget default/w without" in violation.sentence
 
 
@@ -602,7 +602,9 @@ def test_traces_that_differ_only_in_who_is_number_one_are_one(seed: int) -> None
     """Random walks start with any instance; the trace that is reported starts with the first."""
     race = double_plan(Widgets(), lag=0, concurrent=3)
     (violation,) = [
-        each for each in check(race, search="random", seed=seed, walks=5).violations if each.property == "one_plan"
+        violation
+        for violation in check(race, search="random", seed=seed, walks=5).violations
+        if violation.property == "one_plan"
     ]
     actors = list(dict.fromkeys(line.split()[0].rstrip(":") for line in violation.trace))
     assert actors == ["widgets#1", "widgets#2"]

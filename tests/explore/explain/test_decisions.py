@@ -23,7 +23,7 @@ from kontend.runtime.controller import Controller, Request
 
 
 def _diverged(scenario: Scenario) -> Document:
-    violation = next(each for each in check(scenario).violations if each.property == "diverged")
+    violation = next(violation for violation in check(scenario).violations if violation.property == "diverged")
     return explained(scenario, violation, origin_of(scenario), strict=True)
 
 

@@ -27,7 +27,7 @@ def _of(*controllers: Controller, objects: Any = (SIZED,), lag: int = 0, **more:
 
 
 def _explained(scenario: Scenario, name: str) -> Explanation:
-    violation = next(each for each in check(scenario).violations if each.property == name)
+    violation = next(violation for violation in check(scenario).violations if violation.property == name)
     return explained(scenario, violation, origin_of(scenario), strict=True).violation
 
 

@@ -116,7 +116,9 @@ def test_a_violation_is_found_one_by_one(scenario: Scenario) -> None:
     plain, verdict = one_by_one(scenario), check(scenario)
     assert verdict.violations
     assert verdict.sets == 0
-    assert [violation.schedule for violation in verdict.violations] == [each.schedule for each in plain.violations]
+    assert [violation.schedule for violation in verdict.violations] == [
+        violation.schedule for violation in plain.violations
+    ]
 
 
 def test_what_holds_in_some_state_may_hold_in_a_set() -> None:

@@ -118,5 +118,7 @@ def test_two_instances_never_generate_the_same_uuid() -> None:
 
 def test_the_choice_of_uuids_does_not_depend_on_the_reduction() -> None:
     scenario = double_plan(Widgets(), lag=0, concurrent=2)
-    forms = [set(map(canonical_cluster, check(each).final_states)) for each in (scenario, by_brute_force(scenario))]
+    forms = [
+        set(map(canonical_cluster, check(variant).final_states)) for variant in (scenario, by_brute_force(scenario))
+    ]
     assert forms[0] == forms[1]

@@ -42,7 +42,9 @@ class Answers(Caches):
             instance = replace(instance, positions=tuple(positions.items()))
             world = world.with_instance(index, instance)
         pending = self.pending(world.state, call.kind, positions[call.kind])
-        stale = any(call.namespace in ("", each.key.namespace) and call.name in ("", each.key.name) for each in pending)
+        stale = any(
+            call.namespace in ("", change.key.namespace) and call.name in ("", change.key.name) for change in pending
+        )
         try:
             answer = Answer(0, orjson.dumps(self._cache(world.state, instance).answer(call)))
         except ApiError as error:
@@ -90,8 +92,8 @@ class Answers(Caches):
         ]
         known = [
             text
-            for each in range(count)
-            if (text := suffix(state, state.serial - each))
+            for index in range(count)
+            if (text := suffix(state, state.serial - index))
             and any(metadata.get("generateName", "") + text == metadata["name"] for metadata in generated)
         ]
         world = replace(world, state=state, issued=world.issued + count, suffixes=(*world.suffixes, *known))

@@ -62,14 +62,14 @@ class BruteForce:
 
     def run(self) -> Findings:
         """Visit all states, then look at the graph."""
-        found = self.findings
+        findings = self.findings
         waiting = deque([self._number(self.model.initial, (-1, ""))])
         self._ask(self.model.initial.state, 0, "")
         try:
             while waiting:
                 number = waiting.popleft()
                 for step in self.model.steps(self._worlds[number]):
-                    found.steps += 1
+                    findings.steps += 1
                     known = len(self._worlds)
                     target = self._number(step.world, (number, step.text))
                     if target == known:
@@ -83,11 +83,11 @@ class BruteForce:
                 if len(self._worlds) > self.limit:
                     raise TooMany
         except TooMany:
-            found.exhausted = False
-        found.states = len(self._worlds)
-        if found.exhausted:
+            findings.exhausted = False
+        findings.states = len(self._worlds)
+        if findings.exhausted:
             self._conclude()
-        return found
+        return findings
 
     def _number(self, world: World, came: tuple[int, str]) -> int:
         digest = self.canonical.digest(world)
@@ -211,7 +211,7 @@ class BruteForce:
         for version in (obj for objects in self.model.initial.state.kinds.values() for obj in objects.values()):
             outside |= set(version.content()["metadata"].get("finalizers") or ())
         metadata = [obj.content()["metadata"] for objects in state.kinds.values() for obj in objects.values()]
-        return any(each.get("deletionTimestamp") and set(each.get("finalizers") or ()) - outside for each in metadata)
+        return any(meta.get("deletionTimestamp") and set(meta.get("finalizers") or ()) - outside for meta in metadata)
 
     def _writes_by_itself(self, component: set[int]) -> bool:
         """A cycle among some states has a write and no timer that fires."""
@@ -239,14 +239,16 @@ class BruteForce:
         return seen
 
 
-def _holds(each: Property, *states: State) -> bool:
-    return bool(each.question(*(Cluster(state=state) for state in states)))
+def _holds(prop: Property, *states: State) -> bool:
+    return bool(prop.question(*(Cluster(state=state) for state in states)))
 
 
 def bottom_components(targets: list[list[int]]) -> list[set[int]]:
     """The strongly connected components that no edge leaves."""
     found = components(targets)
-    return [each for each in found if all(target in each for node in each for target in targets[node])]
+    return [
+        component for component in found if all(target in component for node in component for target in targets[node])
+    ]
 
 
 def components(targets: list[list[int]]) -> list[set[int]]:

@@ -105,7 +105,7 @@ class Canonical:
         yield f"in_flight {in_flight.request} {in_flight.memory.decode()} {in_flight.now}"
         yield f"{list(in_flight.followed)}"
         yield from self._own(state, positions, in_flight.versions, in_flight.deleted)
-        yield f"{[each if not isinstance(each, Exception) else str(each) for each in in_flight.local]}"
+        yield f"{[value if not isinstance(value, Exception) else str(value) for value in in_flight.local]}"
         for answer in in_flight.answers:
             error = answer.error
             shown = answer.body.decode() if error is None else f"{type(error).__name__} {error}"

@@ -91,7 +91,11 @@ def differences(wanted: Expected, verdict: Verdict) -> list[str]:
 
 
 def _sentence(verdict: Verdict, name: str) -> str:
-    return next(f"{each.sentence} {list(each.trace)}" for each in verdict.violations if each.property == name)
+    return next(
+        f"{violation.sentence} {list(violation.trace)}"
+        for violation in verdict.violations
+        if violation.property == name
+    )
 
 
 def _last_lines(objects: tuple[str, ...]) -> list[str]:

@@ -69,9 +69,9 @@ def masked(text: str) -> str:
 
 def mark_suffixes(text: str, suffixes: tuple[str, ...]) -> str:
     """Text with the suffixes of generated names marked as identifiers."""
-    for index, each in enumerate(suffixes):
-        if each in text:
-            text = text.replace(each, f"‹{index}›")
+    for index, suffix_text in enumerate(suffixes):
+        if suffix_text in text:
+            text = text.replace(suffix_text, f"‹{index}›")
     return text
 
 

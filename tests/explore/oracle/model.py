@@ -68,17 +68,20 @@ class Instance:
 
     def reconcile(self, request: Key) -> InFlight:
         """The reconcile of a request that is under way."""
-        return next(each for each in self.running if each.request == request)
+        return next(reconcile for reconcile in self.running if reconcile.request == request)
 
     def going_on(self, in_flight: InFlight) -> Instance:
         """The instance with one of its reconciles further on."""
         return replace(
-            self, running=tuple(in_flight if each.request == in_flight.request else each for each in self.running)
+            self,
+            running=tuple(
+                in_flight if reconcile.request == in_flight.request else reconcile for reconcile in self.running
+            ),
         )
 
     def without(self, request: Key) -> Instance:
         """The instance after the reconcile of a request has ended."""
-        return replace(self, running=tuple(each for each in self.running if each.request != request))
+        return replace(self, running=tuple(reconcile for reconcile in self.running if reconcile.request != request))
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class Model(Users):
             controller = self.controllers[instance.controller]
             name = f"{controller.name}[{index}]"
             if len(instance.running) < controller.max_concurrent:
-                for request in sorted(instance.queue - {each.request for each in instance.running}):
+                for request in sorted(instance.queue - {reconcile.request for reconcile in instance.running}):
                     yield self._start(world, index, request, f"{name} starts {request}", busy)
             for in_flight in instance.running:
                 for number, call in in_flight.calls:
@@ -106,7 +106,7 @@ class Model(Users):
                 yield from self._faults(world, index, name)
         yield from self._actions(world, busy)
         for late in world.late:
-            rest = replace(world, late=tuple(each for each in world.late if each is not late))
+            rest = replace(world, late=tuple(write for write in world.late if write is not late))
             name = self.controllers[late.controller].name
             text = f"{name}: late {late.call}"
             yield self._ask_server(rest, late.controller, late.in_flight, late.call, text, late=True)[0]
@@ -161,7 +161,9 @@ class Model(Users):
         if not old:
             return []
         resources = {self._resource(state, kind).key for kind in self.controllers[index].kinds}
-        return [each for each in state.changes_since(old[-1][1].resource_version - 1) if each.resource in resources]
+        return [
+            change for change in state.changes_since(old[-1][1].resource_version - 1) if change.resource in resources
+        ]
 
     def _faults(self, world: World, index: int, name: str) -> Iterator[Step]:
         """A crash of an instance with a restart, failures of its calls, and another process in its place."""
@@ -234,7 +236,7 @@ class Model(Users):
         position = dict(instance.positions).get(call.kind)
         if not call.cached or call.subresource or position is None or not call.at_least:
             return False
-        return any(each.resource_version <= call.at_least for each in self.pending(state, call.kind, position))
+        return any(change.resource_version <= call.at_least for change in self.pending(state, call.kind, position))
 
     # Reconciles
 

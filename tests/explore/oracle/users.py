@@ -65,9 +65,9 @@ class Users(Answers):
     def _hurries(self, world: World, action: Action) -> bool:
         """A user changes an object again while something is left to do after the last change."""
         earlier = {
-            (each.kind, each.key)
+            (action.kind, action.key)
             for user, count in zip(self.users, world.acted, strict=True)
-            for each in user.actions[:count]
+            for action in user.actions[:count]
         }
         if action.deletes or action.retry or action.when or (action.kind, action.key) not in earlier:
             return False

@@ -75,8 +75,8 @@ def wrong_writes(
     for key, (old, new) in changes.items():
         if old is not None:
             there = {**old.content(), "managed": _managed(old)}
-            of_it = [(number, each) for number, each in enumerate(in_flight.met) if each[:2] == (resource, key)]
-            reads = [(number, read) for number, each in of_it if (read := _version(before, each)) is not None]
+            of_it = [(number, met) for number, met in enumerate(in_flight.met) if met[:2] == (resource, key)]
+            reads = [(number, read) for number, met in of_it if (read := _version(before, met)) is not None]
             found = _wrong(there, new, [read for _, read in reads], call, answer, own)
             if "wrong object" not in found:
                 found |= _wrong_claims(there, new, reads, call, in_flight)
@@ -108,8 +108,8 @@ def _wrong_owner(before: State, old: dict[str, Any], call: Call, met: Iterable[M
         }
         for resource, key in namesakes if reference.get("controller") else ():
             owner = before.find(resource, key)
-            read = [_version(before, each) for each in met if each[:2] == (resource, key)]
-            uids = {each["metadata"]["uid"] for each in read if each is not None}
+            read = [_version(before, version) for version in met if version[:2] == (resource, key)]
+            uids = {version["metadata"]["uid"] for version in read if version is not None}
             alive = owner is not None and owner.content()["metadata"]["uid"] == reference["uid"]
             if alive and uids and reference["uid"] not in uids:
                 return {"wrong owner"}
@@ -150,15 +150,15 @@ def _wrong(
     # The last finalizer of a deleted object was taken away: what was written is in the answer only.
     written = new.content() if new is not None else dict(answer)
     wrong: set[str] = set()
-    base = max(same, key=lambda each: int(each["version"]), default=None)
+    base = max(same, key=lambda read: int(read["version"]), default=None)
     if base is not None:
         compare = _Compare(own, base["managed"], old["managed"], wrong)
         for field in {*base, *old, *written} - {"version", "managed", "metadata", "kind", "apiVersion"}:
-            before, there, after = (each.get(field, _MISSING) for each in (base, old, written))
+            before, there, after = (obj.get(field, _MISSING) for obj in (base, old, written))
             compare.fields(before, there, after, (f"f:{field}",))
         parts = [
-            {name: value for name, value in each["metadata"].items() if name not in _NOT_COMPARED}
-            for each in (base, old, written)
+            {name: value for name, value in part["metadata"].items() if name not in _NOT_COMPARED}
+            for part in (base, old, written)
         ]
         compare.fields(parts[0], parts[1], parts[2], ("f:metadata",))
     return wrong
@@ -174,10 +174,10 @@ def _wrong_claims(
     many = _before_work(call, in_flight)
     early = {read["version"] for number, read in same if many is not None and number < many}
     counted = [read for _, read in same if not early or read["version"] in early]
-    known = {each["metadata"].get("generation") for each in counted}
+    known = {stamped["metadata"].get("generation") for stamped in counted}
     there = [_claims(old), *map(_claims, counted)]
     for path, claim in _claims(new.content()).items():
-        if all(each.get(path) != claim for each in there) and claim not in known:
+        if all(condition.get(path) != claim for condition in there) and claim not in known:
             return {"observed generation"}
     return set()
 
@@ -213,11 +213,11 @@ class _Compare:
         """Compare a field; ``path`` has the names that managed fields use."""
         if base == old or old == new:
             return
-        values = [each for each in (base, old, new) if each is not _MISSING]
+        values = [value for value in (base, old, new) if value is not _MISSING]
         if all(isinstance(value, dict) for value in values):
             for name in {name for value in values for name in value}:
                 before, there, after = (
-                    _MISSING if each is _MISSING else each.get(name, _MISSING) for each in (base, old, new)
+                    _MISSING if value is _MISSING else value.get(name, _MISSING) for value in (base, old, new)
                 )
                 self.fields(before, there, after, (*path, f"f:{name}"))
         elif all(isinstance(value, list) for value in values) and (named := _tables(base, old, new)) is not None:
@@ -264,12 +264,14 @@ def _same_name(known: str, name: str) -> bool:
 
 def _tables(*lists: Any) -> tuple[str, list[dict[Any, Any]]] | None:
     """Lists as tables from the names of their elements to the elements, and the key; None where they have no names."""
-    elements = [element for each in lists if each is not _MISSING for element in each]
+    elements = [element for items in lists if items is not _MISSING for element in items]
     if all(not isinstance(element, (dict, list)) for element in elements):
         return "", [
-            {json.dumps(element): element for element in each} if each is not _MISSING else {} for each in lists
+            {json.dumps(element): element for element in items} if items is not _MISSING else {} for items in lists
         ]
     for key in _MERGE_KEYS:
         if all(isinstance(element, dict) and key in element for element in elements):
-            return key, [{element[key]: element for element in each} if each is not _MISSING else {} for each in lists]
+            return key, [
+                {element[key]: element for element in items} if items is not _MISSING else {} for items in lists
+            ]
     return None

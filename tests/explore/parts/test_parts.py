@@ -134,7 +134,7 @@ class ParentAndChild(Controller):
 
 def counted(cluster: Cluster) -> bool:
     """Every widget was counted."""
-    return all((each.get("status") or {}).get("n", 0) <= 1 for each in cluster.list(KIND))
+    return all((widget.get("status") or {}).get("n", 0) <= 1 for widget in cluster.list(KIND))
 
 
 def whole(scenario: Scenario) -> Scenario:
@@ -303,7 +303,7 @@ def test_properties_of_every_state_need_the_whole() -> None:
 def test_a_mapping_function_that_looks_at_the_cache_needs_the_whole(looks: bool) -> None:
     def widgets_of(obj: dict[str, Any], cache: Cache) -> list[str]:
         if looks:
-            return [f"default/{each['metadata']['name']}" for each in cache.list(KIND)]
+            return [f"default/{widget['metadata']['name']}" for widget in cache.list(KIND)]
         return [f"default/{obj['metadata']['labels']['widget']}"]
 
     class Mapped(ParentAndChild):

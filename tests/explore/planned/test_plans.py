@@ -45,12 +45,17 @@ class Locked(Controller):
 
 
 def both(cluster: Cluster) -> bool:
-    return len([each for each in cluster.list(CONFIG) if each["metadata"]["name"] in ("first", "second")]) == 2
+    return (
+        len(
+            [config_map for config_map in cluster.list(CONFIG) if config_map["metadata"]["name"] in ("first", "second")]
+        )
+        == 2
+    )
 
 
 def size(expected: int) -> Any:
     def has_size(cluster: Cluster) -> bool:
-        return any(each.get("data", {}).get("size") == str(expected) for each in cluster.list(CONFIG))
+        return any(config_map.get("data", {}).get("size") == str(expected) for config_map in cluster.list(CONFIG))
 
     return has_size
 

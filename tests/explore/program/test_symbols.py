@@ -57,7 +57,7 @@ def test_versions_are_bound_by_their_number() -> None:
 def test_mirroring_reverses_the_order_and_is_its_own_inverse(numbers: list[int]) -> None:
     for token in (version_token, uuid_token):
         tokens = [token(number).encode() for number in numbers]
-        images = [mirrored(each) for each in tokens]
+        images = [mirrored(token) for token in tokens]
         assert [mirrored(image) for image in images] == tokens
         order = sorted(range(len(tokens)), key=lambda at: tokens[at])
         assert sorted(range(len(tokens)), key=lambda at: images[at]) == order[::-1]

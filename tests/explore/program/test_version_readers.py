@@ -49,7 +49,7 @@ def _harmless(cluster: Any) -> bool:
         _Asks(),
         _around(_version),
         partial(_version, {}),
-        lambda cluster: [each.get(name) for each in cluster for name in ("generation", "resourceVersion")],
+        lambda cluster: [obj.get(name) for obj in cluster for name in ("generation", "resourceVersion")],
         property_of(
             {"always": "object.metadata.resourceVersion != ''", "kind": "Pod/v1", "name": "x"}, "here"
         ).question,

@@ -17,7 +17,7 @@ OBJECTS = st.dictionaries(NAMES, JSON, max_size=3)
 
 
 def _paths(read: Any, old: Any, new: Any) -> list[str]:
-    return [path_text(each.path) + " vanished" * each.vanished for each in overwritten(read, old, new)]
+    return [path_text(overwrite.path) + " vanished" * overwrite.vanished for overwrite in overwritten(read, old, new)]
 
 
 @given(OBJECTS, OBJECTS)
@@ -38,8 +38,10 @@ def test_only_fields_that_the_write_changed_are_overwritten(
     read: dict[str, Any], old: dict[str, Any], new: dict[str, Any]
 ) -> None:
     written = list(changed(old, new))
-    for each in overwritten(read, old, new):
-        assert any(each.path[: len(path)] == path or path[: len(each.path)] == each.path for path in written)
+    for overwrite in overwritten(read, old, new):
+        assert any(
+            overwrite.path[: len(path)] == path or path[: len(overwrite.path)] == overwrite.path for path in written
+        )
 
 
 READY = {"type": "Ready", "status": "True"}

@@ -132,7 +132,7 @@ class CarefulCleaner(Cleaner):
 
 def test_a_delete_of_a_child_of_a_recreated_owner_is_a_wrong_owner() -> None:
     verdict = _explored(Cleaner(), Maker(), objects=[EXPIRED], actions=[delete(WIDGET), create(WIDGET)], lag=2)
-    (violation,) = [each for each in verdict.violations if each.property == "wrong owner"]
+    (violation,) = [violation for violation in verdict.violations if violation.property == "wrong owner"]
     assert "cleaner deleted ConfigMap default/c, which belongs to Widget default/w with uid" in violation.sentence
     assert "cleaner had read an earlier Widget default/w with uid" in violation.sentence
 
@@ -252,7 +252,7 @@ class Ready(Controller):
         widget = await api.get(self.kind, request)
         base = copy.deepcopy(widget)
         conditions = widget.setdefault("status", {}).setdefault("conditions", [])
-        if not any(each["type"] == self.type for each in conditions):
+        if not any(condition["type"] == self.type for condition in conditions):
             conditions.append(condition(self.type, True, "AllUp"))
             await api.status.patch(widget, merge_from(base))
 

@@ -29,7 +29,7 @@ def _saved(project: Path, name: str = "one_plan") -> Path:
     source.parent.mkdir(parents=True)
     source.write_text(SOURCE)
     (project / "pyproject.toml").touch()
-    (violation,) = [each for each in check(RACE).violations if each.property == name]
+    (violation,) = [violation for violation in check(RACE).violations if violation.property == name]
     return write_archive(project / "failures", explained(RACE, violation, Origin(source, "race"), strict=True))
 
 

@@ -23,7 +23,7 @@ LOCKED = double_plan(LockedWidgets(), lag=0, concurrent=2)
 
 
 def _token(scenario: Scenario, name: str, **options: Any) -> str:
-    (violation,) = [each for each in check(scenario, **options).violations if each.property == name]
+    (violation,) = [violation for violation in check(scenario, **options).violations if violation.property == name]
     return token_of(violation.property, violation.schedule, scenario.bounds)
 
 
@@ -43,12 +43,12 @@ def test_every_violation_has_a_token_that_reproduces_it(search: Any) -> None:
     for scenario in (BLIND, SIGNED):
         for violation in check(scenario, search=search, walks=100).violations:
             verdict = _followed(token_of(violation.property, violation.schedule, scenario.bounds), scenario)
-            (again,) = [each for each in verdict.violations if each.property == violation.property]
+            (again,) = [other for other in verdict.violations if other.property == violation.property]
             assert (again.trace, again.sentence, again.how) == (violation.trace, violation.sentence, "given")
 
 
 def test_a_token_holds_the_property_the_schedule_and_the_bounds() -> None:
-    (violation,) = [each for each in check(BLIND).violations if each.property == "one_plan"]
+    (violation,) = [violation for violation in check(BLIND).violations if violation.property == "one_plan"]
     recorded = read_token(PLANS)
     assert (recorded.property, recorded.schedule) == ("one_plan", violation.schedule)
     assert recorded.bounds == {

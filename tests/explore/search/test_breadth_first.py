@@ -68,7 +68,7 @@ def test_until_first_stops_at_the_first_final_state_that_no_unperturbed_run_reac
     first = check(scenario, until_first=True)
     assert [violation.property for violation in first.violations] == ["diverged"]
     assert first.stopped == "it stops at the first violation"
-    (shortest,) = [each for each in check(scenario).violations if each.property == "diverged"]
+    (shortest,) = [violation for violation in check(scenario).violations if violation.property == "diverged"]
     assert first.violations[0].perturbations == shortest.perturbations
 
 

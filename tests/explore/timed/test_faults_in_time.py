@@ -90,7 +90,7 @@ def test_a_restarted_instance_lists_again_and_has_its_first_memory() -> None:
     timing = Timing(call=Duration(1.0), start=Duration(0.0), crash=Duration(1.5), restart=Duration(10.0), horizon=20.0)
     run = simulate(Scenario([Counts()], objects=[CONFIG]), timing)
     assert seen == [1, 1]
-    assert [round(each.begin) for each in run.reconciles] == [0, 12]
+    assert [round(reconcile.begin) for reconcile in run.reconciles] == [0, 12]
     assert run.end == "heals"
 
 
@@ -111,10 +111,10 @@ def test_a_lost_response_comes_after_the_write() -> None:
 def test_a_seed_gives_the_same_faults_again() -> None:
     timing = Timing(failed=0.2, lost=0.2, crash=Duration(0.01, 0.1))
     runs = [simulate(Scenario([Both()], objects=[CONFIG]), timing, seed=3) for _ in range(2)]
-    assert [(each.begin, each.end, each.error) for each in runs[0].reconciles] == [
-        (each.begin, each.end, each.error) for each in runs[1].reconciles
+    assert [(reconcile.begin, reconcile.end, reconcile.error) for reconcile in runs[0].reconciles] == [
+        (reconcile.begin, reconcile.end, reconcile.error) for reconcile in runs[1].reconciles
     ]
-    assert any(each.error for each in runs[0].reconciles)
+    assert any(reconcile.error for reconcile in runs[0].reconciles)
 
 
 @pytest.mark.parametrize("text", ["-1%", "101%", "2", "x", ""])

@@ -199,7 +199,7 @@ def test_a_seed_gives_the_same_run_and_another_seed_another() -> None:
 def test_a_sweep_can_go_through_an_attribute_of_a_controller() -> None:
     scenario = Scenario(controllers=[Copies()], objects=[CONFIG])
     points = list(sweep(scenario, EXACT, parse_sweep("copies.work=1..2s/0.5s"), seeds=[0]))
-    assert [point.at_rest for point in points] == [pytest.approx(each) for each in (1.1, 1.6, 2.1)]
+    assert [point.at_rest for point in points] == [pytest.approx(seconds) for seconds in (1.1, 1.6, 2.1)]
     assert Copies().work == 3.0
 
 

@@ -47,7 +47,7 @@ def write(
 
 def owned(managed: ManagedFields) -> dict[str, Any]:
     """Fields by manager (and subresource)."""
-    return {f"{each.manager}/{each.subresource}".rstrip("/"): each.fields.tree for each in managed}
+    return {f"{entry.manager}/{entry.subresource}".rstrip("/"): entry.fields.tree for entry in managed}
 
 
 def test_a_creator_owns_all_but_what_the_server_sets() -> None:
@@ -229,7 +229,7 @@ def test_structs_that_a_built_in_kind_always_has_are_not_owned_by_its_creator() 
 
 
 def test_only_the_last_of_two_entries_of_one_manager_counts() -> None:
-    one, other = (write(None, each)[0] for each in (widget(size=1), widget(color="x")))
+    one, other = (write(None, obj)[0] for obj in (widget(size=1), widget(color="x")))
     managed = write(widget(size=1, color="x"), widget(size=1, color="x"), (one, other))
     assert managed == (other,)
 

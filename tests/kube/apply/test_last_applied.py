@@ -49,7 +49,7 @@ def test_kubectl_takes_over_what_it_applied_as_a_client() -> None:
     live, managed = applied_by_client(json.dumps(widget(size=1)), size=1)
     obj, managed = apply_spec(live, managed, size=2)
     assert obj["spec"] == {"size": 2}
-    assert [each.manager for each in managed] == ["kubectl", "kubectl-client-side-apply"]
+    assert [entry.manager for entry in managed] == ["kubectl", "kubectl-client-side-apply"]
 
 
 def test_the_annotation_is_kept_up_to_date() -> None:
@@ -90,9 +90,9 @@ def test_an_annotation_that_does_not_say_so_allows_nothing(annotation: str) -> N
 
 def test_only_what_is_still_as_the_annotation_says_is_taken_over() -> None:
     live, managed = applied_by_client(json.dumps(widget(size=1, color="x")), size=1, color="other")
-    with pytest.raises(Conflict) as found:
+    with pytest.raises(Conflict) as caught:
         apply_spec(live, managed, size=2, color="y")
-    assert [cause["field"] for cause in found.value.causes] == [".spec.color"]
+    assert [cause["field"] for cause in caught.value.causes] == [".spec.color"]
 
 
 def test_other_managers_have_no_such_rights() -> None:

@@ -56,7 +56,7 @@ ENTRIES = st.builds(
 
 
 @settings(derandomize=True, deadline=None, max_examples=100)
-@given(st.lists(ENTRIES, unique_by=lambda each: each.identity, max_size=5))
+@given(st.lists(ENTRIES, unique_by=lambda entry: entry.identity, max_size=5))
 def test_what_is_written_reads_back_the_same(entries: list[ManagedEntry]) -> None:
     managed = in_order(entries)
     assert decode(encode(managed)) == managed
@@ -77,16 +77,16 @@ def test_applies_come_first_then_the_older_then_by_name() -> None:
         entry("a", time="2026-01-01T00:00:00Z"),
         entry("c", "Apply", time=""),
     ]
-    assert [(each.manager, each.subresource) for each in in_order(entries)] == [
+    assert [(entry.manager, entry.subresource) for entry in in_order(entries)] == [
         ("c", ""), ("b", ""), ("a", ""), ("a", "status"), ("z", ""),
     ]  # fmt: skip
 
 
 def test_the_last_of_two_entries_with_one_identity_counts() -> None:
     other: dict[str, Any] = {"f:spec": {"f:color": {}}}
-    assert [each.fields.tree for each in decode([raw(), raw(fieldsV1=other)])] == [other]
+    assert [entry.fields.tree for entry in decode([raw(), raw(fieldsV1=other)])] == [other]
     applies = [raw(operation="Apply"), raw(operation="Apply", apiVersion="v2")]
-    assert [each.api_version for each in decode(applies)] == ["v2"]
+    assert [entry.api_version for entry in decode(applies)] == ["v2"]
     assert len(decode([raw(), raw(apiVersion="v2"), raw(subresource="status")])) == 3
 
 
@@ -113,9 +113,9 @@ def test_times_are_brought_to_utc() -> None:
     ],
 )  # fmt: skip
 def test_what_the_server_would_not_take_is_refused(value: Any, message: str) -> None:
-    with pytest.raises(InvalidManagedFields) as found:
+    with pytest.raises(InvalidManagedFields) as caught:
         decode(value)
-    assert str(found.value) == message
+    assert str(caught.value) == message
 
 
 def test_nothing_decodes_to_nothing() -> None:
@@ -154,7 +154,7 @@ def test_ten_updates_are_kept_as_they_are() -> None:
 def test_beyond_ten_the_oldest_become_ancient_changes() -> None:
     capped = cap_updates(in_order([*updates(12), entry("a", "Apply")]))
     assert len(capped) == 11
-    assert [each.manager for each in capped[:3]] == ["a", "ancient-changes", "m03"]
+    assert [entry.manager for entry in capped[:3]] == ["a", "ancient-changes", "m03"]
     assert capped[1].fields.tree == {"f:0": {}, "f:1": {}, "f:2": {}}
     assert capped[1].time == "2026-01-01T00:00:02Z"
 
@@ -162,14 +162,14 @@ def test_beyond_ten_the_oldest_become_ancient_changes() -> None:
 def test_ancient_changes_take_up_more_later() -> None:
     capped = cap_updates(in_order(updates(11)))
     again = cap_updates(in_order([*capped, entry("new", time="2026-01-01T00:01:00Z")]))
-    assert [each.manager for each in again].count("ancient-changes") == 1
+    assert [entry.manager for entry in again].count("ancient-changes") == 1
     assert again[0].fields.tree == {"f:0": {}, "f:1": {}, "f:2": {}}
     assert len(again) == 10
 
 
 def test_each_version_has_ancient_changes_of_its_own() -> None:
     capped = cap_updates(in_order([*updates(8), *updates(8, version="v2")]))
-    assert sorted(each.api_version for each in capped if each.manager == "ancient-changes") == ["v1", "v2"]
+    assert sorted(entry.api_version for entry in capped if entry.manager == "ancient-changes") == ["v1", "v2"]
     assert len(capped) == 10
 
 

@@ -26,7 +26,7 @@ def test_only_owners_of_the_replicas_are_seen_from_the_scale() -> None:
         entry("c", "replicas", version="apps/v0"),
         entry("d", "replicas", version="gone/v1"),
     )
-    assert [(each.manager, each.api_version, each.fields.tree) for each in to_scale(managed, REPLICAS_AT)] == [
+    assert [(entry.manager, entry.api_version, entry.fields.tree) for entry in to_scale(managed, REPLICAS_AT)] == [
         ("a", SCALE_VERSION, {"f:spec": {"f:replicas": {}}})
     ]
 

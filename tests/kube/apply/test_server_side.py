@@ -78,7 +78,7 @@ class Subject:
         return self.obj.get("spec")
 
     def owned(self, manager: str) -> Any:
-        found = [each.fields.tree for each in self.managed if each.manager == manager]
+        found = [entry.fields.tree for entry in self.managed if entry.manager == manager]
         return found[0].get("f:spec", found[0]) if found else None
 
 
@@ -90,7 +90,7 @@ def subject() -> Subject:
 def test_applying_to_nothing_creates_and_owns_what_was_sent(subject: Subject) -> None:
     subject.apply("m1", size=1)
     assert subject.obj == {"apiVersion": V1, "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}
-    assert [(each.manager, each.operation, each.time) for each in subject.managed] == [("m1", "Apply", NOW)]
+    assert [(entry.manager, entry.operation, entry.time) for entry in subject.managed] == [("m1", "Apply", NOW)]
     assert subject.owned("m1") == {"f:size": {}}
 
 
@@ -106,15 +106,15 @@ def test_the_same_value_is_shared_and_recorded_without_a_time(subject: Subject) 
     before = subject.obj
     subject.apply("m2", size=1, now=LATER)
     assert subject.obj is before
-    assert [(each.manager, each.time) for each in subject.managed] == [("m2", ""), ("m1", NOW)]
+    assert [(entry.manager, entry.time) for entry in subject.managed] == [("m2", ""), ("m1", NOW)]
 
 
 def test_a_field_of_another_applier_is_a_conflict(subject: Subject) -> None:
     subject.apply("m1", size=1)
-    with pytest.raises(Conflict) as found:
+    with pytest.raises(Conflict) as caught:
         subject.apply("m2", size=2)
-    assert found.value.message == 'Apply failed with 1 conflict: conflict with "m1": .spec.size'
-    assert found.value.details == {
+    assert caught.value.message == 'Apply failed with 1 conflict: conflict with "m1": .spec.size'
+    assert caught.value.details == {
         "causes": [{"reason": "FieldManagerConflict", "message": 'conflict with "m1"', "field": ".spec.size"}]
     }
 
@@ -130,13 +130,13 @@ def test_several_conflicts_are_listed_by_manager(subject: Subject) -> None:
     subject.options["subresource"] = "status"
     subject.apply("m1", color="x", tags=["t"])
     subject.options["subresource"] = ""
-    with pytest.raises(Conflict) as found:
+    with pytest.raises(Conflict) as caught:
         subject.apply("m3", size=2, color="y", ports=[{"port": 1, "name": "b"}])
-    assert found.value.message == (
+    assert caught.value.message == (
         'Apply failed with 3 conflicts: conflicts with "m1" with subresource "status":\n- .spec.color\n'
         'conflicts with "m2":\n- .spec.size\n- .spec.ports[port=1,protocol="TCP"].name'
     )
-    assert len(found.value.causes) == 3
+    assert len(caught.value.causes) == 3
 
 
 def test_force_moves_ownership(subject: Subject) -> None:
@@ -238,7 +238,7 @@ def test_applying_through_a_subresource_is_another_manager(subject: Subject) -> 
     subject.apply("m1", size=1)
     subject.options |= {"subresource": "status", "reset_fields": FieldSet.of_paths([("spec",)])}
     subject.apply("m1", status={"color": "x"})
-    assert [(each.manager, each.subresource) for each in subject.managed] == [("m1", ""), ("m1", "status")]
+    assert [(entry.manager, entry.subresource) for entry in subject.managed] == [("m1", ""), ("m1", "status")]
 
 
 def test_the_same_applier_at_another_version_keeps_one_entry(subject: Subject) -> None:
@@ -247,16 +247,16 @@ def test_the_same_applier_at_another_version_keeps_one_entry(subject: Subject) -
     patch = {"apiVersion": "example.com/v2", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}
     subject.apply_object("m1", patch)
     assert subject.spec == {"size": 1}
-    assert [each.api_version for each in subject.managed] == ["example.com/v2"]
+    assert [entry.api_version for entry in subject.managed] == ["example.com/v2"]
 
 
 def test_a_version_that_a_custom_resource_lost_stops_apply(subject: Subject) -> None:
     subject.apply("m1", size=1)
     subject.options["api_version"] = "example.com/v2"
-    with pytest.raises(ApiError) as found:
+    with pytest.raises(ApiError) as caught:
         subject.apply_object("m1", {"apiVersion": "example.com/v2", "kind": "Widget"})
-    assert found.value.message == "request to convert CR to an invalid group/version: example.com/v1"
-    assert found.value.http_code == 500
+    assert caught.value.message == "request to convert CR to an invalid group/version: example.com/v1"
+    assert caught.value.http_code == 500
 
 
 @pytest.mark.parametrize(
@@ -271,16 +271,16 @@ def test_a_version_that_a_custom_resource_lost_stops_apply(subject: Subject) -> 
     ],
 )
 def test_the_patch_must_be_of_the_kind(subject: Subject, patch: dict[str, Any], kind_text: str) -> None:
-    with pytest.raises(BadRequest) as found:
+    with pytest.raises(BadRequest) as caught:
         subject.apply_object("m1", patch)
-    assert found.value.message == f"invalid object type: {kind_text}"
+    assert caught.value.message == f"invalid object type: {kind_text}"
 
 
 @pytest.mark.parametrize("listed", [[], [{}], [{"manager": "x"}]])
 def test_the_patch_must_not_carry_managed_fields(subject: Subject, listed: list[Any]) -> None:
-    with pytest.raises(BadRequest) as found:
+    with pytest.raises(BadRequest) as caught:
         subject.apply("m1", metadata={"managedFields": listed}, size=1)
-    assert found.value.message == "metadata.managedFields must be nil"
+    assert caught.value.message == "metadata.managedFields must be nil"
 
 
 @pytest.mark.parametrize(
@@ -294,10 +294,10 @@ def test_the_patch_must_not_carry_managed_fields(subject: Subject, listed: list[
 def test_a_patch_that_breaks_the_schema_is_an_error_in_the_servers_words(
     subject: Subject, spec: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ApiError) as found:
+    with pytest.raises(ApiError) as caught:
         subject.apply("m1", **spec)
-    assert found.value.message == f"failed to create typed patch object (/w; example.com/v1, Kind=Widget): {message}"
-    assert (found.value.http_code, found.value.status_reason) == (500, "")
+    assert caught.value.message == f"failed to create typed patch object (/w; example.com/v1, Kind=Widget): {message}"
+    assert (caught.value.http_code, caught.value.status_reason) == (500, "")
 
 
 def test_a_live_object_that_breaks_the_schema_is_an_error_too(subject: Subject) -> None:
@@ -399,7 +399,7 @@ def test_what_was_applied_is_there_and_owned(operations: list[Any], spec: dict[s
         if name in ("size", "color", "args", "whole"):
             assert subject.spec[name] == value
             assert f"f:{name}" in subject.owned("m3")
-    trees = [each.fields.tree for each in subject.managed]
+    trees = [entry.fields.tree for entry in subject.managed]
     assert all(trees), "nobody owns nothing"
 
 
@@ -420,8 +420,8 @@ def test_giving_everything_up_leaves_what_others_own(mine: dict[str, Any], their
 def _without_empty(value: Any) -> Any:
     """Order in lists may differ, and containers that nobody owns may stay behind empty or go."""
     if isinstance(value, dict):
-        inner = {name: _without_empty(each) for name, each in value.items()}
-        return {name: each for name, each in inner.items() if each not in (None, {}, [])}
+        inner = {name: _without_empty(item) for name, item in value.items()}
+        return {name: item for name, item in inner.items() if item not in (None, {}, [])}
     if isinstance(value, list):
-        return sorted((_without_empty(each) for each in value), key=repr)
+        return sorted((_without_empty(item) for item in value), key=repr)
     return value

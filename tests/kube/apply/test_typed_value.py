@@ -78,18 +78,18 @@ def spec(**values: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_a_value_of_the_wrong_type_is_told_in_the_servers_words(value: dict[str, Any], message: str) -> None:
-    with pytest.raises(Violations) as found:
+    with pytest.raises(Violations) as caught:
         validate(KIND, value)
-    assert str(found.value) == message
+    assert str(caught.value) == message
 
 
 def test_items_without_any_key_are_refused_unless_a_key_has_a_default() -> None:
     validate(KIND, spec(ports=[{"name": "x"}]))
     keyed = kind_of(items=Schema("array", items=Schema("object", properties={"id": STRING}), list_type="map",
                                  map_keys=("id",)))  # fmt: skip
-    with pytest.raises(Violations) as found:
+    with pytest.raises(Violations) as caught:
         validate(keyed, spec(items=[{}]))
-    assert str(found.value) == (
+    assert str(caught.value) == (
         '.spec.items: element 0: associative list with keys has an element that omits all key fields ["id"] '
         "(and doesn't have default values for any key fields)"
     )

@@ -73,6 +73,6 @@ def test_a_changed_template_is_shown_in_full() -> None:
     old: dict[str, Any] = {"metadata": {"name": "j"}, "spec": {"template": template}}
     new = {**old, "spec": {"template": {**template, "spec": {"containers": [{"name": "c", "image": "2"}]}}}}
 
-    (error,) = [each for each in JOBS.validate_update(new, old) if each.field == "spec.template"]
+    (error,) = [error for error in JOBS.validate_update(new, old) if error.field == "spec.template"]
     assert str(error).startswith('spec.template: Invalid value: {"labels":{"a":"b"},"Spec":{"Volumes":null,')
     assert str(error).endswith(": field is immutable")

@@ -31,19 +31,19 @@ def test_a_kind_that_nobody_knows_has_the_default_strategy() -> None:
 
 
 def test_a_put_creates_objects_of_a_few_kinds_only() -> None:
-    assert {kind for (_, kind), each in STRATEGIES.items() if each.allow_create_on_update} == CREATE_ON_UPDATE
+    assert {kind for (_, kind), strategy in STRATEGIES.items() if strategy.allow_create_on_update} == CREATE_ON_UPDATE
 
 
 def test_some_kinds_insist_on_a_resource_version() -> None:
-    assert {kind for (_, kind), each in STRATEGIES.items() if not each.allow_unconditional_update} == LOCKED
+    assert {kind for (_, kind), strategy in STRATEGIES.items() if not strategy.allow_unconditional_update} == LOCKED
 
 
 def test_the_deletion_of_some_kinds_answers_with_the_object() -> None:
-    assert {kind for (_, kind), each in STRATEGIES.items() if each.returns_deleted_object} == RETURNED
+    assert {kind for (_, kind), strategy in STRATEGIES.items() if strategy.returns_deleted_object} == RETURNED
 
 
 def test_jobs_and_replication_controllers_leave_their_pods_behind_by_default() -> None:
-    assert {kind for (_, kind), each in STRATEGIES.items() if each.default_deletion == "orphan"} == {
+    assert {kind for (_, kind), strategy in STRATEGIES.items() if strategy.default_deletion == "orphan"} == {
         "Job",
         "ReplicationController",
     }

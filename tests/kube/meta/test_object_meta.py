@@ -117,7 +117,7 @@ def test_a_generated_names_trailing_dash_passes_every_rule() -> None:
 
 def test_mistakes_are_listed_in_the_servers_order() -> None:
     found = complaints(finalizers=["a b"], labels={"a": "b c"}, annotations={"c d": ""}, name="A", generateName="B")
-    assert [each.partition(":")[0] for each in found] == [
+    assert [error.partition(":")[0] for error in found] == [
         "metadata.generateName",
         "metadata.name",
         "metadata.labels",

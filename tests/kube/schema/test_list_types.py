@@ -23,9 +23,9 @@ def keyed(*keys: str) -> dict[str, Any]:
 def errors(node: dict[str, Any], value: Any) -> list[str]:
     check = compile_list_types(structural_node(node))
     assert check is not None
-    found: list[FieldError] = []
-    check(value, None, found)
-    return [str(error) for error in found]
+    errors: list[FieldError] = []
+    check(value, None, errors)
+    return [str(error) for error in errors]
 
 
 def test_a_schema_without_such_lists_needs_no_check() -> None:

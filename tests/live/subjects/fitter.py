@@ -96,11 +96,13 @@ def size(new: int, name: str, namespace: str, **_: Any) -> None:
         surplus = [f"{name}-{new}"]
     else:
         names = [item["metadata"]["name"] for item in client("GET", path("configmaps", namespace))["items"]]
-        numbered = [each for each in names if each.rpartition("-")[0] == name and each.rpartition("-")[2].isdecimal()]
-        surplus = [each for each in numbered if int(each.rpartition("-")[2]) >= new]
-    for each in surplus:
+        numbered = [
+            known for known in names if known.rpartition("-")[0] == name and known.rpartition("-")[2].isdecimal()
+        ]
+        surplus = [known for known in numbered if int(known.rpartition("-")[2]) >= new]
+    for extra in surplus:
         try:
-            client("DELETE", path("configmaps", namespace, each))
+            client("DELETE", path("configmaps", namespace, extra))
         except urllib.error.HTTPError as error:
             if error.code != 404:
                 raise
@@ -126,7 +128,7 @@ def ready(body: kopf.Body, name: str, namespace: str, patch: kopf.Patch, **_: An
     create("configmaps", namespace, {"metadata": {"name": f"{name}-marker"}, "data": {"ready": "true"}})
     condition = {"type": "Ready", "status": "True", "reason": "Fitted"}
     if BUG == "ready":
-        others = [each for each in body.status.get("conditions", []) if each["type"] != "Ready"]
+        others = [condition for condition in body.status.get("conditions", []) if condition["type"] != "Ready"]
         patch.status["conditions"] = [*others, condition]
         return
     widget = client("GET", f"{GROUP}/namespaces/{namespace}/widgets/{name}")

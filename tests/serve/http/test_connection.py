@@ -312,9 +312,9 @@ def test_a_client_that_does_not_read_is_not_read_from() -> None:
         host = urlsplit(running.url)
         with socket.create_connection((host.hostname, host.port), timeout=20) as connection:
             connection.sendall(b"GET /api/v1/configmaps HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
-            until(lambda: running.call(lambda: any(each.paused for each in running.server.clients)))
+            until(lambda: running.call(lambda: any(client.paused for client in running.server.clients)))
             assert client.get("/version").code == 200
-            assert running.call(lambda: max(each.unread for each in running.server.clients)) < 4_000_000
+            assert running.call(lambda: max(client.unread for client in running.server.clients)) < 4_000_000
             connection.sendall(b"GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             received = b""
             while part := connection.recv(1 << 20):
@@ -332,9 +332,9 @@ def test_the_first_events_of_a_watch_are_made_as_the_client_reads() -> None:
         host = urlsplit(running.url)
         with socket.create_connection((host.hostname, host.port), timeout=20) as connection:
             connection.sendall(b"GET /api/v1/configmaps?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            until(lambda: running.call(lambda: any(each.paused for each in running.server.clients)))
+            until(lambda: running.call(lambda: any(client.paused for client in running.server.clients)))
             client.patch("c0", later="y" * 100_000)
-            assert running.call(lambda: max(each.unread for each in running.server.clients)) < 1_500_000
+            assert running.call(lambda: max(client.unread for client in running.server.clients)) < 1_500_000
             received = b""
             while b"MODIFIED" not in received:
                 received += connection.recv(1 << 20)
@@ -351,8 +351,8 @@ def test_what_clients_leave_unread_is_bounded(monkeypatch: pytest.MonkeyPatch) -
         connections = [socket.create_connection((host.hostname, host.port), timeout=20) for _ in range(10)]
         for connection in connections:
             connection.sendall(b"GET /api/v1/configmaps HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            until(lambda: running.call(lambda: any(each.paused for each in running.server.clients)))
+            until(lambda: running.call(lambda: any(client.paused for client in running.server.clients)))
             assert client.get("/version").code == 200
-            assert running.call(lambda: sum(each.unread for each in running.server.clients)) < 20_000_000
+            assert running.call(lambda: sum(client.unread for client in running.server.clients)) < 20_000_000
         for connection in connections:
             connection.close()

@@ -248,10 +248,10 @@ def test_a_watch_of_few_among_many_lets_others_have_their_turn(monkeypatch: pyte
         turns = 0
         really = watcher.Watcher._drain
 
-        def counted(each: Any) -> None:
+        def counted(drained: Any) -> None:
             nonlocal turns
             turns += 1
-            really(each)
+            really(drained)
 
         monkeypatch.setattr(watcher.Watcher, "_drain", counted)
         with watch_events(running.url, CONFIG_MAPS, fieldSelector="metadata.name=c99") as events:

@@ -85,8 +85,8 @@ def test_a_watch_sees_only_what_it_selects(kontend_server: BackgroundServer, cli
             created["metadata"]["labels"] = labels
             created["metadata"].pop("resourceVersion", None)
             assert client.send("PUT", path, created).code == 200
-        assert [seen(each) for each in itertools.islice(selected, 2)] == [("ADDED", "a"), ("DELETED", "a")]
-        assert [each["type"] for each in itertools.islice(everything, 3)] == ["ADDED", "MODIFIED", "MODIFIED"]
+        assert [seen(event) for event in itertools.islice(selected, 2)] == [("ADDED", "a"), ("DELETED", "a")]
+        assert [event["type"] for event in itertools.islice(everything, 3)] == ["ADDED", "MODIFIED", "MODIFIED"]
 
 
 def test_watches_of_one_namespace_do_not_see_another(kontend_server: BackgroundServer, client: Client) -> None:
@@ -99,7 +99,7 @@ def test_watches_of_one_namespace_do_not_see_another(kontend_server: BackgroundS
         client.create("a")
         client.send("POST", "/api/v1/namespaces/n/configmaps", config_map("b"))
         assert seen(next(one)) == ("ADDED", "b")
-        assert [seen(each) for each in itertools.islice(all_of_them, 2)] == [("ADDED", "a"), ("ADDED", "b")]
+        assert [seen(event) for event in itertools.islice(all_of_them, 2)] == [("ADDED", "a"), ("ADDED", "b")]
 
 
 def test_a_watch_ends_when_its_time_is_over_and_the_connection_goes_on(client: Client) -> None:

@@ -80,7 +80,7 @@ class Marks(Controller):
 
 def test_a_late_write_and_the_successor_have_uuids_of_their_own() -> None:
     def distinct(cluster: Cluster) -> bool:
-        ids = [each["data"]["id"] for each in cluster.list("ConfigMap/v1")]
+        ids = [config_map["data"]["id"] for config_map in cluster.list("ConfigMap/v1")]
         return len(ids) == len(set(ids))
 
     scenario = Scenario(

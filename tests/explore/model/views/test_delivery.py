@@ -152,7 +152,7 @@ def _recreated(controller: Controller, *, lag: int) -> Verdict:
 def test_a_generation_predicate_drops_a_recreated_object_that_a_relist_shows_as_an_update() -> None:
     """Old and new object have generation 1, so that the new one is never reconciled."""
     verdict = _recreated(MarksGenerations(), lag=2)
-    (violation,) = [each for each in verdict.violations if each.property == "_marked"]
+    (violation,) = [violation for violation in verdict.violations if violation.property == "_marked"]
     assert any("lists Widget again" in line for line in violation.trace)
     assert verdict.exhausted
 

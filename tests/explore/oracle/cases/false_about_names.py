@@ -151,7 +151,10 @@ def generated_name_after_a_delete() -> Scenario:
         crds=[CRD],
         objects=[WIDGET],
         properties=[
-            never(lambda cluster: any(each["metadata"]["name"] == "same" for each in cluster.list(CM)), name="same")
+            never(
+                lambda cluster: any(config_map["metadata"]["name"] == "same" for config_map in cluster.list(CM)),
+                name="same",
+            )
         ],
         bounds=Bounds(faults=0, lag=0),
         guards=OFF,
@@ -189,7 +192,7 @@ def fresh_name_like_a_queued_one() -> Scenario:
         crds=[CRD],
         objects=[WIDGET],
         properties=[
-            eventually(lambda cluster: all(each.get("data") for each in cluster.list(CM)), name="done"),
+            eventually(lambda cluster: all(config_map.get("data") for config_map in cluster.list(CM)), name="done"),
             eventually(lambda cluster: bool(cluster.list(CM)), name="there"),
         ],
         bounds=Bounds(faults=0, lag=0),

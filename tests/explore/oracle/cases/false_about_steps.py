@@ -46,7 +46,7 @@ def put_that_creates() -> Scenario:
                     await api.update(lease)
 
     def different(cluster: Cluster) -> bool:
-        uids = [each["metadata"]["uid"] for each in cluster.list("Lease.coordination.k8s.io/v1")]
+        uids = [obj["metadata"]["uid"] for obj in cluster.list("Lease.coordination.k8s.io/v1")]
         return len(uids) == len(set(uids))
 
     return Scenario([Leases()], crds=[CRD], objects=[WIDGET], properties=[always(different)], guards=OFF)
@@ -159,7 +159,7 @@ def asyncio_gather() -> Scenario:
 
     def a_first(before: Cluster, after: Cluster) -> bool:
         del before
-        names = {each["metadata"]["name"] for each in after.list(CM)}
+        names = {config_map["metadata"]["name"] for config_map in after.list(CM)}
         return names != {"b"}
 
     return Scenario(

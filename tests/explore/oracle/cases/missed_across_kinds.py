@@ -98,8 +98,14 @@ def another_version_of_the_kind() -> Scenario:
         actions=[update(WIDGET, spec={"size": 2})],
         properties=[
             never(lambda cluster: len(cluster.list(CM)) > 1, name="two"),
-            never(lambda cluster: any(each["metadata"]["name"] == "out-1-2" for each in cluster.list(CM)), name="old"),
-            never(lambda cluster: any(each["metadata"]["name"] == "out-2-1" for each in cluster.list(CM)), name="new"),
+            never(
+                lambda cluster: any(config_map["metadata"]["name"] == "out-1-2" for config_map in cluster.list(CM)),
+                name="old",
+            ),
+            never(
+                lambda cluster: any(config_map["metadata"]["name"] == "out-2-1" for config_map in cluster.list(CM)),
+                name="new",
+            ),
         ],
         guards=OFF,
     )
@@ -252,7 +258,7 @@ def properties_that_look_past_the_methods() -> Scenario:
         [Flickers(), _Secrets()],
         crds=[CRD, definition("Gadget")],
         objects=[WIDGET, GADGET],
-        properties=[never(each) for each in (_both_by_list, _both_by_state, _both_by_fork, _both_by_request)],
+        properties=[never(question) for question in (_both_by_list, _both_by_state, _both_by_fork, _both_by_request)],
         bounds=Bounds(faults=0, lag=0),
         guards=OFF,
     )

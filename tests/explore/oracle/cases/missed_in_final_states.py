@@ -158,7 +158,10 @@ def _own_write_of_another_kind(atomic: bool) -> Scenario:
         objects=[WIDGET],
         actions=[update(WIDGET, spec={"size": 2})],
         properties=[
-            never(lambda cluster: any(each["metadata"]["name"] == "stale" for each in cluster.list(CM)), name="stale")
+            never(
+                lambda cluster: any(config_map["metadata"]["name"] == "stale" for config_map in cluster.list(CM)),
+                name="stale",
+            )
         ],
         bounds=Bounds(faults=0, lag=1, atomic=atomic),
         guards=ON,

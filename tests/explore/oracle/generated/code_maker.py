@@ -57,7 +57,7 @@ class CodeMaker(Drawing):
             "clock": ["clock"] * 5,
             **self.further,
         }
-        pool = [*common, *(each for theme in sorted(self.themes) for each in special.get(theme, ()))]
+        pool = [*common, *(part for theme in sorted(self.themes) for part in special.get(theme, ()))]
         made: list[Json] = getattr(self, "part_" + self.pick(*pool).replace(" ", "_"))(kind)
         return made
 

@@ -100,7 +100,7 @@ class FurtherParts(CodeMaker):
             controller["code"] = [["get", "o", SELF, self.chance(0.3)], ["stop_unless_there", "o"]]
             for _ in range(self.pick(1, 1, 2)):
                 controller["code"] += self._apart()
-        pool = [["patch", each, {"spec": {"size": 2}}] for each in (WIDGET, OTHER)] + [["delete", OTHER]]
+        pool = [["patch", widget, {"spec": {"size": 2}}] for widget in (WIDGET, OTHER)] + [["delete", OTHER]]
         made["actions"] = [self.pick(*pool)] if self.chance(0.6) else []
         made["properties"] = [["eventually", name] for name in self.pick([], ["has_status"], ["labelled"])]
         made["objects"] = [[*WIDGET, self.pick({}, {"labels": {"l": "0"}})], [*OTHER, {}]]

@@ -76,12 +76,12 @@ class _ScenarioMaker(FurtherParts):
             if way == "faults":
                 made["faults"] = {}
             else:
-                max(made["writers"], key=lambda each: len(each["actions"]))["actions"].pop()
+                max(made["writers"], key=lambda writer: len(writer["actions"]))["actions"].pop()
             return True
         if way == "actions":
             made["actions"].pop()
         elif way == "code":
-            max(made["controllers"], key=lambda each: len(each["code"]))["code"].pop()
+            max(made["controllers"], key=lambda controller: len(controller["code"]))["code"].pop()
         else:
             made[way] -= 1
         return True

@@ -292,9 +292,9 @@ class _Run:
         if not isinstance(obj, dict):
             return
         base = copy.deepcopy(obj)
-        conditions = [each for each in at(obj, ("status", "conditions")) or [] if each["type"] != type]
+        conditions = [condition for condition in at(obj, ("status", "conditions")) or [] if condition["type"] != type]
         conditions.append({"type": type, "status": "True", "observedGeneration": self.value(expression)})
-        put(obj, ("status", "conditions"), sorted(conditions, key=lambda each: str(each["type"])))
+        put(obj, ("status", "conditions"), sorted(conditions, key=lambda condition: str(condition["type"])))
         if obj != base:
             await self.api.status.patch(obj, merge_from(base, lock=lock))
 
@@ -302,7 +302,7 @@ class _Run:
         obj = self.registers.get(register)
         if isinstance(obj, dict):
             value = self.value(expression)
-            await mutate_status(self.api, obj, lambda each: each["status"].update({name: value}))
+            await mutate_status(self.api, obj, lambda fresh: fresh["status"].update({name: value}))
 
     async def do_update(self, register: str, path: Sequence[str], expression: Json) -> None:
         obj, _ = self._changed(register, path, expression)
@@ -338,8 +338,8 @@ class _Run:
 
     async def do_delete(self, register: str, propagation: str | None = None) -> None:
         obj = self.registers.get(register)
-        for each in obj if isinstance(obj, list) else [obj] if obj else []:
-            await self.api.delete(each, propagation=propagation)
+        for item in obj if isinstance(obj, list) else [obj] if obj else []:
+            await self.api.delete(item, propagation=propagation)
 
     async def do_delete_at(self, where: Json) -> None:
         await self.api.delete(self.object(where))
@@ -361,7 +361,7 @@ class _Run:
         there = at(obj, ("metadata", "finalizers")) or []
         if isinstance(obj, dict) and at(obj, ("metadata", "deletionTimestamp")) and name in there:
             base = copy.deepcopy(obj)
-            obj["metadata"]["finalizers"] = [each for each in there if each != name] or None
+            obj["metadata"]["finalizers"] = [finalizer for finalizer in there if finalizer != name] or None
             await self.api.patch(obj, merge_from(base, lock=lock))
 
     async def do_evict(self, name: str) -> None:

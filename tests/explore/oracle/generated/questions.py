@@ -27,7 +27,7 @@ def to_nobody(_obj: Mapping[str, Any], _cache: Cache) -> list[str]:
 
 def to_labelled(_obj: Mapping[str, Any], cache: Cache) -> list[Key]:
     """The widgets that have labels, as far as the cache knows."""
-    return [key_of(each) for each in cache.list(W) if at(each, ("metadata", "labels"))]
+    return [key_of(widget) for widget in cache.list(W) if at(widget, ("metadata", "labels"))]
 
 
 def to_namesake(obj: Mapping[str, Any], _cache: Cache) -> list[Key]:
@@ -52,7 +52,7 @@ def to_leased(_obj: Mapping[str, Any], cache: Cache) -> list[str]:
 
 def to_all(_obj: Mapping[str, Any], cache: Cache) -> list[Key]:
     """All widgets that the cache has."""
-    return [key_of(each) for each in cache.list(W)]
+    return [key_of(widget) for widget in cache.list(W)]
 
 
 def size_of(obj: Mapping[str, Any]) -> list[str]:
@@ -135,13 +135,13 @@ def noted(cluster: Cluster) -> bool:
 
 def same_widget(before: Cluster, after: Cluster) -> bool:
     """No widget takes the place of another."""
-    one, two = (at(_widget(each), ("metadata", "uid")) for each in (before, after))
+    one, two = (at(_widget(cluster), ("metadata", "uid")) for cluster in (before, after))
     return one is None or two is None or one == two
 
 
 def status_stays(before: Cluster, after: Cluster) -> bool:
     """A status that is there stays."""
-    one, two = (_widget(each) for each in (before, after))
+    one, two = (_widget(cluster) for cluster in (before, after))
     return not one or not two or not one.get("status") or bool(two.get("status"))
 
 
@@ -161,13 +161,13 @@ def pod_gone(cluster: Cluster) -> bool:
 
 def late_is_there(cluster: Cluster) -> bool:
     """The namespace ``late`` exists and is not on its way out."""
-    found = [each for each in cluster.list(NAMESPACE) if each["metadata"]["name"] == "late"]
-    return any(not each["metadata"].get("deletionTimestamp") for each in found)
+    namespaces = [namespace for namespace in cluster.list(NAMESPACE) if namespace["metadata"]["name"] == "late"]
+    return any(not namespace["metadata"].get("deletionTimestamp") for namespace in namespaces)
 
 
 def different_uids(cluster: Cluster) -> bool:
     """No two objects have the same uid."""
-    uids = [each["metadata"]["uid"] for kind in (W, CM, SECRET, LEASE, POD) for each in _all(cluster, kind)]
+    uids = [obj["metadata"]["uid"] for kind in (W, CM, SECRET, LEASE, POD) for obj in _all(cluster, kind)]
     return len(uids) == len(set(uids))
 
 
@@ -179,12 +179,12 @@ def _all(cluster: Cluster, kind: str) -> list[dict[str, Any]]:
 
 
 PROPERTIES: Final[dict[str, Callable[..., bool]]] = {
-    each.__name__: each
-    for each in (
+    question.__name__: question
+    for question in (
         many_maps, many_maps_in_state, map_after_fork, secret_by_request, has_status, third_generation, labelled, noted,
         same_widget, status_stays, owned_by_first, pod_gone, late_is_there, different_uids,
     )
 }  # fmt: skip
 OF_WRITES: Final = ("same_widget", "status_stays")
 #: The conditions on which users wait.
-CONDITIONS: Final = {each.__name__: each for each in (has_status, labelled, many_maps)}
+CONDITIONS: Final = {question.__name__: question for question in (has_status, labelled, many_maps)}

@@ -226,7 +226,7 @@ def test_walks_do_not_depend_on_the_hash_seed() -> None:
         "for scenario in (double_plan(Widgets(), lag=1, concurrent=2), SIGNED):\n"
         "    for search in ('random', 'pct'):\n"
         "        verdict = check(scenario, search=search, seed=3, walks=20)\n"
-        "        print(str(verdict).rpartition(',')[0], [each.schedule for each in verdict.violations])\n"
+        "        print(str(verdict).rpartition(',')[0], [violation.schedule for violation in verdict.violations])\n"
     )
     printed = set()
     for seed in ("1", "2"):
