@@ -25,7 +25,7 @@ DEFINITION = {
 
 
 def main() -> None:
-    """Run for ever."""
+    """Run forever."""
     client = Client()
     put_child(client, {"metadata": {"name": "installing"}, "data": {"what": "definitions"}})
     try:

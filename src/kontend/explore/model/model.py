@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 from rpds import HashTrieMap
@@ -91,8 +92,10 @@ class Model:
 
     def initial(self) -> World:
         """The initial state: every view has listed its kind, and every object is enqueued."""
-        if self.part is not None:
-            return self.part.start
+        return self._start if self.part is None else self.part.start
+
+    @cached_property
+    def _start(self) -> World:
         state = self._initial
         world = World(
             state,
