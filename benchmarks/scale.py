@@ -186,6 +186,8 @@ def main() -> None:
     row(f"{what}, one process", f"{found.steps / found.alone:,.0f} steps/s")
     row(f"{what}, two processes", f"{found.steps / found.together:,.0f} steps/s")
     row("gain of the second process", f"{found.gain:.2f} times", "1.6 on two processors", good=found.gain >= 1.6)
+    used = f"{found.alone_cpu:.1f} s; {found.shards_cpu:.1f} s and {found.driver_cpu:.1f} s"
+    row("  processor time: one process; two shards and the driver", used, f"at most {found.bound:.2f} times")
     for workers in _WORKERS:
         seconds = found.seconds(workers, found.trips["processes"])
         row(f"{workers} workers, computed", f"{found.alone_cpu / seconds:.1f} times")

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import threading
 from multiprocessing.connection import Connection
 
-from kontend.explore.shards.processes import _Process
+import pytest
+
+from explore.shards.test_sharded import RACE
+from kontend.explore.model.model import Model
+from kontend.explore.search.expander import Expander
+from kontend.explore.shards import processes
+from kontend.explore.shards.processes import Processes, _Process
+from kontend.explore.shards.spec import ShardSpec
 
 _LONG = bytes(1 << 20)
 
@@ -32,3 +40,25 @@ def test_long_calls_and_long_results_do_not_wait_for_each_other() -> None:
     caller.start()
     caller.join(timeout=120)
     assert found == list("abcd")
+
+
+@pytest.mark.skipif(processes.default_method() != "fork", reason="the shard is another one in forked processes only")
+def test_a_shard_looks_for_garbage_less_often_than_the_process_that_has_started_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Shard:
+        def __init__(self, expander: Expander) -> None:
+            """Stand for a shard."""
+
+        def threshold(self) -> int:
+            return gc.get_threshold()[0]
+
+    monkeypatch.setattr(processes, "Shard", Shard)
+    engine, before = Processes("fork"), gc.get_threshold()
+    shard = engine.start(ShardSpec.of(Expander(Model(RACE))))
+    try:
+        assert shard.call("threshold").result() > 50 * before[0]
+    finally:
+        shard.stop()
+        engine.close()
+    assert gc.get_threshold() == before

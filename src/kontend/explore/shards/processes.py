@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from kontend.explore.problems import BadScenario
 from kontend.explore.shards.engine import LostShard
-from kontend.explore.shards.shard import Shard
+from kontend.explore.shards.shard import Shard, collect_seldom
 from kontend.explore.shards.spec import ShardSpec
 
 Method = Literal["fork", "spawn"]
@@ -154,6 +154,7 @@ def _work(pipe: Connection, spec: ShardSpec, others: list[Connection]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process decides when to stop
     for other in others:
         other.close()
+    collect_seldom()
     try:
         shard = Shard(spec.make())
         while True:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from kontend.executors.results import Raised, portable
 from kontend.explore.problems import BadScenario
-from kontend.explore.shards.shard import Shard
+from kontend.explore.shards.shard import Shard, collect_seldom
 from kontend.explore.shards.spec import ShardSpec
 from kontend.runtime.user_sources import UserCode
 
@@ -47,6 +47,7 @@ class RemoteShard:
     def __init__(self, parcel: Parcel) -> None:
         self._shard: Shard | None = None
         self._failure: Exception | None = None
+        collect_seldom()
         try:
             self._shard = _made(parcel)
         except Exception as error:
