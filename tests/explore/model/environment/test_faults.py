@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
-from kontend.explore import Bounds, Reductions, Scenario, check, update
+from kontend.explore import Bounds, Reductions, Scenario, check, create, delete, update
+from kontend.explore.actions import Action
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.budget import Budget
 from kontend.explore.model.state.world import World
@@ -276,3 +278,126 @@ def test_a_run_that_only_a_fault_could_end_never_settles() -> None:
         Scenario([OnlyAfterFailure()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0), guards=UNGUARDED)
     )
     assert "never settles" in {violation.property for violation in verdict.violations}
+
+
+CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
+OTHER = {**WIDGET, "metadata": {"name": "v", "namespace": "default"}}
+
+
+class Looks(Controller):
+    """Does nothing, and says when it wants to look again."""
+
+    kind = KIND
+
+    def __init__(self, result: Result | None = None) -> None:
+        self.result = result
+
+    async def reconcile(self, request: Request, api: Api) -> Result | None:
+        """Read nothing."""
+        del request, api
+        return self.result
+
+
+class Owns(Looks):
+    """Also watches ConfigMaps."""
+
+    owns = ("ConfigMap/v1",)
+
+
+def ages(controller: Controller, taken_actions: list[Action], **bounds: Any) -> list[int]:
+    """The ages of lists that are tried after a crash, once users have acted."""
+    objects = [WIDGET, OTHER, CONFIG]
+    model = Model(Scenario([controller], crds=[CRD], objects=objects, actions=taken_actions, bounds=Bounds(**bounds)))
+    world = model.initial()
+    for _ in taken_actions:
+        world = model.next(world, Step("act")).world
+    return [step.at for step in model.steps(world) if step.action == "crash" and step.at]
+
+
+def again(obj: dict[str, Any]) -> list[Action]:
+    """The actions that put a new object in the place of another one."""
+    return [delete(obj), create(obj)]
+
+
+@pytest.mark.parametrize(
+    ("taken_actions", "rewind", "expected"),
+    [
+        # A list that misses both the delete and the create shows the object of before.
+        (again(WIDGET), 1, [1, 2]),
+        (again(WIDGET), 0, []),
+        # Of several predecessors of one name only the youngest is tried.
+        ([*again(WIDGET), *again(WIDGET)], 1, [1, 2]),
+        # Each object of the kind that is reconciled has one.
+        ([*again(WIDGET), *again(OTHER)], 1, [1, 2, 4]),
+        # For other kinds that are watched the youngest of all will do.
+        ([*again(CONFIG), *again(OTHER)], 1, [1, 2]),
+        ([*again(WIDGET), *again(CONFIG)], 1, [1, 2, 4]),
+        # An object that is gone has no successor.
+        ([delete(WIDGET), update(OTHER, spec={"size": 1})], 1, [1]),
+    ],
+)
+def test_a_restart_may_see_the_predecessor_of_an_object(
+    taken_actions: list[Action], rewind: int, expected: list[int]
+) -> None:
+    assert ages(Owns(), taken_actions, lag=4, rewind=rewind) == expected
+
+
+def test_changes_of_kinds_that_an_instance_does_not_watch_make_no_list_older() -> None:
+    changes = [update(WIDGET, spec={"size": 1}), update(CONFIG, data={"a": "1"}), update(CONFIG, data={"a": "2"})]
+    assert ages(Looks(), changes, lag=4, rewind=1) == [1]
+    assert ages(Looks(), changes[1:], lag=4, rewind=1) == []
+
+
+@pytest.mark.parametrize("result", [Result(requeue_after=5), Result(requeue=True)])
+def test_a_crash_that_only_drops_a_timer_or_a_retry_is_tried(result: Result) -> None:
+    model = Model(scenario(Looks(result), lag=0, rewind=0))
+    world = taken(model, START, Step("act"))
+    assert world.instances[0].queue == {W}
+    assert "crash" in actions(model, world)
+    model = Model(scenario(Looks(), lag=0, rewind=0))
+    assert "crash" not in actions(model, taken(model, START, Step("act")))
+
+
+class ReadsElsewhere(Controller):
+    """Reads a kind that it does not declare, from a view that begins with the read."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Read."""
+        del request
+        await api.get("ConfigMap/v1", Key("default", "c"))
+
+
+def test_a_crash_that_only_ends_the_view_of_an_undeclared_kind_is_tried() -> None:
+    objects = [WIDGET, CONFIG]
+    bounds = Bounds(lag=0, rewind=0)
+    acts = [update(WIDGET, spec={"size": 1})]
+    model = Model(Scenario([ReadsElsewhere()], crds=[CRD], objects=objects, actions=acts, bounds=bounds))
+    world = taken(model, START, CALL, Step("act"))
+    assert world.instances[0].queue == {W}
+    assert "crash" in actions(model, world)
+
+
+def test_other_codes_than_500_are_tried_only_where_code_may_distinguish_them() -> None:
+    model = Model(scenario(lag=0))
+    assert {"fail", "throttle", "unavailable"} <= actions(model, taken(model, START, CALL))
+    model = Model(replace(scenario(lag=0), reductions=Reductions()))
+    assert actions(model, taken(model, START, CALL)) & {"fail", "throttle", "unavailable"} == {"fail"}
+
+
+def test_only_a_write_on_its_way_is_overtaken_by_a_successor_and_none_within_atomic_reconciles() -> None:
+    model = Model(scenario(Reads(), handovers=1))
+    assert "depose" not in actions(model, taken(model, START))
+    assert "depose" in actions(model, taken(model, START, CALL))
+    atomic = Model(scenario(Reads(), handovers=1, atomic=True))
+    in_flight = taken(model, START, CALL)
+    assert "depose" not in {step.action for step in atomic.faults.steps(in_flight)}
+
+
+def test_one_instance_has_the_steps_of_all_where_it_is_the_only_one() -> None:
+    for faults in (0, 1):
+        model = Model(scenario(lag=0, faults=faults))
+        world = taken(model, START, CALL)
+        of_all = [step for step in model.steps(world) if step.action != "act"]
+        assert model.steps_of_instance(world, 0) == of_all
