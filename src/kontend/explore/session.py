@@ -77,7 +77,7 @@ class Position:
 
 
 class Session:
-    """A scenario that somebody explores by hand."""
+    """A scenario that a reader explores by hand."""
 
     def __init__(self, scenario: Scenario, origin: Origin) -> None:
         self._scenario = scenario

@@ -110,7 +110,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Somebody who takes steps."""
+    """An instance, a user or the server, as the one who takes steps."""
 
     name: str
     #: instance, user or server

@@ -249,7 +249,7 @@ class Model:
         outcome, label = self.layout.server.act(world, user, action)
         text = f"the {user.name} {action.text}"
         cost = self.users.cost(world, step)
-        if outcome.text:  # nothing has changed, so nobody can have missed it
+        if outcome.text:  # nothing has changed, so no view can lack it
             cost = int(not world.is_resting)
         world = world.with_action_taken(step.at)
         if outcome.text:

@@ -1,1 +1,1 @@
-"""Plans: runs in which only the perturbations happen that somebody has asked for."""
+"""Plans: runs in which only the perturbations happen that a plan names."""

@@ -1,6 +1,6 @@
 """The quiescent states of a search, and the final states of the cluster in them.
 
-Final states are told apart by their canonical form. Once those of all unperturbed runs are known, the baseline, every
+Final states are compared by their canonical form. Once those of all unperturbed runs are known, the baseline, every
 other final state has diverged from them.
 """
 

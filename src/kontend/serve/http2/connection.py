@@ -247,7 +247,7 @@ class Http2Connection(asyncio.Protocol):
         if not number % 2:
             raise ConnectionFault(frames.PROTOCOL_ERROR, "the streams of a client have odd numbers")
         if self.closing:
-            return  # it has been told that later requests are not looked at
+            return  # GOAWAY has announced that later requests are not answered
         self._streams.last = number
         if len(self._streams) >= MOST_STREAMS:
             raise StreamFault(frames.REFUSED_STREAM, number)
