@@ -29,29 +29,39 @@ class Unprovable(Exception):
 class Effort:
     """The effort that is left: local states that are looked at, however often, and user code that runs."""
 
-    def __init__(self, most: int, is_over: Callable[[], bool]) -> None:
+    def __init__(self, is_over: Callable[[], bool]) -> None:
         """``is_over`` is asked from time to time whether another limit was reached."""
-        self._left = most
         self._is_over = is_over
-        self._ask_at = most - _ASK_AFTER
+        self._left = 0
+        self._ask_at = 0
         self._runs = 0
-        #: There was too little of it.
-        self.is_spent = False
+        #: All that was spent so far.
+        self.spent = 0
+
+    def add(self, count: int) -> None:
+        """Allow for more."""
+        self._left += count
+        self._ask_at = self._left - _ASK_AFTER
 
     def spend(self, count: int = 1) -> None:
-        """Count some. Raises ``Unprovable`` beyond the last one."""
+        """Count some."""
         self._left -= count
-        if self._left < self._ask_at:
-            self._ask_at = self._left - _ASK_AFTER
-            if self._left < 0 or self._is_over():
-                self.is_spent = True
-                raise Unprovable
+        self.spent += count
 
     def spend_on_runs(self, runs: int) -> None:
         """Count the reconcile runs so far."""
         if runs > self._runs:
             self.spend(_RUN * (runs - self._runs))
             self._runs = runs
+
+    @property
+    def is_left(self) -> bool:
+        """There is some, and no other limit was reached."""
+        if self._left < self._ask_at:
+            self._ask_at = self._left - _ASK_AFTER
+            if self._is_over():
+                self._left = 0
+        return self._left > 0
 
 
 class LocalStates:
@@ -107,33 +117,34 @@ class LocalStep(NamedTuple):
 
 
 def steps_of(macro_steps: MacroSteps, world: World, index: int) -> Iterator[LocalStep]:
-    """The steps of an instance. Macro-steps do not know that a timer may be early because of others."""
-    if world.instances[index].timers or not macro_steps.is_reduced(world, index):
-        yield from _single_steps(macro_steps.model, world, index)
-        return
-    for macro in macro_steps.of_instance(world, index):
-        yield LocalStep(macro.world, macro.writes, macro.failure, macro.is_optional)
-
-
-def _single_steps(model: Model, world: World, index: int) -> Iterator[LocalStep]:
-    """The steps of an instance.
-
-    A timer of an instance that has nothing else to do is early if others have. Where that makes a difference, both are
-    taken for possible, and neither for certain.
-    """
-    origin = MacroStep(world)
-    for step in model.steps_of_instance(world, index):
-        if step.action == "timer" and isinstance(step.subject, Key):
-            seconds = model.timers.seconds(world, index, step.subject)
-            early = model.timers.fired(world, index, step.subject, is_early=True)
-            late = model.timers.fired(world, index, step.subject, is_early=False)
-            is_certain = early.issued_sum == late.issued_sum or not model.timers.is_idle(world, index, seconds)
-            yield LocalStep(early, (), None, is_certain=is_certain, is_timer=True)
-            if not is_certain:
-                yield LocalStep(late, (), None, is_certain=False, is_timer=True)
+    """The steps of an instance, as macro-steps where they are reduced."""
+    model = macro_steps.model
+    if macro_steps.is_reduced(world, index):
+        macros = macro_steps.of_instance(world, index)
+    else:
+        origin = MacroStep(world)
+        macros = [origin.then(step, model.next(world, step)) for step in model.steps_of_instance(world, index)]
+    for macro in macros:
+        first = macro.steps[0]
+        if len(macro.steps) == 1 and first.action == "timer" and isinstance(first.subject, Key):
+            yield from _firing(model, world, index, first.subject)
         else:
-            macro = origin.then(step, model.next(world, step))
             yield LocalStep(macro.world, macro.writes, macro.failure, macro.is_optional)
+
+
+def _firing(model: Model, world: World, index: int, request: Key) -> Iterator[LocalStep]:
+    """A timer that fires by itself.
+
+    One of an instance that has nothing else to do is early if others have. Where that makes a difference, both are
+    taken for possible, and neither for certain. Within a macro-step the instance has something else to do.
+    """
+    early = model.timers.fired(world, index, request, is_early=True)
+    late = model.timers.fired(world, index, request, is_early=False)
+    seconds = model.timers.seconds(world, index, request)
+    is_certain = early.issued_sum == late.issued_sum or not model.timers.is_idle(world, index, seconds)
+    yield LocalStep(early, (), None, is_certain=is_certain, is_timer=True)
+    if not is_certain:
+        yield LocalStep(late, (), None, is_certain=False, is_timer=True)
 
 
 def is_local(before: World, after: World) -> bool:

@@ -47,18 +47,6 @@ class Proof:
     refused: set[int] = field(default_factory=set)
 
 
-def prove(model: Model, leaks: Leaks, effort: Effort, *, most_objects: int) -> Proof | None:
-    """Show that everything holds; None where that fails, for whatever reason.
-
-    The caller must compare the final states with those of unperturbed runs. The search is given up after
-    so much effort, or where there are more than ``most_objects`` objects.
-    """
-    try:
-        return _Prover(model, leaks, effort, most_objects).run()
-    except Unprovable:
-        return None
-
-
 class _Passage:
     """Equal steps of one instance, or of a user (-1), from one set to another."""
 
@@ -96,10 +84,11 @@ class _Set:
         self.must_go_on = False
 
 
-class _Prover:
-    """Searches sets of states until none of them grows."""
+class Prover:
+    """Searches sets of states until none of them grows. It can stop at any time and go on later."""
 
-    def __init__(self, model: Model, leaks: Leaks, effort: Effort, most_objects: int) -> None:
+    def __init__(self, model: Model, leaks: Leaks, effort: Effort, *, most_objects: int) -> None:
+        """Give up where there are more than ``most_objects`` objects."""
         self._model = model = model.with_uuids_by_instance()
         self._leaks = leaks
         self._effort = effort
@@ -114,19 +103,33 @@ class _Prover:
         self._waiting: deque[int] = deque()
         self._proof = Proof()
 
-    def run(self) -> Proof:
-        """Search all sets. Raises ``Unprovable``."""
+    def run(self) -> Proof | None:
+        """Search all sets; None where the effort does not suffice. Raises ``Unprovable``.
+
+        The caller must compare the final states with those of unperturbed runs.
+        """
+        if not self._sets:
+            self._start()
+        while self._waiting:
+            number = self._waiting[0]
+            if not self._expand(number):
+                return None
+            self._waiting.popleft()
+            state_set = self._sets[number]
+            state_set.is_waiting = False
+            if any(len(members.successors) < len(members.worlds) for members in state_set.instances):
+                self._wait(number)  # a passage leads to the set itself
+        self._judge_settling()
+        self._proof.sets = len(self._sets)
+        return self._proof
+
+    def _start(self) -> None:
         initial = self._model.initial()
         if initial.budget.handovers or not self._model.uuids.are_independent:
             raise Unprovable  # a late write would need a history of its own
         number = self._number(initial)
         for index in range(len(initial.instances)):
             self._add(number, index, _alone(initial, index))
-        while self._waiting:
-            self._expand(self._waiting.popleft())
-        self._judge_settling()
-        self._proof.sets = len(self._sets)
-        return self._proof
 
     # Sets
 
@@ -170,21 +173,26 @@ class _Prover:
             state_set.is_waiting = True
             self._waiting.append(number)
 
-    def _expand(self, number: int) -> None:
-        """Expand the local states of a set that are new, and take them to other sets with the steps of others."""
+    def _expand(self, number: int) -> bool:
+        """Expand the local states of a set that are new, and take them to other sets with the steps of others.
+
+        False where the effort does not suffice: what is left is done the next time.
+        """
         state_set = self._sets[number]
         for index, members in enumerate(state_set.instances):
             while len(members.successors) < len(members.worlds):
+                if not self._effort.is_left:
+                    return False
                 self._expand_member(number, index, len(members.successors))
         for passage in list(state_set.passages.values()):
             for index, members in enumerate(state_set.instances):
-                if index != passage.index:
+                if index != passage.index and passage.pushed[index] < len(members.worlds):
+                    if not self._effort.is_left:
+                        return False
                     for world in members.worlds[passage.pushed[index] :]:
                         self._push(passage, index, world)
                     passage.pushed[index] = len(members.worlds)
-        state_set.is_waiting = False
-        if any(len(members.successors) < len(members.worlds) for members in state_set.instances):
-            self._wait(number)  # a passage leads to the set itself
+        return True
 
     def _expand_member(self, number: int, index: int, member: int) -> None:
         model, members = self._model, self._sets[number].instances[index]

@@ -40,8 +40,8 @@ ENOUGH: Final = 5_000
 #: The same where already the unperturbed runs never end.
 ENOUGH_RESTLESS: Final = 2_000
 #: After so many states in which nothing is violated, sets of states may show that nothing is: the number of states,
-#: and the effort that this is worth. A unit takes 50 us or so.
-PROVE_AFTER: Final = ((1_500, 100_000), (10_000, 300_000), (50_000, 1_000_000))
+#: and the effort that this is worth. What was done before is not done again. A unit takes 50 us or so.
+PROVE_AFTER: Final = ((500, 25_000), (1_500, 75_000), (5_000, 200_000), (50_000, 1_000_000))
 #: The same for one of several parts in which a controller has several instances: they multiply soon.
 PROVE_PART_AFTER: Final = ((100, 5_000), *PROVE_AFTER)
 #: After how many more states a proof is looked at again.
@@ -144,6 +144,7 @@ class BreadthFirst:
         attempts = PROVE_PART_AFTER if model.part is not None and several else PROVE_AFTER
         self._attempts = list(attempts) if proves else []
         self._prove_at = self._attempts[0][0] if proves else sys.maxsize
+        self._effort = Effort(self._is_over)
 
     def run(self) -> Verdict:
         """Search until the space is exhausted, a limit is reached, or (``until_first``) something is violated."""
@@ -226,14 +227,13 @@ class BreadthFirst:
         return ""
 
     def _prove(self) -> bool:
-        """Show by sets of states that nothing is violated, or say when to try again."""
+        """Show by sets of states that nothing is violated, or say when to go on with it."""
         exploration = self.exploration
         if not exploration.has_proof:
-            effort = Effort(self._attempts.pop(0)[1], self._is_over)
-            exploration.try_proof(effort)
+            self._effort.add(self._attempts.pop(0)[1])
+            can_go_on = exploration.look_for_proof(self._effort) and self._attempts
             if not exploration.has_proof:
-                again = effort.is_spent and self._attempts
-                self._prove_at = self._attempts[0][0] if again else sys.maxsize
+                self._prove_at = self._attempts[0][0] if can_go_on else sys.maxsize
                 return False
         # A proof may lack something that a run is yet to show.
         self._prove_at = len(exploration.graph) + LOOK_AGAIN_AFTER

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from kontend.explore.actions import never_possible
-from kontend.explore.factored.local_states import Effort
-from kontend.explore.factored.proof import Proof, prove
+from kontend.explore.factored.local_states import Effort, Unprovable
+from kontend.explore.factored.proof import Proof, Prover
 from kontend.explore.model.model import Model
 from kontend.explore.model.replayed import replay
 from kontend.explore.model.settling.restless import MOST_WRITES, Cycle, restless
@@ -66,6 +66,7 @@ class Exploration:
         self._taken: set[int] = set()
         self._refused: dict[int, str] = {}
         #: Shows that everything holds, if all its final states are those of unperturbed runs; and whether they are.
+        self._prover: Prover | None = None
         self._proof: Proof | None = None
         self._is_proven = False
 
@@ -184,10 +185,21 @@ class Exploration:
         """The unperturbed run does not settle."""
         return self._cycle is not None
 
-    def try_proof(self, effort: Effort) -> None:
-        """Look for a proof by sets of states that nothing is violated, in states that were not found yet either."""
-        if not self.has_violations and not self._stuck and not self._grown:
-            self._proof = prove(self.model, self.quiescent.leaks, effort, most_objects=self._size + _GROWTH)
+    def look_for_proof(self, effort: Effort) -> bool:
+        """Look for a proof by sets of states that nothing is violated, in states that were not found yet either.
+
+        False where there is none; True where it was found, or more effort may find it.
+        """
+        if self.has_violations or self._stuck or self._grown:
+            return False
+        if self._prover is None:
+            leaks, most_objects = self.quiescent.leaks, self._size + _GROWTH
+            self._prover = Prover(self.model, leaks, effort, most_objects=most_objects)
+        try:
+            self._proof = self._prover.run()
+        except Unprovable:
+            return False
+        return True
 
     def is_proven(self) -> bool:
         """The proof is complete: the runs so far have shown all that it cannot show."""
