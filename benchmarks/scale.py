@@ -52,6 +52,8 @@ class Measured:
     traffic: Traffic
     #: Seconds of an empty call, by engine.
     trips: dict[str, float]
+    #: The processor seconds of all other processes of this machine meanwhile.
+    others: float
 
     @property
     def gain(self) -> float:
@@ -61,7 +63,7 @@ class Measured:
     @property
     def is_disturbed(self) -> bool:
         """Other work kept the processors busy, so that wall-clock time says nothing."""
-        return self.alone > 1.3 * self.alone_cpu
+        return self.others > 0.05 * (self.alone + self.together)
 
     @property
     def bound(self) -> float:
@@ -81,6 +83,7 @@ class Measured:
 
 def measured(scenario: Scenario) -> Measured:
     """Search twice."""
+    busy, own = _busy(), time.process_time() + _children()
     started, cpu = time.perf_counter(), time.process_time()
     alone = check(scenario)
     took, cpu = time.perf_counter() - started, time.process_time() - cpu
@@ -88,9 +91,11 @@ def measured(scenario: Scenario) -> Measured:
     started, driver = time.perf_counter(), time.process_time()
     verdict, traffic = _sharded(scenario, Processes())
     together, driver = time.perf_counter() - started, time.process_time() - driver
+    shards = _children() - children
+    others = _busy() - busy - (time.process_time() + _children() - own)
     assert (verdict.states, verdict.steps) == (alone.states, alone.steps)
     trips = {name: _trip(scenario, name) for name in ("processes", "ray", "dask") if _is_installed(name)}
-    return Measured(alone.states, alone.steps, took, cpu, together, driver, _children() - children, traffic, trips)
+    return Measured(alone.states, alone.steps, took, cpu, together, driver, shards, traffic, trips, others)
 
 
 def _sharded(scenario: Scenario, engine: Engine) -> tuple[Verdict, Traffic]:
@@ -108,6 +113,15 @@ def _sharded(scenario: Scenario, engine: Engine) -> tuple[Verdict, Traffic]:
 def _children() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def _busy() -> float:
+    """The processor seconds of all processes of this machine; 0 where they are not known."""
+    try:
+        user, nice, system = Path("/proc/stat").read_text().split()[1:4]
+    except OSError:
+        return 0.0
+    return (int(user) + int(nice) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _is_installed(name: str) -> bool:
@@ -188,6 +202,8 @@ def main() -> None:
     row("gain of the second process", f"{found.gain:.2f} times", "1.6 on two processors", good=found.gain >= 1.6)
     used = f"{found.alone_cpu:.1f} s; {found.shards_cpu:.1f} s and {found.driver_cpu:.1f} s"
     row("  processor time: one process; two shards and the driver", used, f"at most {found.bound:.2f} times")
+    if found.is_disturbed:
+        row("  other work on the machine took", f"{found.others:.0f} s", "measure again")
     for workers in _WORKERS:
         seconds = found.seconds(workers, found.trips["processes"])
         row(f"{workers} workers, computed", f"{found.alone_cpu / seconds:.1f} times")
