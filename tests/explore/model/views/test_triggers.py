@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
-from kontend.explore import BadScenario, Bounds, Scenario, update
+from kontend.explore import BadScenario, Bounds, Scenario, create, update
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
@@ -156,6 +156,26 @@ def test_a_mapping_function_sees_the_views_of_its_instance_with_their_indexes() 
     informed = model.next(world, Step("deliver", 0, KIND)).world
     informed = informed.with_instance(0, informed.instances[0].changed(queue=frozenset()))
     assert model.next(informed, DELIVER).world.instances[0].queue == {V, W}
+
+
+def _exactly_one(obj: Object, cache: Cache) -> Iterable[str]:
+    """Enqueues a widget while just one ConfigMap is marked."""
+    del obj
+    return ["default/w"] if sum(known["data"].get("a") == "1" for known in cache.list(CM)) == 1 else []
+
+
+@pytest.mark.parametrize(("mapper", "differs"), [(_exactly_one, True), (_all_or_none, False), (_first, False)])
+def test_events_of_several_objects_are_relisted_only_where_that_enqueues_something_else(
+    mapper: Mapper, differs: bool
+) -> None:
+    second = {**config(a="0"), "metadata": {"name": "d", "namespace": "default"}}
+    model = model_of(mapper, create(second), update(config(), data={"a": "1"}), update(second, data={"a": "1"}))
+    world = after(model, ACT, DELIVER, ACT)
+    world = world.with_instance(0, world.instances[0].changed(queue=frozenset()))
+    relist = Step("relist", 0, CM)
+    assert relist not in model.steps(world)  # one event
+    world = model.next(world, ACT).world
+    assert (relist in model.steps(world)) is differs
 
 
 def test_versions_count_only_where_code_reads_them() -> None:
