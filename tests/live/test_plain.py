@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from kontend.cli import main
 from kontend.live.baseline import Unusable
 from kontend.live.plans.derivation import derive
+from kontend.live.runs.workload import UserAction
+from kontend.live.verdicts.verdict import Verdict
 from kontend.report.archive import read_archive
 from live.conftest import HERE, SUBJECTS, explore, python, setting
 
@@ -40,23 +43,25 @@ def test_the_twin_without_the_bug_survives_crashes_and_lost_responses() -> None:
         assert verdict.executed == count
 
 
-def test_an_ignored_conflict_is_found_although_an_event_of_the_process_makes_up_for_one() -> None:
-    verdict = explore(
-        setting(python("plain.py"), "plain.yaml", BUG="ignored"),
-        only="409",
-        confirmations=1,
-        shrinks=4,
-        heal=0.5,
-        jobs=4,
-    )
+def test_an_ignored_conflict_is_found_although_events_of_the_process_and_of_the_user_make_up_for_it() -> None:
+    label = {"apiVersion": "live.kontend.dev/v1", "kind": "Widget", "metadata": {"name": "w", "labels": {"a": "b"}}}
+
+    def verdict_on(bug: str) -> Verdict:
+        given = setting(python("plain.py"), "plain.yaml", BUG=bug)
+        actions = (*given.workload.actions, UserAction("patch", label))
+        given = replace(given, workload=replace(given.workload, actions=actions))
+        only = "409 3 times for update configmaps"
+        return explore(given, only=only, confirmations=1, shrinks=0, heal=0.1, jobs=4)
+
+    verdict = verdict_on("ignored")
     assert [(violation.finding.property, violation.plan.name) for violation in verdict.violations] == [
-        ("diverged", "409 2 times for update configmaps default/w-config")
+        ("diverged", "409 3 times for update configmaps default/w-config; no user action after number 2")
     ]
     assert 'configmaps default/w-config .data.size: "1" instead of "2"' in verdict.violations[0].finding.sentence
     assert not verdict.healing
-    twin = explore(setting(python("plain.py"), "plain.yaml"), only="409", jobs=4)
+    assert any(", 1 again with fewer user actions carried out in " in line for line in verdict.lines())
+    twin = verdict_on("")
     assert twin.ok, list(twin.lines())
-    assert twin.executed == verdict.executed == 4
 
 
 def test_a_late_retry_heals_the_final_state_and_is_listed_not_reported() -> None:

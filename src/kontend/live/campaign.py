@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from kontend.live.baseline import Baseline, establish
 from kontend.live.confirmation import Confirmation, Identity, Occurrence, identity
 from kontend.live.gate.plan import Plan
 from kontend.live.plans.derivation import derive, pairs_of
-from kontend.live.properties.findings import Finding, findings, never_held
+from kontend.live.properties.findings import Finding, findings, nearest_differences, never_held
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.run import carry_out
 from kontend.live.runs.setting import Setting
@@ -46,8 +46,7 @@ class Options:
     progress: Callable[[int, int], None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(NamedTuple):
     plan: Plan
     run: Run
     findings: tuple[Finding, ...]
@@ -81,10 +80,11 @@ class Campaign:
         began = loop.time()
         deadline = began + self._options.seconds if self._options.seconds else float("inf")
         singles = await self._carry_out(baseline, plans, deadline)
+        shorter = await self._carry_out(baseline, list(_shorter(baseline, singles)), deadline)
         pairs = self._pairs(singles) if len(singles) == len(plans) else []
         doubles = await self._carry_out(baseline, pairs, deadline)
         seconds = loop.time() - began
-        outcomes = [*singles, *doubles]
+        outcomes = [*singles, *shorter, *doubles]
         shown: dict[Identity, list[Occurrence]] = {}
         for outcome in outcomes:
             for finding in outcome.findings:
@@ -110,6 +110,7 @@ class Campaign:
             tuple(outcome.plan for outcome in singles if outcome.run.missed and not outcome.run.blocked),
             seconds,
             (*self._notes, *_blocked(outcomes)),
+            shorter=len(shorter),
             pairs=len(pairs),
             executed_pairs=len(doubles),
             untested=tuple(never_held([*baseline.runs, *(outcome.run for outcome in outcomes)])),
@@ -169,6 +170,22 @@ class Campaign:
 
 async def _known(outcome: _Outcome | None) -> _Outcome | None:
     return outcome
+
+
+def _shorter(baseline: Baseline, outcomes: Sequence[_Outcome]) -> Iterator[Plan]:
+    """Plans in which the user stops where a run was not in the state of unperturbed ones.
+
+    The next action of the user may have made up for it, and on a cluster it may never come.
+    """
+    actions = len(baseline.setting.workload.actions)
+    expected = {number: baseline.expected_after(number) for number in range(actions)}
+    for plan, run, found in outcomes:
+        if found or run.blocked or run.missed or plan.actions is not None:
+            continue
+        for number, state in run.settled.items():
+            if number < actions and nearest_differences(run, state, expected[number]):
+                yield replace(plan, actions=number)
+                break
 
 
 def _blocked(outcomes: Sequence[_Outcome]) -> tuple[str, ...]:

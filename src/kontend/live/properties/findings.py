@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from kontend.cluster.cluster import Cluster
+from kontend.cluster.state import State
 from kontend.explore.properties.built_in import BuiltIn, broken_by, not_eventually
 from kontend.explore.properties.property import Property
 from kontend.explore.properties.writes import Fault, faults_of_writes
@@ -183,11 +184,16 @@ def _fails_forever(run: Run, expected: Expected) -> Iterator[Finding]:
             yield Finding(BuiltIn.FAILS_FOREVER, sentence, (requests[-1].number,), key=(text,), final=True)
 
 
-def _diverged(run: Run, expected: Expected) -> Iterator[Finding]:
-    final = comparable(run.initial, run.final, expected.mask)
+def nearest_differences(run: Run, state: State, expected: Expected) -> list[Difference]:
+    """Return the fields in which a state of a run differs from the nearest expected one."""
+    final = comparable(run.initial, state, expected.mask)
     if not expected.finals or final in expected.finals:
-        return
-    nearest = min((differences(final, candidate) for candidate in expected.finals), key=len)
+        return []
+    return min((differences(final, candidate) for candidate in expected.finals), key=len)
+
+
+def _diverged(run: Run, expected: Expected) -> Iterator[Finding]:
+    nearest = nearest_differences(run, run.final, expected)
     if not nearest:
         return
     shown = "; ".join(map(str, nearest[:_SHOWN]))

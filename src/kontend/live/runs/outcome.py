@@ -63,6 +63,8 @@ class Run:
     properties: tuple[Property, ...] = ()
     #: The states at the end of each phase.
     phases: list[State] = field(default_factory=list)
+    #: The states at the end of phases in which nothing was held back, by the number of actions that the user had taken.
+    settled: dict[int, State] = field(default_factory=dict)
     exits: list[Exit] = field(default_factory=list)
     outputs: dict[str, str] = field(default_factory=dict)
     #: Perturbations whose point was not reached.

@@ -194,6 +194,8 @@ class Runner:
             if isinstance(perturbation, Rewind) and perturbation.after == number:
                 await self._rewind(perturbation)
         self._run.phases.append(self._server.state)
+        if not self._held:
+            self._run.settled[self._gate.action] = self._server.state
         self._run.caches |= self._gate.watched(PRIMARY)
         self._run.failing |= self._gate.failed(self._current).keys()
         if number == 0:

@@ -49,6 +49,8 @@ class Verdict:
     unreached: tuple[Plan, ...]
     seconds: float
     notes: tuple[str, ...] = ()
+    #: Plans that were carried out again with fewer actions of the user.
+    shorter: int = 0
     #: Pairs of perturbations, which follow the plans within the time limit.
     pairs: int = 0
     executed_pairs: int = 0
@@ -103,10 +105,11 @@ class Verdict:
             yield f"VIOLATION without any perturbation: {finding.property}: {finding.sentence}"
         for name in self.untested:
             yield f"VIOLATION {name}: it holds in no state of any run"
-        runs = self.executed + self.executed_pairs
+        runs = self.executed + self.shorter + self.executed_pairs
+        shorter = f", {self.shorter} again with fewer user actions" if self.shorter else ""
         pairs = f", {self.executed_pairs} of {self.pairs} pairs of them" if self.pairs else ""
         rate = f", {runs / self.seconds:.1f} a second" if self.seconds and runs else ""
-        yield f"plans: {self.executed} of {self.plans}{pairs} carried out in {self.seconds:.1f} s{rate}"
+        yield f"plans: {self.executed} of {self.plans}{shorter}{pairs} carried out in {self.seconds:.1f} s{rate}"
         for plan in self.unreached:
             yield f"not reached: {plan.name}"
         for violation in self.violations:
