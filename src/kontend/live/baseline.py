@@ -81,11 +81,12 @@ async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
         _check(first, setting)
     if first.rest is not Rest.BUSY and not any(first.log.writes()):
         # On a loaded machine it may only have been slow: one more run waits for longer.
-        longer = replace(setting, patience=replace(setting.patience, silence=_LONGER * setting.patience.silence))
-        again = await run_plan(longer, Plan(()))
-        _check(again, longer)
+        again = await run_plan(replace(setting, last_silence=_LONGER * setting.patience.silence), Plan(()))
+        _check(again, setting)
         if any(again.log.writes()):
-            setting, first = longer, again
+            setting = replace(setting, patience=replace(setting.patience, silence=_LONGER * setting.patience.silence))
+            first = await run_plan(setting, Plan(()))
+            _check(first, setting)
     if setting.background:
         notes.append(f"polls, which does not count as work: {', '.join(sorted(map(str, setting.background)))}")
     if first.rest is Rest.BUSY:  # nothing can be compared

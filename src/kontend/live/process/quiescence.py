@@ -27,8 +27,10 @@ _AT_LEAST: Final = 2
 #: Turns of the event loop in which a request that has been sent arrives at the gate, over a new connection too. On a
 #: loaded machine they take long, and the process sleeps while it waits for its answer.
 _TURNS: Final = 10
-#: The silence of a process that wakes now and then, as a multiple of the patience.
+#: The silence of a process that wakes now and then, as a multiple of the patience, and in seconds at most, unless the
+#: patience itself is longer.
 _WAKING: Final = 3
+_WAKING_AT_MOST: Final = 0.75
 _LONGEST: Final = 0.1
 #: Processor time within a poll that still counts as idle: timers of a language's runtime. A constant, and a share.
 _NOISE: Final = 0.001
@@ -121,7 +123,9 @@ async def wait_until_idle(
             return Wait(Rest.EXITED, longest)
         is_ready = ready()
         wanted = max(patience.silence, longer())
-        if quiet >= max(wanted, patience.silence * (1 if still >= patience.silence else _WAKING)) and is_ready:
+        if still < patience.silence:
+            wanted = max(wanted, min(patience.silence * _WAKING, _WAKING_AT_MOST))
+        if quiet >= wanted and is_ready:
             for _ in range(_TURNS):
                 await asyncio.sleep(0)
             if not _speaks(traffic, subjects, last):

@@ -212,7 +212,7 @@ class Runner:
                 self._patience(),
                 ready=self._is_ready,
                 # The processor time of polling cannot be told from that of work.
-                longer=self._retry_silence,
+                longer=self._longer_silence,
                 counts_time=not self._setting.background,
                 interrupted=lambda: self._crashed or self._delayed is not None,
             )
@@ -254,9 +254,11 @@ class Runner:
         silence = self._setting.patience.silence
         if self._fresh:
             silence = max(silence, _AFTER_START)
-        if self._user.is_done:
-            silence = max(silence, self._setting.last_silence)
         return replace(self._setting.patience, silence=silence)
+
+    def _longer_silence(self) -> float:
+        """The silence to wait for now, where it is longer than the patience."""
+        return max(self._setting.last_silence if self._user.is_done else 0.0, self._retry_silence())
 
     def _retry_silence(self) -> float:
         """The silence of a process that may be about to repeat a call."""
