@@ -22,7 +22,7 @@ from kontend.live.verdicts.verdict import Verdict
 _CONFIRMATIONS: Final = 3
 _SHRINKS: Final = 10
 #: The runs at the same time that are watched for healing, whatever ``jobs`` says.
-_WATCHED: Final = 4
+_WATCHED: Final = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,9 @@ _AT_LEAST: Final = 1.0
 _RETRY: Final = 1.5
 #: The seconds for which a process is watched that has no reason to do anything more.
 _NO_REASON: Final = 5.0
-#: The most plans that are watched for one violation.
+#: The most plans that are watched for one violation: without a call to repeat, and with one.
 _WATCHED: Final = 8
+_RETRIED: Final = 2
 #: The most plans that are repeated for one violation, until it occurs again.
 _PLANS: Final = 5
 
@@ -129,7 +130,7 @@ class Confirmation:
         healed = (await self._watch(violation.plan, violation.finding, violation.run)).healed
         if not healed:
             return violation
-        others = _of_all_kinds([other for other in occurrences if other.plan != violation.plan])[:_WATCHED]
+        others = self._suspects([other for other in occurrences if other.plan != violation.plan])
         runs = await asyncio.gather(*(self._watch(other.plan, other.finding, other.run) for other in others))
         for other, run in zip(others, runs, strict=True):
             if run.healed is None:
@@ -139,10 +140,20 @@ class Confirmation:
                     return _violation(seen)
         return replace(violation, healed=healed)
 
+    def _suspects(self, occurrences: Sequence[Occurrence]) -> list[Occurrence]:
+        """Occurrences that may not heal although another one has: above all those without a call to repeat."""
+        retried = [other for other in occurrences if self._failing(other.run)]
+        rest = [other for other in occurrences if not self._failing(other.run)]
+        return [*_of_all_kinds(rest)[:_WATCHED], *_of_all_kinds(retried)[:_RETRIED]]
+
+    def _failing(self, run: Run) -> bool:
+        """Return whether the last attempt at a call has failed, other than in unperturbed runs."""
+        return bool(run.failing - self._baseline.runs[0].failing)
+
     async def _watch(self, plan: Plan, finding: Finding, shown: Run) -> Run:
         """Carry out a plan again and watch the idle process, for long if it has a reason to do something."""
-        expected, first = self._baseline.expected_after(plan.actions), self._baseline.runs[0]
-        has_reason = shown.failing - first.failing or first.timers or self._baseline.setting.background
+        expected, baseline = self._baseline.expected_after(plan.actions), self._baseline
+        has_reason = self._failing(shown) or baseline.runs[0].timers or baseline.setting.background
         healing = Healing(
             self._heal if has_reason else min(self._heal, _NO_REASON),
             lambda run: _find(findings(run, expected), finding) is None,
