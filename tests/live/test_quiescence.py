@@ -72,6 +72,13 @@ def test_a_process_that_gets_a_processor_only_between_two_looks_is_not_idle() ->
     assert found.rest is Rest.BUSY
 
 
+def test_the_limit_leaves_more_time_to_a_process_that_waits_for_a_processor() -> None:
+    began = time.monotonic()
+    found, _ = wait(lambda polls: Usage(polls * 0.5, polls * 1.0))
+    assert found.rest is Rest.BUSY
+    assert time.monotonic() - began >= 3 * PATIENCE.limit
+
+
 def test_late_polls_count_in_full_when_the_process_has_slept_all_the_while() -> None:
     """On a loaded machine this process comes late; the time is silence nevertheless, but not in one go."""
 

@@ -32,6 +32,8 @@ _TURNS: Final = 10
 _WAKING: Final = 3
 _WAKING_AT_MOST: Final = 0.75
 _LONGEST: Final = 0.1
+#: The part of the time that counts towards the limit while processes wait for a processor.
+_STARVED: Final = 0.25
 #: Processor time within a poll that still counts as idle: timers of a language's runtime. A constant, and a share.
 _NOISE: Final = 0.001
 _SHARE: Final = 0.01
@@ -108,8 +110,7 @@ async def wait_until_idle(
     loop = asyncio.get_running_loop()
     last = loop.time()
     poll = min(_LONGEST, max(_SHORTEST, patience.silence / _POLLS))
-    measured = subjects if counts_time else {}
-    before = _usage(measured)
+    before = _usage(subjects)
     #: Since the last request: the silence without processor time, without a break and altogether; all silence. And the
     #: longest silence without processor time that a request has ended.
     quiet = silent = mute = longest = 0.0
@@ -133,16 +134,20 @@ async def wait_until_idle(
         if waited >= patience.limit:
             return Wait(Rest.BUSY, longest, working=mute >= patience.silence)
         await asyncio.sleep(poll)
-        now, after = loop.time(), _usage(measured)
+        now, after = loop.time(), _usage(subjects)
         # A poll that comes late says that this process had no processor: then the others may have had none either.
         passed = min(now - last, poll)
-        waited += passed
+        waited += max(passed - _waited(before, after), passed * _STARVED)
         if _speaks(traffic, subjects, last):
             longest = max(longest, silent if is_ready else 0.0)
             quiet = silent = mute = still = 0.0
         else:
             mute += passed
-            if _has_worked(before, after, _NOISE + _SHARE * (now - last)):
+            if not counts_time:
+                quiet += passed
+                silent += passed
+                still += passed
+            elif _has_worked(before, after, _NOISE + _SHARE * (now - last)):
                 quiet = still = 0.0
             elif not any(usage.running for usage in after.values()):
                 # Processes that we can see have slept all the while, also when we come late: no thread of theirs has
