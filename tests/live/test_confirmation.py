@@ -8,9 +8,10 @@ from collections.abc import Callable
 from kontend import Cluster
 from kontend.cluster.state import State
 from kontend.live.baseline import Baseline
+from kontend.live.campaign import Outcome, shorter_plans
 from kontend.live.confirmation import Confirmation, Occurrence
 from kontend.live.gate.call import Call, Point
-from kontend.live.gate.perturbation import Crash, Down
+from kontend.live.gate.perturbation import Crash, Down, HandOver
 from kontend.live.gate.plan import Plan
 from kontend.live.gate.records import Log
 from kontend.live.process.quiescence import Rest
@@ -122,3 +123,16 @@ def test_a_plan_after_which_it_heals_does_not_hide_one_after_which_it_does_not()
 
 def test_a_violation_that_does_not_occur_while_it_is_watched_has_not_healed() -> None:
     assert healing(lambda _: 0.0).healed is None
+
+
+def test_plans_are_shortened_to_where_their_run_was_wrong_but_hand_overs_are_not() -> None:
+    good = ended(Plan(()))
+    expected = Expected([comparable(INITIAL, good.final)], Mask())
+    baseline = Baseline((good, good), setting(["true"], "plain.yaml"), expected, (), ())
+    at = Point(Call("create", "configmaps", "default", "c"))
+    outcomes = []
+    for plan in (Plan((Crash(at),)), Plan((HandOver(at, 1),)), SURE):
+        run = ended(plan)
+        run.settled = {0: run.final, 1: (run if plan == SURE else ended(plan, "left")).final, 2: run.final}
+        outcomes.append(Outcome(plan, run, ()))
+    assert list(shorter_plans(baseline, outcomes)) == [Plan((Crash(at),), actions=1)]

@@ -47,7 +47,9 @@ class Options:
     progress: Callable[[int, int], None] | None = None
 
 
-class _Outcome(NamedTuple):
+class Outcome(NamedTuple):
+    """A plan, its run, and the properties that the run violates."""
+
     plan: Plan
     run: Run
     findings: tuple[Finding, ...]
@@ -81,7 +83,7 @@ class Campaign:
         began = loop.time()
         deadline = began + self._options.seconds if self._options.seconds else float("inf")
         singles = await self._carry_out(baseline, plans, deadline)
-        shorter = await self._carry_out(baseline, list(_shorter(baseline, singles)), deadline)
+        shorter = await self._carry_out(baseline, list(shorter_plans(baseline, singles)), deadline)
         pairs = self._pairs(singles) if len(singles) == len(plans) else []
         doubles = await self._carry_out(baseline, pairs, deadline)
         seconds = loop.time() - began
@@ -117,7 +119,7 @@ class Campaign:
             untested=tuple(never_held([*baseline.runs, *(outcome.run for outcome in outcomes)])),
         )
 
-    def _pairs(self, singles: Sequence[_Outcome]) -> list[Plan]:
+    def _pairs(self, singles: Sequence[Outcome]) -> list[Plan]:
         """Pairs of the plans that have shown nothing by themselves."""
         wanted = self._options.seconds > 0 if self._options.pairs is None else self._options.pairs
         harmless = [
@@ -127,11 +129,11 @@ class Campaign:
         ]
         return list(pairs_of(harmless)) if wanted else []
 
-    async def _carry_out(self, baseline: Baseline, plans: Sequence[Plan], deadline: float) -> list[_Outcome]:
+    async def _carry_out(self, baseline: Baseline, plans: Sequence[Plan], deadline: float) -> list[Outcome]:
         loop = asyncio.get_running_loop()
         done = 0
 
-        async def one(plan: Plan) -> _Outcome | None:
+        async def one(plan: Plan) -> Outcome | None:
             nonlocal done
             async with self._slots:
                 if loop.time() >= deadline:
@@ -140,7 +142,7 @@ class Campaign:
             done += 1
             if self._options.progress is not None:
                 self._options.progress(done, len(plans))
-            return _Outcome(plan, run, tuple(findings(run, baseline.expected_after(plan.actions))))
+            return Outcome(plan, run, tuple(findings(run, baseline.expected_after(plan.actions))))
 
         outcomes = await asyncio.gather(*(one(plan) for plan in plans))
         if self._options.jobs > 1 and any(outcome is not None and outcome.run.port_taken for outcome in outcomes):
@@ -169,11 +171,11 @@ class Campaign:
             return await carry_out(setting, plan)
 
 
-async def _known(outcome: _Outcome | None) -> _Outcome | None:
+async def _known(outcome: Outcome | None) -> Outcome | None:
     return outcome
 
 
-def _shorter(baseline: Baseline, outcomes: Sequence[_Outcome]) -> Iterator[Plan]:
+def shorter_plans(baseline: Baseline, outcomes: Sequence[Outcome]) -> Iterator[Plan]:
     """Plans in which the user stops where a run was not in the state of unperturbed ones.
 
     The next action of the user may have made up for it, and on a cluster it may never come. Not so for hand-overs: no
@@ -192,7 +194,7 @@ def _shorter(baseline: Baseline, outcomes: Sequence[_Outcome]) -> Iterator[Plan]
                 break
 
 
-def _blocked(outcomes: Sequence[_Outcome]) -> tuple[str, ...]:
+def _blocked(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     """The reasons for which plans could not be carried out, and how many."""
     reasons = Counter(outcome.run.blocked for outcome in outcomes if outcome.run.blocked)
     return tuple(f"{count} plans could not be carried out: {reason}" for reason, count in reasons.items())
