@@ -6,6 +6,8 @@ import contextlib
 import io
 import os
 import signal
+import socket
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,6 +66,18 @@ def address(engine: str) -> str:
     if engine == "ray":
         return f"ray://{ray_cluster.ray_cluster('', 2).ray.get_runtime_context().gcs_address}"
     return f"dask://{dask_cluster.dask_cluster('', 2).client.scheduler.address.removeprefix('tcp://')}"
+
+
+def start_two_dasks() -> list[str]:
+    """Start Dask where another one, or anything else, has its usual port; returns the warnings."""
+    dask_cluster.close_dask()
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # it is in use already
+            stack.enter_context(socket.create_server(("127.0.0.1", 8787)))
+        caught = stack.enter_context(warnings.catch_warnings(record=True))
+        warnings.simplefilter("always", UserWarning)
+        dask_cluster.dask_cluster("", 1)
+        return [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
 
 
 def run_and_be_killed(directory: Path, arguments: list[str], states: int) -> None:
@@ -170,6 +184,8 @@ def run_tasks(engine: str, mark: Path) -> tuple[list[int], str, str]:
     """Run tasks: some that return, one that raises an exception, and one whose worker is killed."""
     with task_pool(engine, 2, UserCode.loaded()) as pool:
         results = list(pool.map(abs, [-1, 2, -3]))
+        # Workers do not give way to other processes of this machine.
+        assert pool.submit(os.nice, 0).result() == os.nice(0)
         raised = repr(pool.submit(_refused, 5).exception())
         return results, raised, pool.submit(_killed_once, mark).result()
 

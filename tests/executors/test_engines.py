@@ -146,6 +146,11 @@ def test_something_else_at_an_address_is_reported(
     assert f"{problem} at {address}" in run.err
 
 
+def test_a_second_dask_on_this_machine_warns_of_nothing(process: ProcessPoolExecutor) -> None:
+    needs("dask")
+    assert process.submit(driver.start_two_dasks).result() == []
+
+
 def test_a_ray_cluster_of_two_nodes_finds_the_same_after_one_is_killed(process: ProcessPoolExecutor) -> None:
     needs("ray")
     search = process.submit(driver.lose_node).result()

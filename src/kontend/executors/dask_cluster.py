@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import signal
 import socket
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
@@ -34,7 +35,9 @@ class DaskCluster:
         self.count = count
         self._workers: Any = None
         if not address:
-            with _interrupts_held():
+            with _interrupts_held(), warnings.catch_warnings():
+                # Dask listens for HTTP on port 8787 of the loopback interface, and announces it where it takes another.
+                warnings.simplefilter("ignore")
                 self._workers = LocalCluster(
                     n_workers=count,
                     threads_per_worker=1,

@@ -26,6 +26,7 @@ _PRIVATE: Final = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_AUTH_MODE": "token",
+    "RAY_worker_niceness": "0",  # Ray's workers give way to all other processes of a machine
 }
 #: The messages of a search are small.
 _OBJECT_STORE: Final = 128 * 1024 * 1024
