@@ -94,7 +94,7 @@ class Prover:
         self._effort = effort
         self._most_objects = most_objects
         self._judge = Judge(model)
-        self._macro_steps = MacroSteps(model)
+        self._macro_steps = MacroSteps(model, shares=False)  # no local state is met twice with one cluster
         self._eventually = [
             self._judge.positions[prop.name] for prop in model.scenario.properties if prop.mode == "eventually"
         ]

@@ -38,7 +38,8 @@ _SHOWN: Final = frozenset({Assumption.TIMELESS, Assumption.SETTLED_STAMPS, Assum
 class MacroSteps:
     """Lists the macro-steps of a state."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, shares: bool = True) -> None:
+        """``shares`` keeps local steps for other states in which an instance is in the same situation."""
         self.model = model
         layout = model.layout
         reductions, bounds = layout.scenario.reductions, layout.scenario.bounds
@@ -53,7 +54,7 @@ class MacroSteps:
         #: A view may be further behind than the bound on lag, after a restart.
         self._is_rewound = bool(bounds.rewind and bounds.faults and bounds.crashes)
         self._relists = bounds.lag > 1 or self._is_rewound
-        self._shared = reductions.local
+        self._shares = shares and reductions.local
         #: A reconcile that starts sees the time or real uuids, which depend on what was handed out before.
         self._shows_issued = layout.assumptions & _SHOWN != _SHOWN
         self._known: dict[tuple[object, ...], list[LocalSteps] | None] = {}
@@ -152,47 +153,49 @@ class MacroSteps:
         waits = instance.queue or instance.delayed or instance.timers
         if not instance.running and not waits and not self._is_behind(world, index):
             return []
-        layout = self.model.layout
-        issued = world.issued_sum if self._shows_issued else 0
-        # Which of two ways is the cheaper one depends on others where a timer fires.
-        early = tuple(self._early(world, index, seconds) for seconds, _ in sorted(instance.timers))
-        question = (index, layout.keys.of_instance(world, index), world.objects, issued, early)
-        if question not in self._known:
-            self._known[question] = self._computed(world, index)
-        known = self._known[question]
+        known: list[LocalSteps] | None = None
+        if self._shares:
+            issued = world.issued_sum if self._shows_issued else 0
+            # Which of two ways is the cheaper one depends on others where a timer fires.
+            early = tuple(self._early(world, index, seconds) for seconds, _ in sorted(instance.timers))
+            question = (index, self.model.layout.keys.of_instance(world, index), world.objects, issued, early)
+            if question not in self._known:
+                reached = list(self._reached(MacroStep(world), index))
+                self._known[question] = self._recorded(world, index, reached)
+                if self._known[question] is None and not origin.steps:
+                    return [macro for macro in reached if self._is_half_way(macro.world, index) == half_way]
+            known = self._known[question]
         if known is None:  # they change more than the instance
-            reached = self._reached(origin, index)
-            return [macro for macro in reached if self._is_half_way(macro.world, index) == half_way]
+            again = self._reached(origin, index)
+            return [macro for macro in again if self._is_half_way(macro.world, index) == half_way]
         return [self._joined(origin, index, local) for local in known if local.is_half_way == half_way]
 
-    def _computed(self, world: World, index: int) -> list[LocalSteps] | None:
-        """The local steps of an instance; None where they cannot be applied in another state."""
+    def _recorded(self, world: World, index: int, reached: Sequence[MacroStep]) -> list[LocalSteps] | None:
+        """The local steps of an instance that lead to these states; None where they cannot be applied in others."""
         layout = self.model.layout
-        if not self._shared:
+        if any(
+            macro.world.issued_sum != world.issued_sum
+            or any(in_flight.uuids for in_flight in macro.world.instances[index].running)
+            for macro in reached
+        ):
             return None
         start_cost = int(not world.instances[index].running and not world.is_resting)
-        computed = []
-        for macro in self._reached(MacroStep(world), index):
-            after = macro.world
-            uuids = [in_flight.uuids for in_flight in after.instances[index].running]
-            if after.issued_sum != world.issued_sum or any(uuids):
-                return None
-            computed.append(
-                LocalSteps(
-                    world,
-                    after,
-                    index,
-                    layout.keys,
-                    self.model.similarity,
-                    layout.resources[index],
-                    steps=macro.steps,
-                    failure=macro.failure,
-                    stale=macro.cost - start_cost - self._early(world, index, macro.timer),
-                    timer=macro.timer,
-                    is_half_way=self._is_half_way(after, index),
-                )
+        return [
+            LocalSteps(
+                world,
+                macro.world,
+                index,
+                layout.keys,
+                self.model.similarity,
+                layout.resources[index],
+                steps=macro.steps,
+                failure=macro.failure,
+                stale=macro.cost - start_cost - self._early(world, index, macro.timer),
+                timer=macro.timer,
+                is_half_way=self._is_half_way(macro.world, index),
             )
-        return computed
+            for macro in reached
+        ]
 
     def _joined(self, origin: MacroStep, index: int, local: LocalSteps) -> MacroStep:
         """A macro-step followed by local steps."""
