@@ -23,24 +23,16 @@ class _Looked(BaseException):
 
 
 class _ClosedCache(Cache):
-    """Stands for a cache, to find out whether a mapping function looks at it."""
+    """Stands for a cache, to find out whether a mapping function looks at it. It has no content."""
 
     def __init__(self) -> None:
-        super().__init__()
-        object.__setattr__(self, "closed", True)
+        self.looked = False
 
     def __getattribute__(self, name: str) -> Any:
-        try:
-            closed = object.__getattribute__(self, "closed")
-        except AttributeError:
-            closed = False
-        if closed and not name.startswith("__"):
-            object.__setattr__(self, "looked", True)
-            raise _Looked
-        return object.__getattribute__(self, name)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
+        if name.startswith("__"):
+            return object.__getattribute__(self, name)
+        self.looked = True
+        raise _Looked
 
 
 def has_mappers(controller: Controller) -> bool:
@@ -106,7 +98,7 @@ class Triggers:
             requests: frozenset[Key] | None = self._called(world, self._event(world, kind, old, new), cache)
         except _Looked:
             requests = None
-        if object.__getattribute__(cache, "__dict__").get("looked"):
+        if vars(cache).get("looked"):  # also where the function has caught the exception
             requests = None
         self.has_looked = self.has_looked or requests is None
         self._known[question] = requests
