@@ -148,6 +148,16 @@ def test_a_part_starts_after_the_earlier_actions_with_only_its_own_requests() ->
     assert part.start.instances[0].queue == {A}
 
 
+def test_users_without_an_action_in_a_part_take_none_before_it() -> None:
+    acts = [update(widget("b"), spec={"size": 1})]
+    writers = [Writer("other", [update(widget("c"), spec={"size": 1}), update(widget("a"), spec={"size": 2})])]
+    model = Model(scenario(widget("a"), widget("b"), widget("c"), actions=acts, writers=writers))
+    parts = candidates(model)
+    (last,) = [part for part in parts if part.requests == {(0, A)}]
+    part, _ = started(model, last, [other for other in parts if other is not last])
+    assert (part.start.acted, part.ends) == ((0, 1), (0, 2))
+
+
 def _ready(cluster: Any) -> bool:
     return bool(cluster)
 

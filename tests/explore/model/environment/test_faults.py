@@ -281,6 +281,7 @@ def test_a_run_that_only_a_fault_could_end_never_settles() -> None:
 
 
 CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
+NAMESAKE = {**CONFIG, "metadata": {"name": "w", "namespace": "default"}}
 OTHER = {**WIDGET, "metadata": {"name": "v", "namespace": "default"}}
 
 
@@ -306,7 +307,7 @@ class Owns(Looks):
 
 def ages(controller: Controller, taken_actions: list[Action], **bounds: Any) -> list[int]:
     """The ages of lists that are tried after a crash, once users have acted."""
-    objects = [WIDGET, OTHER, CONFIG]
+    objects = [WIDGET, OTHER, CONFIG, NAMESAKE]
     model = Model(Scenario([controller], crds=[CRD], objects=objects, actions=taken_actions, bounds=Bounds(**bounds)))
     world = model.initial()
     for _ in taken_actions:
@@ -332,6 +333,7 @@ def again(obj: dict[str, Any]) -> list[Action]:
         # For other kinds that are watched the youngest of all will do.
         ([*again(CONFIG), *again(OTHER)], 1, [1, 2]),
         ([*again(WIDGET), *again(CONFIG)], 1, [1, 2, 4]),
+        ([*again(WIDGET), *again(NAMESAKE)], 1, [1, 2, 4]),
         # An object that is gone has no successor.
         ([delete(WIDGET), update(OTHER, spec={"size": 1})], 1, [1]),
     ],
@@ -356,6 +358,33 @@ def test_a_crash_that_only_drops_a_timer_or_a_retry_is_tried(result: Result) -> 
     assert "crash" in actions(model, world)
     model = Model(scenario(Looks(), lag=0, rewind=0))
     assert "crash" not in actions(model, taken(model, START, Step("act")))
+
+
+class Raises(Looks):
+    """Has a programming error."""
+
+    async def reconcile(self, request: Request, api: Api) -> Result | None:
+        """Raise it."""
+        del request, api
+        raise TypeError("no")
+
+
+@pytest.mark.parametrize(
+    ("controller", "steps"),
+    [
+        # A reconcile is in flight, and its request is enqueued again.
+        (Counts(), [START, Step("act"), Step("deliver", 0, KIND)]),
+        # A view lacks an event.
+        (Looks(), [Step("act")]),
+        # The same exception again would end the search.
+        (Raises(), [START, Step("retry", 0, W)]),
+    ],
+)
+def test_a_crash_that_changes_one_thing_is_tried(controller: Controller, steps: list[Step]) -> None:
+    model = Model(scenario(controller, lag=1, rewind=0))
+    world = taken(model, *steps)
+    assert world.instances[0].queue == {W}
+    assert "crash" in actions(model, world)
 
 
 class ReadsElsewhere(Controller):

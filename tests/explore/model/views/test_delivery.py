@@ -103,6 +103,22 @@ def test_a_relist_that_enqueues_what_deliveries_enqueue_is_not_enabled() -> None
     assert RELIST not in model.steps(world)
 
 
+class MarksAndOwns(Marks):
+    """The same, for a controller with children."""
+
+    owns = ("ConfigMap/v1",)
+
+
+def test_a_relist_of_children_may_hide_the_owner_that_one_had_in_between() -> None:
+    child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
+    acts = [create(child), update(child, data={"a": "1"})]
+    model = _model(MarksAndOwns(), *acts, lag=3)
+    relist = Step("relist", 0, "ConfigMap/v1")
+    world = model.next(model.initial(), ACT).world
+    assert relist not in model.steps(world)
+    assert relist in model.steps(model.next(world, ACT).world)
+
+
 def test_a_relist_misses_an_object_that_came_and_went() -> None:
     other = {**WIDGET, "metadata": {"name": "x", "namespace": "default"}}
     model = _model(Marks(), create(other), delete(other), lag=2)
