@@ -10,6 +10,7 @@ from explore.oracle.cases import (
     missed_across_kinds,
     missed_by_functions,
     missed_in_final_states,
+    several_at_once,
 )
 from explore.oracle.cases.common import CASES
 
@@ -20,4 +21,5 @@ __all__ = [
     "missed_across_kinds",
     "missed_by_functions",
     "missed_in_final_states",
+    "several_at_once",
 ]

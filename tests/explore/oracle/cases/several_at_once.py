@@ -1,0 +1,263 @@
+"""Several perturbations in one run: two faults, timers beside busy controllers, a namespace that goes away."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from dataclasses import replace
+from typing import Any, Final
+
+from explore.oracle.cases.common import CM, CRD, OFF, WIDGET, W, case, cm, data_of, made, patched
+from kontend.explore import Bounds, Scenario, delete, never, update
+from kontend.kube.errors import ApiError, Conflict, NotFound
+from kontend.runtime.client.api import Api
+from kontend.runtime.controller import Controller, Request, Result
+
+OTHER: Final[dict[str, Any]] = {**WIDGET, "metadata": {"name": "v", "namespace": "default"}}
+NAMESPACE: Final[dict[str, Any]] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "rented"}}
+
+
+async def _noted(api: Api, name: str, key: str, value: str) -> None:
+    """Set a key of a config map that may have to be made."""
+    if await made(api, cm(name, {key: value})):
+        return
+    current = await api.live.get(CM, Request("default", name))
+    if (current.get("data") or {}).get(key) != value:
+        await patched(api, current, data={key: value})
+
+
+class Counts(Controller):
+    """Makes a config map, counts in it, and notes that it has: the count is lost or doubled by faults."""
+
+    kind = W
+    name = "counts"
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Once."""
+        w = await api.get(W, request)
+        if w["metadata"].get("labels"):
+            return
+        if not await made(api, cm("n", {"count": "1"})):
+            config_map = await api.live.get(CM, Request("default", "n"))
+            count = int(config_map["data"]["count"])
+            await patched(api, config_map, data={"count": str(min(count + 1, 3))})
+        with contextlib.suppress(Conflict):
+            await patched(api, w, metadata={**w["metadata"], "labels": {"done": "1"}})
+
+
+@case
+def a_count_after_two_crashes() -> Scenario:
+    """One crash makes it two, and only a second one makes it three."""
+    return Scenario(
+        [Counts()],
+        crds=[CRD],
+        objects=[WIDGET],
+        properties=[
+            never(lambda cluster: data_of(cluster, "n").get("count") == "2", name="two"),
+            never(lambda cluster: data_of(cluster, "n").get("count") == "3", name="three"),
+        ],
+        bounds=Bounds(lag=0, faults=2, crashes=2, failed=0, lost=0, rewind=0),
+        guards=OFF,
+    )
+
+
+@case
+def a_count_after_one_crash() -> Scenario:
+    """With one crash it is never three."""
+    bounds = Bounds(lag=0, faults=1, crashes=1, failed=0, lost=0, rewind=0)
+    return replace(a_count_after_two_crashes(), bounds=bounds)
+
+
+@case
+def a_count_after_a_lost_response_and_a_crash() -> Scenario:
+    """Two faults of different kinds."""
+    bounds = Bounds(lag=0, faults=2, crashes=1, failed=0, lost=1, rewind=0)
+    return replace(a_count_after_two_crashes(), bounds=bounds)
+
+
+class Waits(Controller):
+    """Notes the time, looks again after ten seconds, and notes how much has passed."""
+
+    kind = W
+    name = "waits"
+
+    async def reconcile(self, request: Request, api: Api) -> Result | None:
+        """Until it was noted."""
+        w = await api.get(W, request)
+        notes = w["metadata"].get("annotations") or {}
+        if "since" not in notes:
+            since = api.now()
+            await patched(api, w, metadata={**w["metadata"], "annotations": {**notes, "since": since}})
+            return Result(requeue_after=10)
+        if "passed" in notes:
+            return None
+        passed = "no" if api.now() == notes["since"] else "yes"
+        try:
+            await patched(api, w, metadata={**w["metadata"], "annotations": {**notes, "passed": passed}})
+        except Conflict:
+            return Result(requeue=True)
+        return Result(requeue_after=10) if passed == "no" else None
+
+
+class Busy(Controller):
+    """Writes a config map in two steps."""
+
+    kind = W
+    name = "busy"
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Once."""
+        await api.get(W, request)
+        await _noted(api, "b", "one", "1")
+        await _noted(api, "b", "two", "2")
+
+
+@case
+def a_timer_beside_a_busy_controller() -> Scenario:
+    """A timer may fire before another controller has done its work, and is early then."""
+    return Scenario(
+        [Waits(), Busy()],
+        crds=[CRD],
+        objects=[WIDGET],
+        properties=[
+            never(
+                lambda cluster: (
+                    "passed" in (cluster.get(W, "w")["metadata"].get("annotations") or {})
+                    and "two" not in data_of(cluster, "b")
+                ),
+                name="early",
+            ),
+            never(
+                lambda cluster: (cluster.get(W, "w")["metadata"].get("annotations") or {}).get("passed") == "no",
+                name="no time",
+            ),
+        ],
+        bounds=Bounds(lag=0, faults=0),
+        guards=OFF,
+    )
+
+
+class First(Controller):
+    """Looks again at one widget after five seconds and at the other after ten, and notes which came first."""
+
+    kind = W
+    name = "first"
+
+    async def reconcile(self, request: Request, api: Api) -> Result | None:
+        """Until it was noted."""
+        w = await api.get(W, request)
+        labels = w["metadata"].get("labels") or {}
+        if "seen" not in labels:
+            with contextlib.suppress(Conflict):
+                await patched(api, w, metadata={**w["metadata"], "labels": {"seen": "1"}})
+            return Result(requeue_after=5 if request.name == "w" else 10)
+        if "due" not in labels:
+            first = await made(api, cm("first", {"name": request.name}))
+            with contextlib.suppress(Conflict):
+                await patched(
+                    api, w, metadata={**w["metadata"], "labels": {**labels, "due": "first" if first else "second"}}
+                )
+        return None
+
+
+@case
+def the_shorter_of_two_timers() -> Scenario:
+    """Which timer fires first depends on early timers."""
+    return Scenario(
+        [First()],
+        crds=[CRD],
+        objects=[WIDGET, OTHER],
+        properties=[never(lambda cluster: data_of(cluster, "first").get("name") == "v", name="the longer one")],
+        bounds=Bounds(lag=0, faults=0),
+        guards=OFF,
+    )
+
+
+class Rents(Controller):
+    """Makes a config map in a namespace for each widget, and notes when it is refused."""
+
+    kind = W
+    name = "rents"
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Once."""
+        w = await api.get(W, request)
+        if w["metadata"].get("labels"):
+            return
+        outcome = "made"
+        try:
+            await made(api, cm("room", {"for": request.name}, namespace="rented"))
+        except NotFound:
+            outcome = "gone"
+        except ApiError as error:
+            if error.code != 403:
+                raise
+            outcome = "ending"
+        with contextlib.suppress(Conflict):
+            await patched(api, w, metadata={**w["metadata"], "labels": {"outcome": outcome}})
+
+
+@case
+def a_namespace_that_goes_away() -> Scenario:
+    """A create meets a namespace that is there, or was deleted."""
+    outcomes = ("made", "gone", "ending")
+    return Scenario(
+        [Rents()],
+        crds=[CRD],
+        objects=[NAMESPACE, WIDGET],
+        actions=[delete(NAMESPACE)],
+        properties=[
+            never(
+                lambda cluster, outcome=outcome: (
+                    (cluster.get(W, "w")["metadata"].get("labels") or {}).get("outcome") == outcome
+                ),
+                name=outcome,
+            )
+            for outcome in outcomes
+        ],
+        bounds=Bounds(lag=1, faults=1, failed=0, lost=0),
+        guards=OFF,
+    )
+
+
+@case
+def a_namespace_with_contents_that_goes_away() -> Scenario:
+    """Its contents go with it, and a lagging cache still shows them."""
+
+    class Copies(Controller):
+        kind = CM
+        name = "copies"
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            if request.namespace != "rented":
+                return
+            try:
+                room = await api.get(CM, request)
+            except NotFound:
+                return
+            if await made(api, cm("copy", dict(room.get("data") or {}))):
+                return
+            copied = await api.live.get(CM, Request("default", "copy"))
+            if copied.get("data") != room.get("data"):
+                copied["data"] = copy.deepcopy(room.get("data"))
+                with contextlib.suppress(Conflict):
+                    await api.update(copied)
+
+    room = cm("room", {"a": "1"}, namespace="rented")
+    return Scenario(
+        [Copies()],
+        crds=[],
+        objects=[NAMESPACE, room],
+        actions=[update(room, data={"a": "2"}), delete(NAMESPACE)],
+        properties=[
+            never(
+                lambda cluster: (
+                    data_of(cluster, "copy").get("a") == "1"
+                    and not any(obj["metadata"]["namespace"] == "rented" for obj in cluster.list(CM))
+                ),
+                name="outlived",
+            )
+        ],
+        bounds=Bounds(lag=1, faults=1, failed=0, lost=0),
+        guards=OFF,
+    )
