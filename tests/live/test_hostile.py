@@ -90,7 +90,7 @@ def test_a_process_that_never_stops_writing_never_settles() -> None:
 
 
 def test_a_process_that_burns_processor_time_never_settles() -> None:
-    verdict = explore(setting(python("hostile.py", "spin"), limit=5.0))
+    verdict = explore(setting(python("hostile.py", "spin"), limit=3.0))
     assert [finding.property for finding in verdict.baseline.findings] == ["never settles"]
     sentence = verdict.baseline.findings[0].sentence
     assert "the process does not become idle: it uses processor time all the while; its last requests:" in sentence
