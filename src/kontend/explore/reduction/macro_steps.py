@@ -23,9 +23,9 @@ from kontend.cluster.state import Change
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.world import Instance, World
 from kontend.explore.model.step import Step, Transition
-from kontend.explore.model.views.triggers import has_mappers
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.symbols import Assumption
+from kontend.explore.reduction.deliveries import Deliveries
 from kontend.explore.reduction.local_steps import LocalSteps
 from kontend.explore.reduction.macro_step import LocalMacroStep, MacroStep, after_local_steps
 
@@ -43,17 +43,14 @@ class MacroSteps:
         self.model = model
         layout = model.layout
         reductions, bounds = layout.scenario.reductions, layout.scenario.bounds
-        #: For each instance, whether it has mapping functions, which may tell in which order events were delivered.
-        self._mapped = [has_mappers(program.controller) for program in layout.programs]
+        self._deliveries = Deliveries(model)
         # An atomic reconcile pushes views in its middle, where mapping functions can tell what was delivered before.
-        self._is_reduced = reductions.deliveries and not (bounds.atomic and any(self._mapped))
+        self._is_reduced = reductions.deliveries and not (bounds.atomic and any(self._deliveries.mapped))
         self._atomic = bounds.atomic
         self._reads = self._is_reduced and reductions.reads and not bounds.atomic
         self._lag = bounds.lag
         #: A restart may leave views further behind than that, until the next write.
-        #: A view may be further behind than the bound on lag, after a restart.
         self._is_rewound = bool(bounds.rewind and bounds.faults and bounds.crashes)
-        self._relists = bounds.lag > 1 or self._is_rewound
         self._shares = shares and reductions.local
         #: A reconcile that starts sees the time or real uuids, which depend on what was handed out before.
         self._shows_issued = layout.assumptions & _SHOWN != _SHOWN
@@ -119,11 +116,11 @@ class MacroSteps:
         enqueue less than others would. And a timer is early as long as an event is undelivered that enqueues nothing.
         """
         world = origin.world
-        can_relist = self._can_relist(world, index)
-        tells = self._depends_on_order(world, index) or any(instance.timers for instance in world.instances)
+        can_relist = self._deliveries.can_relist(world, index)
+        tells = self._deliveries.depend_on_order(world, index) or any(instance.timers for instance in world.instances)
         if not can_relist and not (tells and not world.instances[index].running):
             return
-        for macro in self._deliveries(origin, index, list(range(len(world.instances[index].views)))):
+        for macro in self._deliveries.of(origin, index, list(range(len(world.instances[index].views)))):
             if macro is origin:
                 continue
             after = macro.world.instances[index]
@@ -262,10 +259,10 @@ class MacroSteps:
         running = origin.world.instances[index].running
         if running:
             call = running[0].node.calls[0]
-            every = self._depends_on_order(origin.world, index)
+            every = self._deliveries.depend_on_order(origin.world, index)
             kinds = [at for at, kind in enumerate(model.kinds[index]) if every or kind == call.kind]
             step = Step("call", index, running[0].request)
-            for macro in self._deliveries(origin, index, kinds):
+            for macro in self._deliveries.of(origin, index, kinds):
                 if not model.must_wait(macro.world, index, call):
                     yield macro.then(step, model.next(macro.world, step))
             for step in self._timers(origin.world, index):
@@ -273,9 +270,9 @@ class MacroSteps:
             return
         # Events of other kinds enqueue nothing: they are delivered before the read, or here if nothing comes between,
         # or if a mapping function may look at them.
-        every = self._atomic or self._depends_on_order(origin.world, index)
+        every = self._atomic or self._deliveries.depend_on_order(origin.world, index)
         many = len(model.kinds[index]) if every else model.layout.declared(index)
-        for macro in self._deliveries(origin, index, list(range(many))):
+        for macro in self._deliveries.of(origin, index, list(range(many))):
             instance = macro.world.instances[index]
             for request in sorted(instance.queue):
                 step = Step("start", index, request)
@@ -305,38 +302,6 @@ class MacroSteps:
             for seconds, request in sorted(world.instances[index].timers)
             if self._shows_issued and self.model.timers.is_idle(world, index, seconds)
         ]
-
-    def _deliveries(self, origin: MacroStep, index: int, kinds: list[int]) -> Iterator[MacroStep]:
-        """No delivery, or some of these kinds: each set once, or each order for mapping functions; relists too."""
-        resources, world = self.model.resources[index], origin.world
-        if not any(world.undelivered(index, at, resources[at]) for at in kinds):
-            yield origin
-            return
-        heap: list[tuple[int, int, int, MacroStep]] = [(origin.cost, len(origin.steps), 0, origin)]
-        count = 0
-        seen: set[tuple[object, ...]] = set()
-        while heap:
-            macro = heapq.heappop(heap)[-1]
-            instance = macro.world.instances[index]
-            if (instance.views, instance.queue) in seen:
-                continue
-            seen.add((instance.views, instance.queue))
-            yield macro
-            for at in kinds:
-                if not macro.world.undelivered(index, at, resources[at]):
-                    continue
-                actions = ["deliver"]
-                if self._relists and self.model.delivery.can_relist(macro.world, index, at):
-                    actions.append("relist")
-                for action in actions:
-                    step = Step(action, index, self.model.kinds[index][at])
-                    further = macro.then(step, self.model.next(macro.world, step))
-                    count += 1
-                    heapq.heappush(heap, (further.cost, len(further.steps), count, further))
-
-    def _depends_on_order(self, world: World, index: int, further: Sequence[Change] = ()) -> bool:
-        """A mapping function can tell in which order events are delivered, ``further`` ones among them."""
-        return self._mapped[index] and self.model.delivery.depends_on_order(world, index, further)
 
     def _is_behind(self, world: World, index: int) -> bool:
         resources = self.model.resources[index]
@@ -384,23 +349,16 @@ class MacroSteps:
         instance = world.instances[index]
         if not self._is_simple(instance, index):
             return  # each of its steps is a macro-step
-        deliveries = self._deliveries(origin, index, list(range(len(self.model.kinds[index]))))
-        if self._depends_on_order(world, index, changes):
+        deliveries = self._deliveries.of(origin, index, list(range(len(self.model.kinds[index]))))
+        if self._deliveries.depend_on_order(world, index, changes):
             yield from (macro for macro in deliveries if macro is not origin)
-        elif self._can_relist(world, index):  # a forced delivery takes away what a relist would deliver as one
+        elif self._deliveries.can_relist(
+            world, index
+        ):  # a forced delivery takes away what a relist would deliver as one
             yield from (macro for macro in deliveries if any(step.action == "relist" for step in macro.steps))
         if not self._reads or is_own or (instance.running and self._asks_server(world, index)):
             return
         yield from self._local(origin, index, half_way=True)
-
-    def _can_relist(self, world: World, index: int) -> bool:
-        if not self._relists:
-            return False
-        newest, can_relist = world.state.resource_version, self.model.delivery.can_relist
-        for at, position in enumerate(world.instances[index].views):  # a loop, because this runs for every state
-            if newest - position > 1 and can_relist(world, index, at):
-                return True
-        return False
 
     def _is_pushed(self, world: World, changes: Sequence[Change], index: int) -> bool:
         """The writes make a view fall further behind than it may, so that it gets events."""

@@ -162,7 +162,7 @@ class First(Controller):
 
 @case
 def the_shorter_of_two_timers() -> Scenario:
-    """Which timer fires first depends on early timers."""
+    """An early timer may be the longer one of two."""
     return Scenario(
         [First()],
         crds=[CRD],

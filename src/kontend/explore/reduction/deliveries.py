@@ -1,0 +1,67 @@
+"""Deliveries of events to an instance, in every combination that makes a difference."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+from kontend.cluster.state import Change
+from kontend.explore.model.model import Model
+from kontend.explore.model.state.world import World
+from kontend.explore.model.step import Step
+from kontend.explore.model.views.triggers import has_mappers
+from kontend.explore.reduction.macro_step import MacroStep
+
+
+class Deliveries:
+    """Lists the deliveries to the instances of a model."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        bounds = model.scenario.bounds
+        #: A view may have more than one undelivered event of an object: by the bound on lag, or after a restart.
+        self._relists = bounds.lag > 1 or bool(bounds.rewind and bounds.faults and bounds.crashes)
+        #: For each instance, whether it has mapping functions, which may tell in which order events were delivered.
+        self.mapped = [has_mappers(program.controller) for program in model.layout.programs]
+
+    def of(self, origin: MacroStep, index: int, kinds: list[int]) -> Iterator[MacroStep]:
+        """No delivery, or some of these kinds: each set once, or each order for mapping functions; relists too."""
+        resources, world = self._model.resources[index], origin.world
+        if not any(world.undelivered(index, at, resources[at]) for at in kinds):
+            yield origin
+            return
+        heap: list[tuple[int, int, int, MacroStep]] = [(origin.cost, len(origin.steps), 0, origin)]
+        count = 0
+        seen: set[tuple[object, ...]] = set()
+        while heap:
+            macro = heapq.heappop(heap)[-1]
+            instance = macro.world.instances[index]
+            if (instance.views, instance.queue) in seen:
+                continue
+            seen.add((instance.views, instance.queue))
+            yield macro
+            for at in kinds:
+                if not macro.world.undelivered(index, at, resources[at]):
+                    continue
+                actions = ["deliver"]
+                if self._relists and self._model.delivery.can_relist(macro.world, index, at):
+                    actions.append("relist")
+                for action in actions:
+                    step = Step(action, index, self._model.kinds[index][at])
+                    further = macro.then(step, self._model.next(macro.world, step))
+                    count += 1
+                    heapq.heappush(heap, (further.cost, len(further.steps), count, further))
+
+    def depend_on_order(self, world: World, index: int, further: Sequence[Change] = ()) -> bool:
+        """A mapping function can tell in which order events are delivered, ``further`` ones among them."""
+        return self.mapped[index] and self._model.delivery.depends_on_order(world, index, further)
+
+    def can_relist(self, world: World, index: int) -> bool:
+        """A view of an instance may get several events as one."""
+        if not self._relists:
+            return False
+        newest, can_relist = world.state.resource_version, self._model.delivery.can_relist
+        for at, position in enumerate(world.instances[index].views):  # a loop, because this runs for every state
+            if newest - position > 1 and can_relist(world, index, at):
+                return True
+        return False
