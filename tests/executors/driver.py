@@ -132,10 +132,17 @@ def lose_node() -> Lossy:
 
         def kill() -> None:
             ray = ray_cluster.ray_cluster(cluster.address, 2).ray
+            node = next(iter(cluster.worker_nodes))
+            lost = []
             for shard in engines[-1].shards:
                 where = shard.actor.__ray_call__.remote(lambda _: ray.get_runtime_context().get_node_id())
                 places.add(ray.get(where))
-            cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
+                if ray.get(where) == node.node_id:
+                    lost.append(ray.get(shard.actor.__ray_call__.remote(lambda _: os.getpid())))
+            cluster.remove_node(node, allow_graceful=False)
+            for process in lost:  # they would notice a little later that the node is gone
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
 
         lossy = _searched(engines, lambda: OnRay(cluster.address, 2), kill)
         ray_cluster.close_ray()
@@ -183,10 +190,10 @@ def _two_nodes() -> Iterator[Any]:
 def run_tasks(engine: str, mark: Path) -> tuple[list[int], str, str]:
     """Run tasks: some that return, one that raises an exception, and one whose worker is killed."""
     with task_pool(engine, 2, UserCode.loaded()) as pool:
+        raised = repr(pool.submit(_refused, 5).exception())  # in a module that a new worker cannot import by itself
         results = list(pool.map(abs, [-1, 2, -3]))
         # Workers do not give way to other processes of this machine.
         assert pool.submit(os.nice, 0).result() == os.nice(0)
-        raised = repr(pool.submit(_refused, 5).exception())
         return results, raised, pool.submit(_killed_once, mark).result()
 
 

@@ -6,6 +6,7 @@ Ray and Dask place them and repeat those whose worker was lost. The user's code 
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import suppress
@@ -29,11 +30,10 @@ def task_pool(executor: str, jobs: int, code: UserCode) -> Executor:
     return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(name or "spawn"))
 
 
-def _carried_out(
-    code: UserCode, function: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]
-) -> Any:
-    """Carry out a task, on a worker."""
+def _carried_out(code: UserCode, task: bytes) -> Any:
+    """Carry out a task, on a worker. It can be read once the user's modules can be imported."""
     code.install()
+    function, arguments, options = pickle.loads(task)  # noqa: S301 (from the process that runs the search)
     try:
         return function(*arguments, **options)
     except Exception as error:
@@ -76,7 +76,7 @@ class _RayTasks(_Tasks):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Start a task."""
-        reference = self._run.remote(self._code, fn, args, kwargs)
+        reference = self._run.remote(self._code, pickle.dumps((fn, args, kwargs)))
         return self._followed(reference.future(), reference)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 (the interface)
@@ -96,7 +96,7 @@ class _DaskTasks(_Tasks):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Start a task."""
-        future = self._client.submit(_carried_out, self._code, fn, args, kwargs, pure=False)
+        future = self._client.submit(_carried_out, self._code, pickle.dumps((fn, args, kwargs)), pure=False)
         return self._followed(future, future)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 (the interface)
