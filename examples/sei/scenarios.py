@@ -1,8 +1,8 @@
 """Scenarios of the operators, with a fake sidecar: ``kontend explore examples/sei/scenarios.py``.
 
 A scenario begins where the one before it ends: the objects of a node that runs are those that the operator itself has
-made. That keeps the spaces small, and what is explored is the change. Most rollouts have many steps, so faults are
-not tried in them unless you ask: ``--faults 1`` searches for some minutes.
+made. That keeps the spaces small, and what is explored is the change. The first plan and most rollouts have many
+steps, so faults are not tried in them unless you ask: ``--faults 1`` searches for half a minute to some minutes.
 """
 
 from __future__ import annotations
@@ -55,15 +55,16 @@ def roll_group(image: str) -> Object:
     return {"template": {"spec": {**_SPEC, "image": image}}}
 
 
+_CALM: Final = Bounds(faults=0)
+
 # -- one node
 
-first = Scenario(controllers=[Nodes(RecordedSidecar()), StatefulSets()], crds=CRDS, objects=[node()])
+first = Scenario(controllers=[Nodes(RecordedSidecar()), StatefulSets()], crds=CRDS, objects=[node()], bounds=_CALM)
 running = settled([node()], Nodes(RecordedSidecar()), StatefulSets())
-_CALM: Final = Bounds(faults=0)
-new_image = replace(first, objects=running, actions=[update(node(), spec={"image": "seid:2"})], bounds=_CALM)
-pause = replace(first, objects=running, actions=[update(node(), spec={"paused": True})])
-deletion = replace(first, objects=running, actions=[delete(node())])
-lost_set = replace(first, objects=running, actions=[delete(named(running, STATEFUL_SET))])
+new_image = replace(first, objects=running, actions=[update(node(), spec={"image": "seid:2"})])
+pause = replace(first, objects=running, actions=[update(node(), spec={"paused": True})], bounds=Bounds())
+deletion = replace(first, objects=running, actions=[delete(node())], bounds=Bounds())
+lost_set = replace(first, objects=running, actions=[delete(named(running, STATEFUL_SET))], bounds=Bounds())
 
 # -- a group of one node
 
