@@ -21,6 +21,9 @@ _TAIL: Final = 256 * 1024
 _CHUNK: Final = 1 << 20
 #: Seconds between two searches for the members of a session among all processes; children are looked for always.
 _COUNT_EVERY: Final = 1.0
+#: A process that was killed ends once it gets a processor: how often and after how many seconds that is looked at.
+_ATTEMPTS: Final = 500
+_SOON: Final = 0.01
 
 
 class CannotStart(Exception):
@@ -179,7 +182,10 @@ class Process:
         """Kill the process and everything that it has started, and wait for its end."""
         self.kill_now()
         await self._waiter
-        kill_marked(self._mark)
+        for _ in range(_ATTEMPTS):
+            if not kill_marked(self._mark) and not processes.alive(self._members):
+                break
+            await asyncio.sleep(_SOON)
         watchdog.release(self._started.pid)
         while self._reader >= 0:  # what it wrote before it was killed
             before = self.output.size
