@@ -35,8 +35,6 @@ class Effort:
         self._left = 0
         self._ask_at = 0
         self._runs = 0
-        #: All that was spent so far.
-        self.spent = 0
 
     def add(self, count: int) -> None:
         """Allow for more."""
@@ -46,7 +44,6 @@ class Effort:
     def spend(self, count: int = 1) -> None:
         """Count some."""
         self._left -= count
-        self.spent += count
 
     def spend_on_runs(self, runs: int) -> None:
         """Count the reconcile runs so far."""

@@ -43,7 +43,7 @@ ENOUGH_RESTLESS: Final = 2_000
 #: and the effort that this is worth. What was done before is not done again. A unit takes 50 us or so.
 PROVE_AFTER: Final = ((500, 25_000), (1_500, 75_000), (3_000, 200_000), (50_000, 1_000_000))
 #: The same for one of several parts in which a controller has several instances: they multiply soon.
-PROVE_PART_AFTER: Final = ((100, 5_000), *PROVE_AFTER)
+PROVE_PART_AFTER: Final = ((100, 10_000), *PROVE_AFTER)
 #: After how many more states a proof is looked at again.
 LOOK_AGAIN_AFTER: Final = 1_000
 INTERRUPTED: Final = "it was interrupted"

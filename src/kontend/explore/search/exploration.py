@@ -65,8 +65,8 @@ class Exploration:
         #: Of the user's actions: those that were possible somewhere, and why the others were refused.
         self._taken: set[int] = set()
         self._refused: dict[int, str] = {}
-        #: Shows that everything holds, if all its final states are those of unperturbed runs; and whether they are.
         self._prover: Prover | None = None
+        #: Shows that everything holds, if all its final states are those of unperturbed runs; and whether they are.
         self._proof: Proof | None = None
         self._is_proven = False
 
