@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import time
-from argparse import BooleanOptionalAction, Namespace
+from argparse import ArgumentTypeError, BooleanOptionalAction, Namespace
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -87,9 +87,12 @@ def parser() -> Parser:
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < 1e6:
-        raise ValueError(text)
+        raise ArgumentTypeError(f"expected a number of seconds above 0, such as 2.5; found {text!r}")
     return value
 
 
