@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -122,7 +124,10 @@ def test_a_port_that_is_taken_is_told_with_the_way_out(capsys: pytest.CaptureFix
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
+        before = gc.get_threshold(), sys.getrecursionlimit(), sys.getswitchinterval()
         assert main(["serve", "--port", str(port)]) == 2
+        # A program that calls the command goes on with its own settings of the interpreter.
+        assert (gc.get_threshold(), sys.getrecursionlimit(), sys.getswitchinterval()) == before
     assert f"port {port} is taken; --port 0 picks a free one" in capsys.readouterr().err
 
 

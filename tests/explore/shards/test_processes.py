@@ -55,10 +55,14 @@ def test_a_shard_looks_for_garbage_less_often_than_the_process_that_has_started_
 
     monkeypatch.setattr(processes, "Shard", Shard)
     engine, before = Processes("fork"), gc.get_threshold()
-    shard = engine.start(ShardSpec.of(Expander(Model(RACE))))
+    gc.set_threshold(700, 10, 10)
     try:
-        assert shard.call("threshold").result() > 50 * before[0]
+        shard = engine.start(ShardSpec.of(Expander(Model(RACE))))
+        try:
+            assert shard.call("threshold").result() > 50 * 700
+        finally:
+            shard.stop()
+            engine.close()
+        assert gc.get_threshold() == (700, 10, 10)
     finally:
-        shard.stop()
-        engine.close()
-    assert gc.get_threshold() == before
+        gc.set_threshold(*before)

@@ -20,7 +20,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors
@@ -233,15 +233,8 @@ def _serve(options: argparse.Namespace, tokens: Tokens) -> int:
             services=services,
         )
         _raise_file_limit()
-        # Expressions may be deep, and threads share the limit: nobody should have to raise and lower it.
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
-        # The loop waits this long at most, each time, for a thread that carries out a costly request.
-        sys.setswitchinterval(0.0005)
-        # Nothing that exists now will ever be garbage; what comes later mostly dies young.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(20_000, 20, 50)
-        asyncio.run(_until_stopped(server, options, tokens, cleanup))
+        with _interpreter_for_a_server():
+            asyncio.run(_until_stopped(server, options, tokens, cleanup))
         if options.snapshot:
             from kontend.serve.storage import snapshot
 
@@ -252,6 +245,27 @@ def _serve(options: argparse.Namespace, tokens: Tokens) -> int:
                     f"--snapshot {options.snapshot}: the state could not be saved: {error.strerror}"
                 ) from None
     return ExitCode.OK
+
+
+@contextlib.contextmanager
+def _interpreter_for_a_server() -> Iterator[None]:
+    """Set the interpreter's limits for a process that serves, and set them back afterwards."""
+    recursion, switching, collecting = sys.getrecursionlimit(), sys.getswitchinterval(), gc.get_threshold()
+    # Expressions may be deep, and threads share the limit: nobody should have to raise and lower it.
+    sys.setrecursionlimit(max(recursion, 10_000))
+    # The loop waits this long at most, each time, for a thread that carries out a costly request.
+    sys.setswitchinterval(0.0005)
+    # Nothing that exists now will ever be garbage; what comes later mostly dies young.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*collecting)
+        gc.unfreeze()
+        sys.setswitchinterval(switching)
+        sys.setrecursionlimit(recursion)
 
 
 def _open_store(options: argparse.Namespace) -> Store | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -123,15 +124,18 @@ def compared(number: int, to: Path, limit: int) -> Result:
 def fuzz(
     seed: int, seconds: float, to: Path, *, limit: int = LIMIT, jobs: int = 1, say: Callable[[str], None]
 ) -> Counts:
-    """Compare scenario after scenario."""
+    """Compare scenario after scenario until the time has passed; an interruption ends it too and keeps the counts."""
     counts = Counts()
-    for result in _results(seed, time.monotonic() + seconds, to, limit, jobs):
-        counts.scenarios += 1
-        setattr(counts, result.count, getattr(counts, result.count) + 1)
-        if result.count == "refused":
-            counts.reasons[result.text] += 1
-        elif result.text:
-            say(result.text)
+    try:
+        for result in _results(seed, time.monotonic() + seconds, to, limit, jobs):
+            counts.scenarios += 1
+            setattr(counts, result.count, getattr(counts, result.count) + 1)
+            if result.count == "refused":
+                counts.reasons[result.text] += 1
+            elif result.text:
+                say(result.text)
+    except KeyboardInterrupt:
+        say("interrupted")
     return counts
 
 
@@ -231,6 +235,7 @@ def main() -> int:
     if given.verdicts:
         print(verdicts(given.seed, given.verdicts, given.limit))  # noqa: T201
         return 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     print(f"seed {given.seed}, {given.seconds:g} s", flush=True)  # noqa: T201
     limits: dict[str, Any] = {"limit": given.limit, "jobs": given.jobs}
     counts = fuzz(given.seed, given.seconds, given.to, **limits, say=lambda text: print(text, flush=True))  # noqa: T201
