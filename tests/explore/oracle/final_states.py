@@ -25,6 +25,14 @@ _TOKEN: Final = re.compile(
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _HOLE: Final = re.compile(r"⟦[^⟧]*⟧")
 _CURRENT: Final = "current version of"
+#: What can stand in the place of an identifier, by the first word of its hole.
+_IDENTIFIERS: Final = {
+    "uid": "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    "part": "[0-9a-f-]+?",
+    "version": "[0-9]+",
+    "suffix": "[0-9a-z]+?",
+    "current": "[0-9]+",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,7 @@ def _pattern(text: str, names: dict[str, str]) -> tuple[re.Pattern[str], list[st
         elif hole in holes:
             parts.append(f"(?P=h{holes.index(hole)})")
         else:
-            parts.append(f'(?P<h{len(holes)}>[^"]+?)')
+            parts.append(f"(?P<h{len(holes)}>{_IDENTIFIERS[hole[1:].split()[0]]})")
             holes.append(hole)
     parts.append(re.escape(text[end:]))
     return re.compile("".join(parts)), holes

@@ -202,3 +202,30 @@ def part_of_a_uid_in_a_name() -> Scenario:
         bounds=Bounds(faults=0, lag=0, atomic=True),
         guards=OFF,
     )
+
+
+@case
+def part_of_a_uid_or_a_word() -> Scenario:
+    """A final state with a word in the place of a uid's part is another one."""
+
+    class Notes(Controller):
+        kind = CM
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            try:
+                await api.get(CM, request)
+            except NotFound:
+                return
+            try:
+                part = (await api.live.get(CM, Request("default", "a")))["metadata"]["uid"][:4]
+            except NotFound:
+                part = "none"
+            await made(api, cm("out", {"part": part}))
+
+    return Scenario(
+        [Notes()],
+        objects=[cm("a")],
+        actions=[delete(cm("a"))],
+        bounds=Bounds(faults=0, lag=0),
+        guards=OFF,
+    )

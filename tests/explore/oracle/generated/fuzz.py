@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from pprint import pformat
+from types import FrameType
 from typing import Any, Final
 
 from explore.oracle.comparison import WAYS, differences, expected, explored
@@ -222,6 +223,17 @@ def hash_seeds_differ(seed: int, many: int, limit: int) -> list[str]:
     return [f"{one}\n{two}" for one, two in zip(*outputs, strict=True) if one != two]
 
 
+def _interrupt_only(process: int) -> Callable[[int, FrameType | None], None]:
+    """A handler that interrupts one process; those that it has forked end without a word."""
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if os.getpid() != process:
+            os._exit(128 + number)
+        raise KeyboardInterrupt
+
+    return handle
+
+
 def main() -> int:
     """Fuzz, and print the counts."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -235,7 +247,7 @@ def main() -> int:
     if given.verdicts:
         print(verdicts(given.seed, given.verdicts, given.limit))  # noqa: T201
         return 0
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _interrupt_only(os.getpid()))
     print(f"seed {given.seed}, {given.seconds:g} s", flush=True)  # noqa: T201
     limits: dict[str, Any] = {"limit": given.limit, "jobs": given.jobs}
     counts = fuzz(given.seed, given.seconds, given.to, **limits, say=lambda text: print(text, flush=True))  # noqa: T201
