@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import compileall
+import gc
 import sys
 from pathlib import Path
 
@@ -16,6 +18,15 @@ settings.register_profile("same", derandomize=True, deadline=None, database=None
 settings.load_profile("same")
 
 
+def pytest_configure() -> None:
+    """Compile the package once, where Python is asked to write no bytecode, as in many containers.
+
+    Otherwise each of the several hundred processes that tests start compiles it again.
+    """
+    if sys.dont_write_bytecode:
+        compileall.compile_dir(Path(__file__).parents[1] / "src", quiet=2)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order files, not tests: each file goes to one process (``--dist loadfile``), in this order."""
     from effort import LONGEST
@@ -23,3 +34,38 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = Path(__file__).parent
     order = {tests / name: position for position, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path, len(order)))
+
+
+class _Exemption:
+    """The exemption of the collected tests from garbage collection, which would look at all of them again and again."""
+
+    def __init__(self) -> None:
+        self._in_force = False
+        self._unfreeze = gc.unfreeze
+        gc.unfreeze = self._end
+
+    def _end(self) -> None:
+        """Unfreeze, as a search in several processes does with what it shared with them."""
+        self._in_force = False
+        self._unfreeze()
+
+    def renew(self) -> None:
+        """Exempt all that is not garbage now."""
+        if not self._in_force:
+            gc.collect()
+            gc.freeze()
+            self._in_force = True
+
+
+_EXEMPTION = _Exemption()
+
+
+def pytest_collection_finish() -> None:
+    """Exempt the tests of this process."""
+    _EXEMPTION.renew()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _exempt() -> None:
+    """Exempt them again, if a test of another file ended that."""
+    _EXEMPTION.renew()
