@@ -22,6 +22,7 @@ from kontend.kube.builtin import strategy_for
 from kontend.kube.builtin.conversion import Conversion, conversion_of
 from kontend.kube.crd.custom_resource import CustomDefinition, CustomStrategy
 from kontend.kube.encoding.decode import decode
+from kontend.kube.encoding.required_lists import RequiredLists, required_lists
 from kontend.kube.encoding.unstructured import from_unstructured
 from kontend.kube.errors import ApiError, BadRequest
 from kontend.kube.field_errors import go_quote
@@ -34,8 +35,8 @@ from kontend.kube.schema.pruning import preserves_unknown, prune
 from kontend.kube.schema.tree import MISSING, Schema
 from kontend.kube.strategy import Strategy
 
-#: An empty list of owners differs from none at all: it resets them.
-_MANAGED_FIELDS: Final = ("metadata", "managedFields")
+#: Groups whose objects are stored as JSON, which keeps empty lists. The others are stored as protobuf.
+_STORED_AS_JSON: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 
 #: Kinds without a resource that every group version knows, and those of the core group.
 _REQUEST_KINDS: Final = frozenset({"CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions",
@@ -130,10 +131,10 @@ class Resource:
         resource that comes from storage need not be decoded.
         """
         if self.custom is None:
-            empty = [path for path in (*self.null_lists, _MANAGED_FIELDS) if _at(obj, path) == []]
+            resets_owners = _resets_owners(obj)
             obj, unknown = (from_unstructured if from_maps else decode)(obj, self.schema)
-            for *parents, name in empty:
-                _at(obj, parents)[name] = []
+            if resets_owners:
+                obj["metadata"]["managedFields"] = []
             builtin_defaults.apply_defaults(obj, self.group, self.version, self.kind)
             if self.conversion is not None:
                 # What the way through the stored form adds belongs to the writer, as a default does.
@@ -154,11 +155,12 @@ class Resource:
         return has_embedded(self.schema)
 
     @cached_property
-    def null_lists(self) -> tuple[tuple[str, ...], ...]:
-        """Lists that are written even when they have no items; once stored, an empty one is null."""
-        if self.custom is not None or self.group in ("apiextensions.k8s.io", "apiregistration.k8s.io"):
-            return ()
-        return tuple(_null_lists(self.schema, ()))
+    def required_lists(self) -> RequiredLists:
+        """The lists that are null once they are stored without items."""
+        if self.custom is not None or self.group in _STORED_AS_JSON:
+            return RequiredLists((), ())
+        group, version, _, _ = self.conversion or (self.group, self.version, None, None)
+        return required_lists(kinds.schema_of(group, version, self.kind))
 
     def lacks_defaults(self, obj: dict[str, Any]) -> bool:
         """Reports whether reading back could add something to a custom object, which has its own version's defaults."""
@@ -219,22 +221,10 @@ def body_of(group: str, version: str, kind: str) -> Resource:
     return Resource(group, version, kind, "", "", "", True, (), strategy_for(group, kind))
 
 
-def _at(obj: Any, path: Iterable[str]) -> Any:
-    for name in path:
-        obj = obj.get(name) if isinstance(obj, dict) else None
-    return obj
-
-
-_DEEPEST_LIST: Final = 5
-
-
-def _null_lists(schema: Schema, path: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
-    """Yields the paths of required lists in an object and in the structs of its spec."""
-    for name, child in schema.properties.items():
-        if child.type == "array" and not child.omit_empty:
-            yield (*path, name)
-        elif (path or name in ("spec", "template")) and len(path) < _DEEPEST_LIST:
-            yield from _null_lists(child, (*path, name))
+def _resets_owners(obj: Any) -> bool:
+    """Reports whether an object carries an empty list of owners, which differs from none at all: it resets them."""
+    metadata = obj.get("metadata") if isinstance(obj, dict) else None
+    return isinstance(metadata, dict) and metadata.get("managedFields") == []
 
 
 class Registry:

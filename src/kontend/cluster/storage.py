@@ -13,6 +13,7 @@ from kontend.cluster.state import State, Version
 from kontend.kube.apply.managed_fields import ManagedFields, encode_json, keep_times
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.encoding.raw_json import spliced
+from kontend.kube.encoding.required_lists import empty_to_null
 from kontend.kube.errors import ApiError, BadRequest
 from kontend.kube.meta.names import Key
 
@@ -26,17 +27,19 @@ def encoded(resource: Resource, obj: dict[str, Any]) -> bytes:
     metadata.pop("resourceVersion", None)
     metadata.pop("managedFields", None)
     metadata.pop("selfLink", None)
-    for *parents, name in resource.null_lists:
-        holder = obj
-        for parent in parents:
-            holder = holder.get(parent) or {}
-        if holder.get(name) == []:
-            holder[name] = None
     obj["kind"] = resource.kind
     if resource.custom is not None:
         obj["apiVersion"] = resource.custom.storage_api_version
     elif resource.conversion is None:
         obj["apiVersion"] = resource.api_version
+    body = _text(resource, obj)
+    if b"[]" in body and resource.custom is None:
+        empty_to_null(obj, resource.required_lists)
+        body = _text(resource, obj)
+    return body
+
+
+def _text(resource: Resource, obj: dict[str, Any]) -> bytes:
     if not resource.strategy.raw_fields:
         return canonical(obj)
     marked, marks = spliced(obj, resource.strategy.raw_fields)

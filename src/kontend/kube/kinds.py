@@ -77,7 +77,6 @@ _OPAQUE: Final = {
     "apiextensions/v1.JSONSchemaPropsOrStringArray": Schema(preserve_unknown=True),
 }
 _PROPS: Final = "apiextensions/v1.JSONSchemaProps"
-_STORED_AS_JSON: Final = frozenset({"apiextensions/v1", "apiregistration/v1"})
 
 #: Schemas that are complete, and those that are being made now, which may still lack fields. They become visible
 #: together, at the end: another thread must not see half of one, and one that is interrupted leaves nothing behind.
@@ -182,7 +181,7 @@ def _build(name: str) -> Schema:
         schema = _UNFINISHED[name] = _of_type(described, package).replace(go_type=go_type, go_name=go_name)
         return schema
     schema = _UNFINISHED[name] = Schema("object", go_type=go_type, go_name=go_name)
-    schema.decoder = decode.StructDecoder(schema, keep_empty=package in _STORED_AS_JSON)
+    schema.decoder = decode.StructDecoder(schema)
     # Before the fields, because one of them may be of this very type and copies what is known by then.
     _mark(schema, described.get("#", "").split(" "))
     _fill(schema.properties, described, package, ())

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from kontend.kube.field_errors import FieldError, go_quote
 from kontend.kube.json_types import Json
+from kontend.kube.meta.equality import same
 from kontend.kube.meta.name_rules import dns1123_subdomain
 
 #: The stored objects of a cluster-scoped kind, by group and kind: what admission may look at.
@@ -126,7 +127,8 @@ class Strategy:
         """Takes back what a write to the main resource may not change; ``metadata.generation`` is still the old one."""
         if self.zero_status is not None:
             take_over(new, old, "status")
-        if any(new.get(field) != old.get(field) for field in self.generation_fields):
+        counted, before = ({name: obj[name] for name in self.generation_fields if name in obj} for obj in (new, old))
+        if not same(counted, before):
             self.next_generation(new, old)
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:  # noqa: ARG002

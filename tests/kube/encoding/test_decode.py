@@ -60,11 +60,12 @@ def test_zero_status_has_its_required_counters() -> None:
     assert decoded("", "Service")["status"] == {"loadBalancer": {}}
 
 
-def test_protobuf_cannot_tell_an_empty_list_from_none() -> None:
-    assert decoded("rbac.authorization.k8s.io", "Role", rules=[])["rules"] is None
+def test_a_required_list_without_items_differs_from_none() -> None:
+    assert decoded("rbac.authorization.k8s.io", "Role", rules=[])["rules"] == []
+    assert decoded("rbac.authorization.k8s.io", "Role")["rules"] is None
 
 
-def test_definitions_are_stored_as_json_and_keep_an_empty_list() -> None:
+def test_definitions_keep_an_empty_list() -> None:
     spec = decoded("apiextensions.k8s.io", "CustomResourceDefinition", spec={"versions": []})["spec"]
     assert spec["versions"] == []
 

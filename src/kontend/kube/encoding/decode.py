@@ -3,7 +3,7 @@
 The server decodes a body into a Go struct and later encodes that struct again. So fields it does not know vanish, a
 value of the wrong type is refused with the message of Go's JSON package, quantities and times become canonical,
 empty optional fields disappear, and required ones appear with their zero value. :func:`decode` does both ways in one
-walk; what it returns is what the server would store and send.
+walk; what it returns is what the server works on before it stores an object (see ``required_lists``).
 
 Each struct is compiled, when first met, into a table from field name to the little that decoding it needs. Two kinds
 of errors are distinguished as in Go: a type mismatch is noted and decoding goes on, while a type with its own JSON form
@@ -55,17 +55,15 @@ def decode(raw: Any, schema: Schema) -> tuple[dict[str, Any], list[str]]:
 class _Field(Step):
     """The decoding of one field of a struct, and the rule for leaving it out."""
 
-    __slots__ = ("decoder", "keep", "null", "plain")
+    __slots__ = ("decoder", "keep", "plain")
 
-    def __init__(self, name: str, owner: str, schema: Schema, *, keep_empty: bool) -> None:
+    def __init__(self, name: str, owner: str, schema: Schema) -> None:
         super().__init__(name, (*(embedded for embedded, _ in schema.inlined), name), owner)
         self.decoder = decoder_of(schema)
         #: Values of exactly this type need no decoding.
         self.plain = {"string": str, "boolean": bool}.get(schema.type) if not has_own_form(schema) else None
-        collection = schema.type == "array" or schema.additional is not None
         #: Empty values are written too. A struct always is: only omitzero can leave one out.
         self.keep = schema.pointer or not (schema.omit_empty and _can_be_empty(schema))
-        self.null = collection and not schema.omit_empty and not schema.pointer and not keep_empty
         if schema.omit_zero:
             self.keep = False
 
@@ -83,12 +81,10 @@ def _can_be_empty(schema: Schema) -> bool:
 class StructDecoder:
     """Decodes one struct; compiled on first use, because structs contain each other."""
 
-    __slots__ = ("always", "fields", "keep_empty", "schema")
+    __slots__ = ("always", "fields", "schema")
 
-    def __init__(self, schema: Schema, *, keep_empty: bool = False) -> None:
+    def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        #: An empty list or map stays one. Protobuf cannot tell it from nil, so that is for kinds stored as JSON.
-        self.keep_empty = keep_empty
         self.fields: dict[str, _Field] | None = None
         #: The fields that are there even when nothing was said about them: name, zero value, struct.
         self.always: list[tuple[str, Any, StructDecoder | None]] = []
@@ -98,7 +94,7 @@ class StructDecoder:
         fields: dict[str, _Field] = {}
         always: list[tuple[str, Any, StructDecoder | None]] = []
         for name, child in self.schema.properties.items():
-            field = fields[name] = _Field(name, self.schema.go_type, child, keep_empty=self.keep_empty)
+            field = fields[name] = _Field(name, self.schema.go_type, child)
             if child.omit_zero or (child.pointer and child.omit_empty):
                 continue
             if child.pointer:
@@ -126,7 +122,7 @@ class StructDecoder:
                 elif item is not None:
                     result = field.decoder(item, (at, field), run)
                     if result or field.keep:
-                        out[key] = result or None if field.null else result
+                        out[key] = result
         elif value is not None:
             run.mismatch(value, self.schema.go_name, at)
         for name, constant, struct in self.always:

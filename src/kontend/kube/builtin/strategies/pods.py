@@ -18,6 +18,7 @@ from kontend.kube.builtin.validation.pods import pod_update
 from kontend.kube.builtin.validation.pods.pod import validate_pod
 from kontend.kube.field_errors import FieldError
 from kontend.kube.json_types import Json
+from kontend.kube.meta.equality import same
 from kontend.kube.strategy import (
     STATUS,
     ListObjects,
@@ -118,7 +119,7 @@ class Pods(WithOwnFieldLabels):
         else:
             super().prepare(subresource, new, old, now)
             return
-        if new["spec"] != old["spec"]:
+        if not same(new["spec"], old["spec"]):
             self.next_generation(new, old)
 
     def _keep_all_but_spec(self, new: Json, old: Mapping[str, Any]) -> None:

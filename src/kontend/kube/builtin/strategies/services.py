@@ -9,8 +9,9 @@ from kontend.kube.builtin.service_shape import has_cluster_ip, is_externally_acc
 from kontend.kube.builtin.validation.networking import endpoints, service
 from kontend.kube.field_errors import FieldError
 from kontend.kube.json_types import Json
+from kontend.kube.meta.equality import same
 from kontend.kube.meta.name_rules import dns1035_label
-from kontend.kube.strategy import STATUS, Strategy, WithOwnFieldLabels, metadata_of, take_over
+from kontend.kube.strategy import STATUS, Strategy, WithOwnFieldLabels, metadata_of
 
 
 class Services(WithOwnFieldLabels):
@@ -107,16 +108,10 @@ class EndpointSlices(Strategy):
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
         """Counts changes."""
-        written: Json = {}
-        for field in ("endpoints", "ports"):
-            if field in new and not new[field] and not old.get(field):
-                written[field] = new[field]
-                take_over(new, old, field)  # an empty list is as good as none
         super().prepare_for_update(new, old)
-        new.update(written)
         if (metadata_of(new).get("labels") or {}) != ((old.get("metadata") or {}).get("labels") or {}):
             self.next_generation(new, old)
-        if new.get("endpoints") != old.get("endpoints"):
+        if not same(new.get("endpoints"), old.get("endpoints")):
             _drop_topology(new)
 
     def validate(self, obj: Json) -> list[FieldError]:

@@ -12,6 +12,7 @@ from kontend.kube.builtin.validation.workloads import controllers, replication
 from kontend.kube.field_errors import FieldError
 from kontend.kube.golang.strconv import whole_number
 from kontend.kube.json_types import Json
+from kontend.kube.meta.equality import same
 from kontend.kube.meta.name_rules import dns1123_label
 from kontend.kube.strategy import Strategy, WithSpecAndStatus, metadata_of, take_over
 
@@ -192,7 +193,7 @@ class DaemonSets(_WithTemplate):
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
         """Counts changes of the template."""
         super().prepare_for_update(new, old)
-        changed = (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template")
+        changed = not same((new.get("spec") or {}).get("template"), (old.get("spec") or {}).get("template"))
         _set_template_generation(new, _template_generation(old) + changed)
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:

@@ -11,6 +11,7 @@ from kontend.kube.field_errors import FieldError, forbidden, invalid, not_suppor
 from kontend.kube.golang.strconv import whole_number
 from kontend.kube.json_types import Json
 from kontend.kube.meta import name_rules
+from kontend.kube.meta.equality import same
 from kontend.kube.meta.name_rules import dns1123_label, dns1123_subdomain, label_value, qualified_name
 from kontend.kube.meta.object_meta import validate_labels
 
@@ -42,8 +43,8 @@ def positive(value: int | None, path: str) -> list[FieldError]:
 
 def immutable(new: Any, old: Any, path: str, shown: Any = ...) -> list[FieldError]:
     """A value that may not change; ``shown`` is how the new one appears in the message, if not as it is."""
-    same = (new or None) == (old or None) if isinstance(new or old, (list, dict)) else new == old
-    return [] if same else [invalid(path, new if shown is ... else shown, IMMUTABLE)]
+    unchanged = same(new or None, old or None) if isinstance(new or old, (list, dict)) else new == old
+    return [] if unchanged else [invalid(path, new if shown is ... else shown, IMMUTABLE)]
 
 
 def one_of(value: str, path: str, allowed: tuple[str, ...]) -> list[FieldError]:

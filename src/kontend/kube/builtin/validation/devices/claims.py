@@ -26,6 +26,7 @@ from kontend.kube.builtin.validation.pods.scheduling import node_selector
 from kontend.kube.builtin.validation.pods.volumes import csi_driver_name
 from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported, required, too_long, too_many
 from kontend.kube.json_types import Json
+from kontend.kube.meta.equality import same
 from kontend.kube.meta.object_meta import validate_annotations
 
 _MOST_CONSTRAINTS: Final = 32
@@ -50,7 +51,7 @@ def validate_claim(obj: Json) -> list[FieldError]:
 
 def validate_claim_update(new: Json, old: Json) -> list[FieldError]:
     """Validates a changed claim: its spec stays."""
-    if new.get("spec") == old.get("spec"):
+    if same(new.get("spec"), old.get("spec")):
         return []
     return [invalid("spec", shown_as("ResourceClaimSpec", new.get("spec") or {}), IMMUTABLE)]
 
@@ -69,7 +70,7 @@ def validate_template(obj: Json) -> list[FieldError]:
 def validate_template_update(new: Json, old: Json) -> list[FieldError]:
     """Validates a changed template: its spec stays."""
     errors = validate_template(new)
-    if new.get("spec") != old.get("spec"):
+    if not same(new.get("spec"), old.get("spec")):
         errors.append(invalid("spec", shown_as("ResourceClaimTemplateSpec", new.get("spec") or {}), IMMUTABLE))
     return errors
 
@@ -181,7 +182,7 @@ def validate_claim_status(new: Json, old: Json) -> list[FieldError]:
         why = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
         errors.append(forbidden("status.reservedFor", why))
     if allocation is not None and before.get("allocation") is not None:
-        if allocation != before["allocation"]:
+        if not same(allocation, before["allocation"]):
             errors.append(invalid("status.allocation", shown_as("AllocationResult", allocation), IMMUTABLE))
     elif allocation is not None:
         errors += _allocation(allocation, "status.allocation", names)

@@ -19,6 +19,7 @@ from kontend.kube.builtin.validation.checks import (
 )
 from kontend.kube.field_errors import FieldError, duplicate, invalid, not_supported, required, too_many
 from kontend.kube.json_types import Json
+from kontend.kube.meta.equality import same
 from kontend.kube.meta.name_rules import dns1123_label, dns1123_subdomain, label_value
 
 _ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
@@ -91,7 +92,7 @@ def validate_endpoint_slice(obj: Json) -> list[FieldError]:
 def validate_endpoint_slice_update(new: Json, old: Json) -> list[FieldError]:
     """Validates a changed endpoint slice; what was wrong with the endpoints before may stay."""
     errors = _type_and_ports(new)
-    if new.get("endpoints") != old.get("endpoints"):
+    if not same(new.get("endpoints"), old.get("endpoints")):
         errors += _endpoints(new)
     return errors + immutable(new.get("addressType", ""), old.get("addressType", ""), "addressType")
 

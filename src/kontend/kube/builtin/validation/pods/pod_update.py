@@ -12,6 +12,7 @@ from kontend.kube.builtin.validation.pods.pod import MIRROR_POD, pod_annotations
 from kontend.kube.builtin.validation.pods.scheduling import tolerations
 from kontend.kube.field_errors import FieldError, Verbatim, forbidden, go_json, go_quote, invalid, required
 from kontend.kube.json_types import Json
+from kontend.kube.meta.equality import same
 
 _UPDATABLE: Final = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -46,12 +47,12 @@ def validate_update(new: Json, old: Json) -> list[FieldError]:
         errors.append(invalid("spec.activeDeadlineSeconds", None, why))
     errors += _only_added_tolerations(spec.get("tolerations") or [], before.get("tolerations") or [])
     errors += _only_deleted_gates(spec.get("schedulingGates") or [], before.get("schedulingGates") or [])
-    if spec == before:
+    if same(spec, before):
         return errors
     munged = _without_updatable(spec, before)
     if before.get("schedulingGates"):
         errors += _undo_scheduling_of_gated(munged, before)
-    if munged != before:
+    if not same(munged, before):
         what = difference("PodSpec", before, munged)
         errors.append(forbidden("spec", f"pod updates may not change fields other than {_UPDATABLE}\n{what}"))
     return errors
@@ -135,7 +136,7 @@ def _undo_scheduling_of_gated(munged: Json, old: Mapping[str, Any]) -> list[Fiel
         munged["nodeSelector"] = before
     affinity, old_affinity = munged.get("affinity") or {}, old.get("affinity") or {}
     nodes, old_nodes = affinity.get("nodeAffinity"), old_affinity.get("nodeAffinity")
-    if nodes != old_nodes:
+    if not same(nodes, old_nodes):
         errors += _node_affinity(nodes or {}, old_nodes or {})
         restored = {key: value for key, value in affinity.items() if key != "nodeAffinity"}
         if old_nodes is not None:

@@ -21,6 +21,7 @@ from kontend.kube.builtin.validation.storage.storage_class import parameter_erro
 from kontend.kube.builtin.validation.storage.volume import volume_spec
 from kontend.kube.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required, too_long
 from kontend.kube.json_types import Json
+from kontend.kube.meta.equality import same
 from kontend.kube.meta.name_rules import dns1123_subdomain
 
 _FS_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
@@ -187,7 +188,7 @@ def _attachment_status(status: Json) -> list[FieldError]:
 def validate_attachment_update(new: Json, old: Json) -> list[FieldError]:
     """Validates a changed attachment: its spec stays."""
     errors = _attachment(new)
-    if new.get("spec") != old.get("spec"):
+    if not same(new.get("spec"), old.get("spec")):
         errors.append(invalid("spec", shown_as("VolumeAttachmentSpec", new.get("spec")), IMMUTABLE))
     return errors
 

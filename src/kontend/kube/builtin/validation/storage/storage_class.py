@@ -5,6 +5,7 @@ from __future__ import annotations
 from kontend.kube.builtin.validation.checks import immutable, label_name
 from kontend.kube.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required, too_long
 from kontend.kube.json_types import Json
+from kontend.kube.meta.equality import same
 
 _MAX_PARAMETERS = 512
 _MAX_SIZE = 256 * 1024
@@ -62,6 +63,6 @@ def validate_storage_class_update(new: Json, old: Json) -> list[FieldError]:
     """Validates a changed storage class."""
     errors = validate_storage_class(new)
     for field in ("parameters", "provisioner", "reclaimPolicy"):
-        if (new.get(field) or None) != (old.get(field) or None):
+        if not same(new.get(field) or None, old.get(field) or None):
             errors.append(forbidden(field, f"updates to {field} are forbidden."))
     return errors + immutable(new.get("volumeBindingMode"), old.get("volumeBindingMode"), "volumeBindingMode")

@@ -20,6 +20,7 @@ from kontend.kube.builtin.validation.pods.volumes import csi_driver_name, host_p
 from kontend.kube.builtin.validation.storage.volume_claim import VOLUME_MODES, access_modes
 from kontend.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
 from kontend.kube.json_types import Json
+from kontend.kube.meta.equality import same
 
 _RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
 #: In the order in which the server looks.
@@ -155,12 +156,12 @@ def validate_persistent_volume_update(new: Json, old: Json) -> list[FieldError]:
     secret = "controllerExpandSecretRef"
     if "csi" in source and "csi" in old_source and old_source["csi"].get(secret) is None:
         source["csi"] = {key: value for key, value in source["csi"].items() if key != secret}
-    if source != old_source:
+    if not same(source, old_source):
         what = difference("PersistentVolumeSource", old_source, source)
         why = f"spec.persistentvolumesource is immutable after creation\n{what}"
         errors.append(forbidden("spec.persistentvolumesource", why))
     errors += immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
-    if before.get("nodeAffinity") is not None and spec.get("nodeAffinity") != before["nodeAffinity"]:
+    if before.get("nodeAffinity") is not None and not same(spec.get("nodeAffinity"), before["nodeAffinity"]):
         why = "field is immutable, except for updating from beta label to GA"
         errors.append(invalid("nodeAffinity", shown_as("VolumeNodeAffinity", spec.get("nodeAffinity")), why))
     if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
