@@ -7,7 +7,6 @@ process had been sent when it wrote.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
@@ -15,12 +14,13 @@ from kontend.cluster.state import Change, State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import ApiError
 from kontend.kube.meta.names import Key
-from kontend.live.gate.call import LEASES, UNJUDGED, Call, describe, is_locked
+from kontend.live.gate.activity import Activity
+from kontend.live.gate.call import LEASES, Call, describe, is_locked
 from kontend.live.gate.decisions import Decisions
 from kontend.live.gate.perturbation import FAILURES, Act, Crash, Delay, Fail, HandOver, LoseResponse
 from kontend.live.gate.records import Delivery, Log, Request, Sent
-from kontend.serve.gate import Events, OpenWatch
-from kontend.serve.http.media import JSON_TYPE, encode
+from kontend.live.gate.tap import Tap
+from kontend.serve.gate import OpenWatch
 from kontend.serve.requests.exchange import Answer, Exchange
 from kontend.serve.server import Server
 
@@ -34,77 +34,34 @@ class Conductor(Protocol):
     def act(self, *, unseen: bool) -> None:
         """Take the next action of the user, now."""
 
+    def written(self, request: Request) -> None:
+        """Note that a write has changed something."""
+
     def delayed(self, release: Callable[[], None], *, hand_over: bool) -> None:
         """Note that a write of the primary instance waits, for another instance or for idleness; and how it goes on."""
-
-
-class Tap:
-    """Passes or holds the events of one watch."""
-
-    def __init__(self, gate: LiveGate, process: str, watch: OpenWatch) -> None:
-        self._gate = gate
-        self.process = process
-        self.resource = watch.resource
-        self._watch = watch
-        #: The list with which the watch begins, if any, is as old as this.
-        self._version = watch.version
-        self.queue: list[tuple[int, bytes]] = []
-
-    def offer(self, events: Events) -> None:
-        """Send events, or keep them while the resource is held; a list at the beginning is never held."""
-        ready = []
-        for version, data in events:
-            if self.queue or (version > self._version and self._gate.holds(self.process, self.resource)):
-                self.queue.append((version, data))
-            else:
-                ready.append((version, data))
-        self._send(ready)
-
-    def release(self) -> None:
-        """Send what was held back."""
-        ready, self.queue = self.queue, []
-        self._send(ready)
-
-    def expire(self) -> None:
-        """Drop what was held back and end the watch with 410, so that the client lists again."""
-        self.queue = []
-        status = ApiError("too old resource version", code=410, reason="Expired").status()
-        self._watch.push(encode({"type": "ERROR", "object": status}, JSON_TYPE), 1)
-        asyncio.get_running_loop().call_soon(self._watch.end_if_open)
-
-    def _send(self, events: list[tuple[int, bytes]]) -> None:
-        if events:
-            self._gate.delivers(self, [version for version, _ in events])
-            self._watch.push(b"".join(data for _, data in events), len(events))
-
-    def closed(self) -> None:
-        """Note that the watch has ended."""
-        self._gate.forget(self)
 
 
 class LiveGate:
     """The gate of one run."""
 
-    def __init__(self, decisions: Decisions, conductor: Conductor, *, primary: str) -> None:
+    def __init__(
+        self,
+        decisions: Decisions,
+        conductor: Conductor,
+        *,
+        primary: str,
+        background: frozenset[Call] = frozenset(),
+    ) -> None:
         self._decisions = decisions
         self._conductor = conductor
         self._primary = primary
+        self.activity = Activity(background)
         self.server: Server | None = None
         #: The processes by the ports of the server that they use. clientcmd sends tokens over TLS only.
         self.ports: dict[int, str] = {}
         self.log = Log()
         #: The number of actions that the user has taken.
         self.action = 0
-        #: Calls that go on forever and do not count as work: renewals of leases, and what the baseline has learned.
-        self.background: frozenset[Call] = frozenset()
-        self.last_activity: dict[str, float] = {}
-        #: The calls of each process whose last attempt has failed, with the time of that, and the longest time between
-        #: two failures in a row.
-        self._failed: dict[str, dict[Call, tuple[float, float]]] = {}
-        #: Calls that do not count, by process: how often each was made since the last one that does.
-        self._rounds: dict[str, Counter[Call | None]] = {}
-        #: Processes that have made a request since they were started.
-        self.heard: set[str] = set()
         self._began = asyncio.get_running_loop().time()
         self._open: dict[Exchange, Request | None] = {}
         #: Answers that are not to be sent as they are, or after whose sending the process is to crash.
@@ -120,8 +77,6 @@ class LiveGate:
         self.generated: dict[str, str] = {}
         #: States from which lists are answered, by resource.
         self.rewound: dict[str, State] = {}
-        #: Writes that holds wait for.
-        self.on_write: Callable[[Request], None] = _ignore
 
     # What the runner asks
 
@@ -135,27 +90,17 @@ class LiveGate:
         """Return the seconds since the run began."""
         return asyncio.get_running_loop().time() - self._began
 
+    @property
+    def last_activity(self) -> dict[str, float]:
+        """Return when each process last worked."""
+        return self.activity.last
+
     def in_progress(self, process: str) -> int:
         """Return the number of requests of a process that count as work and have no answer yet."""
         return sum(
-            self._process(exchange) == process and self._counts(request.call if request else None)
+            self._process(exchange) == process and self.activity.counts(request.call if request else None)
             for exchange, request in self._open.items()
         )
-
-    def rounds(self, process: str) -> int:
-        """Return how often a process has made the same call that does not count as work since its last that does."""
-        return max(self._rounds.get(process, {}).values(), default=0)
-
-    def count_rounds(self, process: str) -> None:
-        """Count rounds from now on: something has changed that the process may find."""
-        self._rounds.pop(process, None)
-
-    def failed(self, process: str) -> dict[Call, float]:
-        """Return the calls whose last attempt has failed, and the longest time between two failures in a row.
-
-        The process may be about to repeat them.
-        """
-        return {call: longest for call, (_, longest) in self._failed.get(process, {}).items()}
 
     def undelivered(self) -> int:
         """Return the number of events that are held back."""
@@ -188,8 +133,7 @@ class LiveGate:
     def forget_process(self, process: str) -> None:
         """Forget what a process knows: it has been killed."""
         self._received.pop(process, None)
-        self._rounds.pop(process, None)
-        self._failed.pop(process, None)
+        self.activity.forget(process)
         self.doomed = self.doomed and process != self._primary
         for exchange in [other for other in self._open if self._process(other) == process]:
             del self._open[exchange]
@@ -205,9 +149,8 @@ class LiveGate:
     def admits(self, exchange: Exchange) -> bool:
         """Record a request, and decide whether it goes on."""
         process = self._process(exchange)
-        self.heard.add(process)
         call = describe(self.state.registry, exchange.request, self.generated)
-        self._note(process, call)
+        self.activity.note_request(process, call)
         if call is None:
             self._open[exchange] = None
             return True
@@ -271,7 +214,7 @@ class LiveGate:
                 self._conductor.crash()
             elif isinstance(decision, LoseResponse | Fail | Crash):
                 self._decided[exchange] = decision
-        self.on_write(request)
+        self._conductor.written(request)
 
     def releases(self, exchange: Exchange, response: ApiResponse, answer: Answer) -> bool:  # noqa: ARG002 - the seam
         """Record an answer, and decide whether it is sent."""
@@ -280,12 +223,11 @@ class LiveGate:
         decision = self._decided.pop(exchange, None)
         self.doomed = self.doomed or isinstance(decision, Crash)
         request = self._open.pop(exchange)
-        if self._counts(request.call if request else None):
-            self._active(self._process(exchange))
+        self.activity.note_answer(self._process(exchange), request.call if request else None)
         if request is None:
             return True
         if isinstance(decision, LoseResponse):
-            self._note_outcome(request, failed=True)
+            self.activity.note_outcome(request.process, request.call, failed=True)
             exchange.connection.abort()
             return False
         if isinstance(decision, Fail):
@@ -293,7 +235,8 @@ class LiveGate:
             self._refuse(exchange, request, decision.error)
             return False
         request.code = response.code
-        self._note_outcome(request, failed=response.code >= 400 and response.code != 404)
+        failed = response.code >= 400 and response.code != 404
+        self.activity.note_outcome(request.process, request.call, failed=failed)
         if response.code >= 400:
             request.message = _message(response)
         else:
@@ -317,7 +260,7 @@ class LiveGate:
     def delivers(self, tap: Tap, versions: list[int]) -> None:
         """Record events that are sent."""
         if tap.resource != LEASES:
-            self._active(tap.process)
+            self.activity.note_work(tap.process)
         sent = tuple(self._sent(tap.resource, version) for version in versions)
         known = tuple(event for event in sent if event is not None)
         if known:
@@ -328,30 +271,6 @@ class LiveGate:
 
     def _process(self, exchange: Exchange) -> str:
         return self.ports.get(exchange.connection.port, "")
-
-    def _counts(self, call: Call | None) -> bool:
-        """Return whether a request counts as work; discovery (None) does not in a process that polls."""
-        if call is None:
-            return not self.background
-        return call.resource != LEASES and call not in self.background
-
-    def _note(self, process: str, call: Call | None) -> None:
-        if self._counts(call):
-            self._active(process)
-        elif call in self.background:
-            self._rounds.setdefault(process, Counter())[call] += 1
-
-    def _active(self, process: str) -> None:
-        self.last_activity[process] = asyncio.get_running_loop().time()
-        self._rounds.pop(process, None)
-
-    def _note_outcome(self, request: Request, *, failed: bool) -> None:
-        if request.call.resource in UNJUDGED:
-            return
-        calls, now = self._failed.setdefault(request.process, {}), self.now()
-        last, longest = calls.pop(request.call, (now, 0.0))
-        if failed:
-            calls[request.call] = now, max(longest, now - last)
 
     def _sent(self, resource: str, version: int) -> Sent | None:
         """Return the version that a change has made."""
@@ -379,9 +298,9 @@ class LiveGate:
         assert self.server is not None  # the request came from it
         code, reason = FAILURES[error]
         self._open.pop(exchange, None)
-        self._active(request.process)
+        self.activity.note_work(request.process)
         request.code, request.message = code, f"{reason} (injected)"
-        self._note_outcome(request, failed=True)
+        self.activity.note_outcome(request.process, request.call, failed=True)
         response = ApiResponse.of_error(ApiError(f"injected by kontend: {reason}", code=code, reason=reason))
         self.server.answer(exchange, response)
 
@@ -389,10 +308,6 @@ class LiveGate:
 def _may_be_old(exchange: Exchange, call: Call) -> bool:
     """Return whether a request allows a list that is not the latest."""
     return call.verb in ("list", "watch") and exchange.request.first("resourceVersion") == "0"
-
-
-def _ignore(_: Request) -> None:
-    """Do nothing."""
 
 
 def _message(response: ApiResponse) -> str:

@@ -14,23 +14,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from kontend.live.gate.call import LEASES, UNJUDGED, Call
+from kontend.live.gate.call import UNJUDGED, Call
 from kontend.live.gate.decisions import Decisions
 from kontend.live.gate.gate import LiveGate
-from kontend.live.gate.perturbation import Down, HandOver, Hold, Rewind, Skip
+from kontend.live.gate.perturbation import Down, HandOver, Rewind, Skip
 from kontend.live.gate.plan import Plan
-from kontend.live.gate.records import Happening, Request
+from kontend.live.gate.records import Request
 from kontend.live.process.process import Process
 from kontend.live.process.quiescence import Patience, Rest, wait_until_idle
-from kontend.live.process.ready import Readiness
+from kontend.live.runs.holds import Holds
+from kontend.live.runs.instances import Instances
 from kontend.live.runs.outcome import Exit, Run, Timer
 from kontend.live.runs.setting import PRIMARY, SECOND, Setting
 from kontend.live.runs.user import User
-from kontend.safe_files import write_private
-from kontend.serve.credentials.kubeconfig import kubeconfig
 from kontend.serve.server import Server
 
-_ADDRESS: Final = "127.0.0.1"
 #: Rounds of a process that polls, without work in between, after which it has nothing to do: however long they take.
 _ROUNDS: Final = 3
 _PORT_TAKEN: Final = "address already in use"
@@ -41,8 +39,6 @@ _BACKOFF: Final = 2.3
 _LONGEST_BACKOFF: Final = 5.0
 #: Seconds between two looks at the final state, while it may heal.
 _LOOK: Final = 0.05
-#: Writes under a hold after which it ends in any case, beyond those of the baseline.
-_MOST_WRITES: Final = 10
 
 
 class _Over(Exception):
@@ -56,36 +52,27 @@ class Runner:
         self._setting = setting
         self._plan = plan
         self._decisions = Decisions(plan.perturbations)
-        self._gate = LiveGate(self._decisions, self, primary=PRIMARY)
-        self._gate.background = setting.background
-        self._gate.on_write = self._count_write
+        self._gate = LiveGate(self._decisions, self, primary=PRIMARY, background=setting.background)
         self._server = Server(setting.workload.state, gate=self._gate)
         self._gate.server = self._server
         self._user = User(self._server, self._gate, setting.workload.actions[: plan.actions], setting.refused)
-        self._processes: dict[str, Process] = {}
-        self._readiness: dict[str, Readiness] = {}
+        self._holds = Holds(self._gate, plan, setting.most_writes)
         #: The instance that the run waits for.
         self._current = PRIMARY
         initial = setting.workload.state
         self._run = Run(plan, self._gate.log, Rest.IDLE, initial, initial, setting.properties)
+        self._instances = Instances(setting, self._server, self._gate, self._run.outputs)
         self._crashed = False
         #: The process has been started and has not been idle yet.
         self._fresh = False
         self._delayed: Callable[[], None] | None = None
         self._slow: list[Callable[[], None]] = []
-        self._unseen: set[str] = set()
-        #: Writes of the primary instance during each hold.
-        self._held: dict[Hold, int] = {}
-        self._directory = Path()
 
     async def run(self) -> Run:
         """Carry out the run. Whatever happens, no process is left behind."""
         run, began = self._run, asyncio.get_running_loop().time()
         with tempfile.TemporaryDirectory(prefix="kontend-live-") as directory:
-            self._directory = Path(directory)
-            await self._server.start(_ADDRESS, 0)
-            self._gate.ports[self._server.port] = PRIMARY
-            self._gate.ports[await self._server.listen(_ADDRESS, 0)] = SECOND
+            await self._instances.listen(Path(directory))
             if self._setting.inside is not None:
                 self._setting.inside(self._server)
             try:
@@ -97,11 +84,7 @@ class Runner:
                 run.final = self._server.state
             finally:
                 self._user.stop()
-                for name, process in self._processes.items():
-                    self._readiness[name].stop()
-                    await process.kill()
-                    run.outputs[process.name] = process.output.text()
-                await self._server.stop()
+                await self._instances.stop()
         run.missed = tuple(self._decisions.waiting)
         run.refusals = self._user.refusals
         run.seconds = asyncio.get_running_loop().time() - began
@@ -110,7 +93,7 @@ class Runner:
     # Phases
 
     async def _phases(self) -> None:
-        self._begin_holds(0)
+        self._holds.begin(0)
         await self._start(PRIMARY)
         await self._end_phase(0)
         while not self._user.is_done:
@@ -122,7 +105,7 @@ class Runner:
             return
         records, idle_since = self._gate.log.records, self._gate.now()
         end = len(records)
-        await self._processes[PRIMARY].wait(self._setting.observe)
+        await self._instances[PRIMARY].wait(self._setting.observe)
         later = [record for record in records[end:] if isinstance(record, Request) and self._is_timer(record.call)]
         del records[end:]  # plans are derived from the run itself
         timers: dict[Call, Timer] = {}
@@ -133,7 +116,7 @@ class Runner:
 
     async def _watch_healing(self) -> None:
         """Note when the process repairs by itself what the run has ended with, if it does."""
-        healing, process, seen = self._setting.healing, self._processes[self._current], None
+        healing, process, seen = self._setting.healing, self._instances[self._current], None
         if healing is None:
             return
         if healing.is_healed(self._run):
@@ -165,23 +148,23 @@ class Runner:
                 await self._skip(perturbation)
                 await self._end_phase(number)
                 return
-        self._begin_holds(number, including=True)
+        self._holds.begin(number, including=True)
         self._user.act_until(number)
         await asyncio.sleep(0)  # what the action has changed is published now
-        self._begin_holds(number)
+        self._holds.begin(number)
         await self._end_phase(number)
 
     async def _end_phase(self, number: int) -> None:
         """Wait until the process is idle, then carry out what the plan has for this moment."""
         await self._settle()
         last = max(number, self._gate.action)
-        released = [self._gate.release(resource) for resource in sorted(self._unseen)]
-        self._unseen.clear()
-        if any(released):
+        if self._holds.show():
             await self._settle()
         is_last = self._user.is_done
-        for hold in [hold for hold in self._held if hold.last <= last or is_last]:
-            await self._end_hold(hold)
+        for hold in [hold for hold in self._holds.begun if hold.last <= last or is_last]:
+            if self._holds.end(hold):
+                self._instances.note(PRIMARY, "deliver", f"{PRIMARY} receives the events of {hold.resource}")
+                await self._settle()
         for perturbation in self._plan.perturbations:
             if (
                 isinstance(perturbation, Down)
@@ -194,18 +177,18 @@ class Runner:
             if isinstance(perturbation, Rewind) and perturbation.after == number:
                 await self._rewind(perturbation)
         self._run.phases.append(self._server.state)
-        if not self._held:
+        if not self._holds.begun:
             self._run.settled[self._gate.action] = self._server.state
         self._run.caches |= self._gate.watched(PRIMARY)
-        self._run.failing |= self._gate.failed(self._current).keys()
+        self._run.failing |= self._gate.activity.failed(self._current).keys()
         if number == 0:
             self._run.watches = frozenset(self._gate.watched(PRIMARY))
 
     async def _settle(self) -> None:
         """Wait until the process is idle; restart it when it was killed, and hand over when a write is delayed."""
         while True:
-            self._gate.count_rounds(self._current)
-            subjects = {self._current: self._processes[self._current]}
+            self._gate.activity.count_rounds(self._current)
+            subjects = {self._current: self._instances[self._current]}
             wait = await wait_until_idle(
                 self._gate,
                 subjects,
@@ -229,7 +212,7 @@ class Runner:
                 continue
             self._run.rest = rest
             self._run.working = wait.working
-            self._run.unready = rest is Rest.BUSY and not self._readiness[self._current].check()
+            self._run.unready = rest is Rest.BUSY and not self._instances.is_ready(self._current)
             self._fresh = False
             if rest is Rest.IDLE:
                 self._decisions.end_repetitions()
@@ -239,14 +222,14 @@ class Runner:
             if rest is Rest.IDLE and self._gate.doomed and self._current == PRIMARY:
                 self.crash()
                 continue
-            if rest is Rest.IDLE and self._user.is_refused and self._release_all():
+            if rest is Rest.IDLE and self._user.is_refused and self._holds.end_all():
                 continue
             if rest is Rest.IDLE and self._user.repeat():
                 continue
             if rest is Rest.IDLE:
                 return
             if rest is Rest.EXITED:
-                self._note_exit(self._processes[self._current])
+                self._note_exit(self._instances[self._current])
             self._run.silent = not any(True for _ in self._gate.log.requests())
             raise _Over
 
@@ -262,52 +245,35 @@ class Runner:
 
     def _retry_silence(self) -> float:
         """The silence of a process that may be about to repeat a call."""
-        gaps = [gap for call, gap in self._gate.failed(self._current).items() if call not in self._setting.failing]
+        gaps = [
+            gap for call, gap in self._gate.activity.failed(self._current).items() if call not in self._setting.failing
+        ]
         if not gaps:
             return 0.0
-        if self._user.is_done and not self._held and not self._unseen and not self._gate.rewound:
+        if self._user.is_done and self._holds.are_over and not self._gate.rewound:
             # Nothing else will happen. A backoff doubles the time from one attempt to the next.
             return max(self._setting.retry_silence, min(_BACKOFF * max(gaps), _LONGEST_BACKOFF))
         return self._setting.retry_silence
 
     def _is_ready(self) -> bool:
-        if self._current not in self._gate.heard or self._user.waits:
+        if self._current not in self._gate.activity.heard or self._user.waits:
             return False
         if not self._setting.watches <= self._gate.watched(self._current):
             return False
-        if self._setting.background and self._gate.rounds(self._current) < _ROUNDS:
+        if self._setting.background and self._gate.activity.rounds(self._current) < _ROUNDS:
             return False
-        return self._readiness[self._current].check()
+        return self._instances.is_ready(self._current)
 
     # Processes
 
     async def _start(self, name: str) -> None:
-        path = self._directory / f"{name}.kubeconfig"
-        port = next(port for port, process in self._gate.ports.items() if process == name)
-        write_private(path, kubeconfig(f"http://{_ADDRESS}:{port}"))
-        self._happened(name, "start", f"{name} starts")
-        # A process that has not made a request yet is not ready.
-        self._gate.heard.discard(name)
         self._fresh = True
-        self._processes[name] = process = await Process.start(name, self._setting.command, path)
-        self._readiness[name] = Readiness(self._setting.ready, process)
+        await self._instances.start(name)
 
     async def _stop(self) -> None:
-        """Kill the primary instance; its leases expire at once, so that no run waits for them."""
-        process = self._processes[PRIMARY]
-        self._readiness[PRIMARY].stop()
+        """Kill the primary instance."""
         self._slow.clear()  # they die with their process
-        await process.kill()
-        self._run.outputs[PRIMARY] = process.output.text()
-        self._gate.forget_process(PRIMARY)
-        self._happened(PRIMARY, "crash", f"{PRIMARY} is killed")
-        self._expire_leases()
-
-    def _expire_leases(self) -> None:
-        for key, version in self._server.state.objects(LEASES).items():
-            if (version.content().get("spec") or {}).get("holderIdentity"):
-                change = {"spec": {"holderIdentity": ""}}
-                self._server.cluster.patch("Lease.coordination.k8s.io/v1", key.name, change, namespace=key.namespace)
+        await self._instances.kill(PRIMARY)
 
     def _note_exit(self, process: Process) -> None:
         code = process.code if process.code is not None else 0
@@ -325,10 +291,10 @@ class Runner:
         """Let another instance take over while a write of the first one is delayed, then let that write arrive."""
         release, self._delayed = self._delayed, None
         plan = next(perturbation for perturbation in self._plan.perturbations if isinstance(perturbation, HandOver))
-        first = self._processes[PRIMARY]
+        first = self._instances[PRIMARY]
         first.pause()
-        self._happened(PRIMARY, "pause", f"{PRIMARY} is paused with {plan.at.call} in flight")
-        self._expire_leases()
+        self._instances.note(PRIMARY, "pause", f"{PRIMARY} is paused with {plan.at.call} in flight")
+        self._instances.expire_leases()
         self._current = SECOND
         await self._start(SECOND)
         await self._settle()
@@ -336,7 +302,7 @@ class Runner:
             if not self._user.is_done:
                 self._user.act_until(self._gate.action + 1)
                 await self._settle()
-        self._happened(PRIMARY, "resume", f"the delayed {plan.at.call} of {PRIMARY} arrives")
+        self._instances.note(PRIMARY, "resume", f"the delayed {plan.at.call} of {PRIMARY} arrives")
         if release is not None:
             release()
         await asyncio.sleep(0)
@@ -347,7 +313,7 @@ class Runner:
 
     def crash(self) -> None:
         """Kill the primary instance, now."""
-        self._processes[PRIMARY].kill_now()
+        self._instances[PRIMARY].kill_now()
         self._crashed = True
 
     def act(self, *, unseen: bool) -> None:
@@ -357,9 +323,13 @@ class Runner:
         number = self._gate.action + 1
         resource = self._user.resource(number) if unseen else ""
         if resource:
-            self._gate.hold(resource)
-            self._unseen.add(resource)
+            self._holds.hide(resource)
         self._user.act_until(number)
+
+    def written(self, request: Request) -> None:
+        """Count a write of the primary instance: holds may end with it."""
+        if request.process == PRIMARY:
+            self._holds.count_write()
 
     def delayed(self, release: Callable[[], None], *, hand_over: bool) -> None:
         """Note that a write of the primary instance waits: for another instance, or until this one is idle."""
@@ -368,43 +338,14 @@ class Runner:
         else:
             self._slow.append(release)
 
-    # Actions, holds, older lists
-
-    def _begin_holds(self, number: int, *, including: bool = False) -> None:
-        for perturbation in self._plan.perturbations:
-            if isinstance(perturbation, Hold) and perturbation.first == number and perturbation.including == including:
-                self._gate.hold(perturbation.resource)
-                self._held[perturbation] = 0
-
-    async def _end_hold(self, hold: Hold) -> None:
-        self._held.pop(hold, None)
-        if self._gate.release(hold.resource):
-            self._happened(PRIMARY, "deliver", f"{PRIMARY} receives the events of {hold.resource}")
-            await self._settle()
-
-    def _release_all(self) -> bool:
-        """Let all events pass, because the user waits for work that they bring about; return whether there were any."""
-        resources = {*self._unseen, *(hold.resource for hold in self._held)}
-        self._unseen.clear()
-        self._held.clear()
-        released = [self._gate.release(resource) for resource in sorted(resources)]
-        return any(released)
-
-    def _count_write(self, request: Request) -> None:
-        if request.process != PRIMARY:
-            return
-        for hold in list(self._held):
-            self._held[hold] += 1
-            if self._held[hold] >= (hold.writes or self._setting.most_writes + _MOST_WRITES):
-                del self._held[hold]
-                self._gate.release(hold.resource)
+    # Older lists
 
     async def _skip(self, skip: Skip) -> None:
         self._gate.hold(skip.resource)
         self._user.act_until(skip.last)
         await asyncio.sleep(0)
         if self._gate.expire(skip.resource):
-            self._happened(PRIMARY, "relist", f"the watch of {skip.resource} expires, {PRIMARY} lists again")
+            self._instances.note(PRIMARY, "relist", f"the watch of {skip.resource} expires, {PRIMARY} lists again")
 
     async def _rewind(self, rewind: Rewind) -> None:
         """Restart the process onto an older list, let it work with that, then let it catch up."""
@@ -423,9 +364,6 @@ class Runner:
         self._gate.rewound = {}
         if self._gate.release(rewind.resource):
             await self._settle()
-
-    def _happened(self, process: str, action: str, text: str) -> None:
-        self._gate.log.add(Happening(process, action, text, self._gate.now()))
 
 
 async def carry_out(setting: Setting, plan: Plan) -> Run:
