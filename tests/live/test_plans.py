@@ -45,6 +45,7 @@ EXAMPLES: dict[str, Perturbation] = {
     "restart after action 2": Down(3, 2),
     "down during actions 1 to 2": Down(1, 2),
     "restart after action 1 onto a list of pods that is 3 events old": Rewind("pods", 1, 3),
+    "restart after action 2 onto a list of pods that is 1 event old": Rewind("pods", 2, 1),
 }
 
 

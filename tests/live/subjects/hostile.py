@@ -75,6 +75,19 @@ def write_for_ever() -> None:
         time.sleep(0.01)
 
 
+def refused() -> None:
+    """Make an object once, then repeat a write that is refused."""
+    client = Client()
+    path = "/api/v1/namespaces/default/configmaps"
+    stale = client("POST", path, {"metadata": {"name": "c"}, "data": {"n": "0"}})
+    client("PATCH", f"{path}/c", {"data": {"n": "1"}}, "application/merge-patch+json")
+    while True:
+        try:
+            client("PUT", f"{path}/c", stale)
+        except urllib.error.HTTPError:
+            time.sleep(0.01)
+
+
 def poll() -> None:
     """Discover, list and read again and again, as a shell loop does, and write once."""
     client = Client()
@@ -185,6 +198,7 @@ WAYS: dict[str, Callable[[], None]] = {
     "restart": exit_at_first_restart,
     "flood": flood,
     "write": write_for_ever,
+    "refused": refused,
     "poll": poll,
     "elsewhere": elsewhere,
     "spin": spin,

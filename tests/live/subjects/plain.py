@@ -49,10 +49,10 @@ class Client:
             return json.load(answer)
 
 
-def watch(client: Client, path: str, cache: dict[str, Any], changed: queue.Queue[str]) -> None:
-    """Keep a cache up to date, and report the names of what has changed."""
+def watch(client: Client, path: str, cache: dict[str, Any], changed: queue.Queue[str], oldest: str = "") -> None:
+    """Keep a cache up to date, and report the names of what has changed. Lists are at least as new as ``oldest``."""
     while True:
-        found = client("GET", path)
+        found = client("GET", f"{path}?resourceVersion={oldest}" if oldest else path)
         for name in set(cache) - {item["metadata"]["name"] for item in found["items"]}:
             del cache[name]
             changed.put(name)

@@ -8,8 +8,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import dataclass
 
 from kontend.live.gate.call import LEASES, UNJUDGED, Call
+
+
+@dataclass(slots=True)
+class _Failures:
+    """Failures of one call in a row."""
+
+    #: The time of the first one, of the last one, and the longest time between two.
+    began: float
+    last: float
+    longest: float = 0.0
+    #: The number of failures since the process was last waited for.
+    count: int = 0
 
 
 class Activity:
@@ -22,9 +35,8 @@ class Activity:
         self.last: dict[str, float] = {}
         #: Processes that have made a request since they were started.
         self.heard: set[str] = set()
-        #: The calls whose last attempt has failed, with the time of that, and the longest time between two failures in
-        #: a row.
-        self._failed: dict[str, dict[Call, tuple[float, float]]] = {}
+        #: The calls whose last attempt has failed.
+        self._failed: dict[str, dict[Call, _Failures]] = {}
         #: Calls that do not count: how often each was made since the last one that does.
         self._rounds: dict[str, Counter[Call | None]] = {}
 
@@ -57,24 +69,38 @@ class Activity:
         if call.resource in UNJUDGED:
             return
         calls, now = self._failed.setdefault(process, {}), asyncio.get_running_loop().time()
-        last, longest = calls.pop(call, (now, 0.0))
-        if failed:
-            calls[call] = now, max(longest, now - last)
+        if not failed:
+            calls.pop(call, None)
+            return
+        failures = calls.setdefault(call, _Failures(now, now))
+        failures.longest = max(failures.longest, now - failures.last)
+        failures.last = now
+        failures.count += 1
 
     def failed(self, process: str) -> dict[Call, float]:
         """Return the calls whose last attempt has failed, and the longest time between two failures in a row.
 
         The process may be about to repeat them.
         """
-        return {call: longest for call, (_, longest) in self._failed.get(process, {}).items()}
+        return {call: failures.longest for call, failures in self._failed.get(process, {}).items()}
+
+    def is_stuck(self, process: str, failures: int, seconds: float) -> bool:
+        """Return whether a call has failed so often since the last :meth:`begin_wait`, for so many seconds."""
+        return any(
+            failed.count >= failures and failed.last - failed.began >= seconds
+            for failed in self._failed.get(process, {}).values()
+        )
 
     def rounds(self, process: str) -> int:
         """Return how often a process has made the same call that does not count as work since its last that does."""
         return max(self._rounds.get(process, {}).values(), default=0)
 
-    def count_rounds(self, process: str) -> None:
-        """Count rounds from now on: something has changed that the process may find."""
+    def begin_wait(self, process: str) -> None:
+        """Count rounds and failures from now on: something has changed that the process may find."""
         self._rounds.pop(process, None)
+        now = asyncio.get_running_loop().time()
+        for failures in self._failed.get(process, {}).values():
+            failures.began, failures.count = now, 0
 
     def forget(self, process: str) -> None:
         """Forget the calls of a process that has been killed."""

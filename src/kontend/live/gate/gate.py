@@ -235,7 +235,8 @@ class LiveGate:
             self._refuse(exchange, request, decision.error)
             return False
         request.code = response.code
-        failed = response.code >= 400 and response.code != 404
+        # An object that is not there is an answer to a read or a deletion.
+        failed = response.code >= 400 and (response.code != 404 or request.call.verb in ("update", "patch"))
         self.activity.note_outcome(request.process, request.call, failed=failed)
         if response.code >= 400:
             request.message = _message(response)
@@ -249,7 +250,7 @@ class LiveGate:
         request = self._open.pop(exchange, None)
         if request is not None:
             request.code = 200
-        tap = Tap(self, self._process(exchange), watch)
+        tap = Tap(self, self._process(exchange), watch, _known_version(exchange, watch))
         self._taps[tap] = None
         return tap
 
@@ -308,6 +309,13 @@ class LiveGate:
 def _may_be_old(exchange: Exchange, call: Call) -> bool:
     """Return whether a request allows a list that is not the latest."""
     return call.verb in ("list", "watch") and exchange.request.first("resourceVersion") == "0"
+
+
+def _known_version(exchange: Exchange, watch: OpenWatch) -> int:
+    """Return the version from which the events of a watch are changes, and not parts of a list."""
+    version = exchange.request.first("resourceVersion")
+    begins_with_list = exchange.request.first("sendInitialEvents") == "true" or not version.isdecimal()
+    return watch.version if begins_with_list else int(version) or watch.version
 
 
 def _message(response: ApiResponse) -> str:

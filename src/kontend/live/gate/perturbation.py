@@ -196,12 +196,15 @@ class Rewind(Perturbation):
     """
 
     kind: ClassVar[str] = "rewind"
-    words: ClassVar[str] = "restart after action {after} onto a list of {resource} that is {events} events old"
     resource: str
     #: The process is restarted when it is idle after this action ...
     after: int
     #: ... onto the state in which so many later events of the resource are missing.
     events: int
+
+    def __str__(self) -> str:
+        age = f"{self.events} event{'s'[: self.events > 1]}"
+        return f"restart after action {self.after} onto a list of {self.resource} that is {age} old"
 
 
 KINDS: Final[dict[str, type[Perturbation]]] = {

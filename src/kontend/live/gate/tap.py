@@ -26,20 +26,20 @@ class Keeper(Protocol):
 class Tap:
     """Passes or holds the events of one watch."""
 
-    def __init__(self, keeper: Keeper, process: str, watch: OpenWatch) -> None:
+    def __init__(self, keeper: Keeper, process: str, watch: OpenWatch, known: int) -> None:
+        """``known`` is the version that the client has, or that of the list with which the watch begins."""
         self._keeper = keeper
         self.process = process
         self.resource = watch.resource
         self._watch = watch
-        #: The list with which the watch begins, if any, is as old as this.
-        self._version = watch.version
+        self._known = known
         self.queue: list[tuple[int, bytes]] = []
 
     def offer(self, events: Events) -> None:
         """Send events, or keep them while the resource is held; a list at the beginning is never held."""
         ready = []
         for version, data in events:
-            if self.queue or (version > self._version and self._keeper.holds(self.process, self.resource)):
+            if self.queue or (version > self._known and self._keeper.holds(self.process, self.resource)):
                 self.queue.append((version, data))
             else:
                 ready.append((version, data))

@@ -50,8 +50,9 @@ _LASTING: Final = {
     "500": "the server fails for a moment: the process must try again until it is over",
 }
 _TIMES: Final = 3
-#: Older lists that are tried for a resource, from the newest back.
+#: Older lists that are tried for a resource: of a phase, from the newest back, and at the end of all earlier phases.
 _REWINDS: Final = 4
+_EARLIER: Final = 8
 
 
 class _Observed:
@@ -201,14 +202,18 @@ def _rewinds(observed: _Observed) -> Iterator[Plan]:
     """Restarts onto older lists, for resources whose lists allow it."""
     old = {request.call.resource for request in observed.run.log.requests() if request.may_be_old}
     states = [observed.run.initial, *observed.run.phases]
-    for number in range(1, len(observed.actions) + 1):
-        if number + 1 >= len(states):
-            break
-        before, after = states[number], states[number + 1]
+    for number in range(1, min(len(observed.actions) + 1, len(states) - 1)):
+        start, end = states[number], states[number + 1]
         for resource in sorted(old & observed.watches):
-            events = len(after.changes_since(before.resource_version, resource))
-            for back in range(1, min(events, _REWINDS) + 1):
+            recent = len(end.changes_since(start.resource_version, resource))
+            for back in range(1, min(recent, _REWINDS) + 1):
                 yield Plan((Rewind(resource, number, back),), "an API server that lags behind answers the first list")
+            if number < len(observed.actions):
+                continue
+            earlier = len(start.changes_since(states[1].resource_version, resource))
+            for back in range(recent + 1, recent + min(earlier, _EARLIER) + 1):
+                why = "the first list is older than the last action: it may show what has been deleted since"
+                yield Plan((Rewind(resource, number, back),), why)
 
 
 def _hand_overs(observed: _Observed) -> Iterator[Plan]:

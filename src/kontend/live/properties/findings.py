@@ -139,6 +139,12 @@ def _never_settles(run: Run) -> Finding:
     if run.unready:
         return Finding(BuiltIn.NEVER_SETTLES, "the process does not become ready again", key=("ready",))
     writes = run.log.writes()[-_SHOWN:]
+    repeated = failing_calls(run)
+    if repeated:
+        latest = max((requests[-1] for requests in repeated.values()), key=lambda request: request.number)
+        times = len(repeated[str(latest.call)])
+        why = f"it repeats {latest.call} ({times} times), which fails: {latest.code} {latest.message}"
+        return Finding(BuiltIn.NEVER_SETTLES, f"the process does not become idle: {why}", (latest.number,))
     if not writes:
         last = _calls(list(run.log.requests())[-_SHOWN:])
         why = ": it uses processor time all the while" if run.working else ""

@@ -37,6 +37,8 @@ _AFTER_START: Final = 0.25
 #: The silence after repeated failures, as a multiple of the longest time between two of them, and in seconds at most.
 _BACKOFF: Final = 2.3
 _LONGEST_BACKOFF: Final = 5.0
+#: Failures of one call in a row after which a process that lacks events waits for these.
+_IN_VAIN: Final = 10
 #: Seconds between two looks at the final state, while it may heal.
 _LOOK: Final = 0.05
 
@@ -187,7 +189,7 @@ class Runner:
     async def _settle(self) -> None:
         """Wait until the process is idle; restart it when it was killed, and hand over when a write is delayed."""
         while True:
-            self._gate.activity.count_rounds(self._current)
+            self._gate.activity.begin_wait(self._current)
             subjects = {self._current: self._instances[self._current]}
             wait = await wait_until_idle(
                 self._gate,
@@ -197,7 +199,7 @@ class Runner:
                 # The processor time of polling cannot be told from that of work.
                 longer=self._longer_silence,
                 counts_time=not self._setting.background,
-                interrupted=lambda: self._crashed or self._delayed is not None,
+                interrupted=lambda: self._crashed or self._delayed is not None or self._is_stuck(),
             )
             rest = wait.rest
             if not self._fresh:
@@ -207,9 +209,11 @@ class Runner:
                     self._crashed = False
                     await self._stop()
                     await self._start(PRIMARY)
-                else:
+                    continue
+                if self._delayed is not None:
                     await self._hand_over()
-                continue
+                    continue
+                rest = Rest.IDLE
             self._run.rest = rest
             self._run.working = wait.working
             self._run.unready = rest is Rest.BUSY and not self._instances.is_ready(self._current)
@@ -232,6 +236,12 @@ class Runner:
                 self._note_exit(self._instances[self._current])
             self._run.silent = not any(True for _ in self._gate.log.requests())
             raise _Over
+
+    def _is_stuck(self) -> bool:
+        """Return whether the process can only repeat a call in vain until it receives what is held back from it."""
+        return self._gate.undelivered() > 0 and self._gate.activity.is_stuck(
+            self._current, _IN_VAIN, self._setting.retry_silence
+        )
 
     def _patience(self) -> Patience:
         silence = self._setting.patience.silence

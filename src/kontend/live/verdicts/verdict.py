@@ -115,7 +115,7 @@ class Verdict:
         for violation in self.violations:
             yield f"VIOLATION {violation.finding.property}: {violation.finding.sentence}"
             yield f"  cause: {explain(violation.finding, violation.run, baseline).sentence}"
-            others = f"; {violation.others} other plans show the same" if violation.others else ""
+            others = _others(violation.others) if violation.others else ""
             yield f"  plan: {violation.plan.name} ({violation.plan.reason})"
             yield f"  occurred in {violation.rate}{others}"
         for violation in self.healing:
@@ -130,3 +130,7 @@ class Verdict:
             yield f"no violation in {self.executed} plan{'s'[: self.executed != 1]}{pairs}"
         elif not self.violated:
             yield f"undecided: {self.undecided}"
+
+
+def _others(count: int) -> str:
+    return f"; {count} other plans show the same" if count > 1 else "; 1 other plan shows the same"
