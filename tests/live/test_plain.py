@@ -226,3 +226,12 @@ def test_a_kind_that_nothing_defines_is_named() -> None:
         Unusable, match=r"action 1 \(create default/g\): neither does --crds name the definition of Gadget"
     ):
         explore(setting(python("plain.py"), "gadget.yaml"))
+
+
+def test_an_object_that_comes_and_goes_unseen_is_no_plan() -> None:
+    """The ConfigMap of a Widget stays when the Widget is deleted; a process that never saw the Widget makes none."""
+    verdict = explore(setting(python("plain.py"), "delete.yaml"), only="during action", jobs=4, shrinks=0)
+    assert verdict.ok, list(verdict.lines())
+    names = {plan.name for plan in derive(verdict.baseline)}
+    assert {"down during action 1", "down during action 2"} <= names
+    assert not any("actions 1 to 2" in name or "from action 1 until" in name for name in names)

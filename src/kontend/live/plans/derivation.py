@@ -113,10 +113,10 @@ def _restarts(observed: _Observed) -> Iterator[Plan]:
             # A crash after the response of the last write of a phase is the same.
             yield Plan((Down(number + 1, number),), "memory is lost while nothing happens")
     for number in range(1, count + 1):
-        yield Plan((Down(number, number),), "an event that nobody receives, only its outcome")
+        yield Plan((Down(number, number),), "the process does not receive the event, only its outcome")
     for number in range(1, count):
-        if _same_object(observed, number):
-            yield Plan((Down(number, number + 1),), "an intermediate version that nobody receives")
+        if _same_object(observed, number) and not _comes_and_goes(observed, number):
+            yield Plan((Down(number, number + 1),), "an intermediate version that the process does not receive")
 
 
 def _lost(observed: _Observed) -> Iterator[Plan]:
@@ -173,7 +173,7 @@ def _holds(observed: _Observed) -> Iterator[Plan]:
                 yield Plan((Hold(resource, number, number + 1),), "its own writes stay unseen across a user action")
     for number in range(1, count):
         resource = observed.resources[number - 1]
-        if resource in observed.watches:
+        if resource in observed.watches and not _comes_and_goes(observed, number):
             why = "the next user action is seen before this one"
             yield Plan((Hold(resource, number, number + 1, including=True),), why)
 
@@ -189,13 +189,24 @@ def _acts(observed: _Observed) -> Iterator[Plan]:
 def _skips(observed: _Observed) -> Iterator[Plan]:
     for number in range(1, len(observed.actions)):
         resource = observed.resources[number - 1]
-        if _same_object(observed, number) and resource in observed.watches:
+        if resource not in observed.watches or _comes_and_goes(observed, number):
+            continue
+        if _same_object(observed, number):
             yield Plan((Skip(resource, number, number + 1),), "a list shows the last version only")
 
 
 def _same_object(observed: _Observed, number: int) -> bool:
     one, next_ = observed.actions[number - 1], observed.actions[number]
     return (one.kind, one.key) == (next_.kind, next_.key)
+
+
+def _comes_and_goes(observed: _Observed, number: int) -> bool:
+    """Return whether an action creates an object that the next one deletes.
+
+    A process that has never seen the object has nothing to do, and cannot leave behind what it leaves behind otherwise.
+    """
+    one, next_ = observed.actions[number - 1], observed.actions[number]
+    return (one.verb, next_.verb) == ("create", "delete") and _same_object(observed, number)
 
 
 def _rewinds(observed: _Observed) -> Iterator[Plan]:

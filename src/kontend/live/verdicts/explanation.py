@@ -8,6 +8,7 @@ of the user that does not hold in the end has the write with which it began to h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +27,9 @@ from kontend.live.runs.outcome import Run, Step, steps_of
 _EXPLAINED: Final = 2
 #: Steps that carry out a perturbation which is not one of a call.
 _PERTURBS: Final = ("crash", "pause", "relist")
+
+#: The steps of a path in text: a field, a quoted field or element, an element by its key.
+_STEPS: Final = re.compile(r'\.(\w+)|\["([^"]*)"\]|\[(\w+)=([^\]]*)\]')
 
 #: Parts of an object that say nothing about its content.
 _DULL: Final = ("apiVersion", "kind", "metadata")
@@ -59,6 +63,13 @@ class _Write(NamedTuple):
         )
         fields = {path_text(changed_path): value_at(new, changed_path) for changed_path in paths}
         return {field: value for field, value in fields.items() if _within(field, path) or _within(path, field)}
+
+    def gave(self, path: str) -> bool:
+        """Return whether it has given a field a value."""
+        return any(
+            value is not None and (not _within(path, field) or _has(value, path[len(field) :]))
+            for field, value in self.changed(path).items()
+        )
 
     def did(self, path: str = "") -> str:
         """Say what it has done to a field."""
@@ -166,8 +177,8 @@ def _difference(difference: Difference, history: _History, good: _History) -> Ca
         texts = " and ".join(map(str, made_by[-_EXPLAINED:])) or "no step"
         then = f"; in unperturbed runs {undone[-1].text} removes it" if undone else ""
         return Cause(f"{texts} made {place}{then}", tuple(write.number for write in made_by[-_EXPLAINED:]))
-    if not writes:
-        return Cause(f"no step has written {place}; {_unperturbed(others)}")
+    if difference.got is None and not any(write.gave(path) for write in writes):
+        return Cause(f"no step has written {place}; {_unperturbed([write for write in others if write.gave(path)])}")
     last, before = writes[-1], writes[-2:-1]
     over = f" over {before[0]}, which {before[0].did(path)}" if before else ""
     instead = "" if before else f"; {_unperturbed(others)}"
@@ -241,6 +252,22 @@ def _content(version: Version | None) -> dict[str, Any]:
 def _gone(obj: dict[str, Any], path: Path) -> Path:
     """Return a path, or the part of it up to the first thing that an object does not have."""
     return next((path[:end] for end in range(1, len(path)) if value_at(obj, path[:end]) is None), path)
+
+
+def _has(value: Any, path: str) -> bool:
+    """Return whether a value has a field below it.
+
+    >>> _has({"a": {"b/c": [{"type": "Ready"}]}}, '.a["b/c"][type=Ready].type'), _has({"a": ["b"]}, '.a["c"]')
+    (True, False)
+    """
+    for name, quoted, key, own in _STEPS.findall(path):
+        if isinstance(value, list):
+            value = next((item for item in value if str(item.get(key) if key else item) == (own or quoted)), None)
+        else:
+            value = value.get(name or quoted) if isinstance(value, dict) else None
+        if value is None:
+            return False
+    return True
 
 
 def _within(path: str, outer: str) -> bool:
