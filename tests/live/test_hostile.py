@@ -91,7 +91,7 @@ def test_a_process_that_never_stops_writing_never_settles() -> None:
 
 
 def test_a_process_that_repeats_a_refused_write_never_settles() -> None:
-    verdict = explore(setting(python("hostile.py", "refused"), limit=2.0))
+    verdict = explore(setting(python("hostile.py", "refused"), limit=3.0))
     assert [finding.property for finding in verdict.baseline.findings] == ["never settles"]
     assert re.search(
         r"does not become idle: it repeats update configmaps default/c \([\d,]+ times\), which fails: 409 Operation",

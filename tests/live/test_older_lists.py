@@ -18,7 +18,7 @@ def stores(bug: str) -> Setting:
 
 
 def test_the_deletion_of_an_earlier_object_that_is_seen_again_is_found() -> None:
-    verdict = explore(stores("name"), only=OLDER, jobs=4, confirmations=1, shrinks=0)
+    verdict = explore(stores("name"), only=f"restart after action 4 {OLDER}", jobs=4, confirmations=1, shrinks=0)
     lines = "\n".join(verdict.lines())
     properties = {violation.finding.property for violation in verdict.violations}
     assert properties == {"diverged"}, lines

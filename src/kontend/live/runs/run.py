@@ -239,9 +239,8 @@ class Runner:
 
     def _is_stuck(self) -> bool:
         """Return whether the process can only repeat a call in vain until it receives what is held back from it."""
-        return self._gate.undelivered() > 0 and self._gate.activity.is_stuck(
-            self._current, _IN_VAIN, self._setting.retry_silence
-        )
+        lacks_events = self._current == PRIMARY and self._gate.undelivered() > 0
+        return lacks_events and self._gate.activity.is_stuck(PRIMARY, _IN_VAIN, self._setting.retry_silence)
 
     def _patience(self) -> Patience:
         silence = self._setting.patience.silence
