@@ -52,7 +52,7 @@ def test_a_locked_writer_has_nothing_to_confirm(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     (tmp_path / "operator_locked.py").write_text(_OPERATOR.replace("LOCK", "True"))
     assert main(["audit", "--confirm", "operator_locked.py"]) == 0
-    assert main(["explore", "operator_locked.py"]) == 0
+    assert main(["explore", "operator_locked.py", "--one-process"]) == 0
 
 
 def test_explore_prints_the_violation_and_how_to_replay_it(operator: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,14 +31,14 @@ def test_bounds_of_the_command_line_are_kept_with_the_counterexample(
 
 
 def test_a_search_that_was_cut_short_is_undecided(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explore", EXAMPLE, "--scenario", "locked", "--states", "5"]) == 3
+    assert main(["explore", EXAMPLE, "--scenario", "locked", "--states", "5", "--one-process"]) == 3
     assert (
         "undecided: the space was not exhausted, because the limit of 5 states was reached" in capsys.readouterr().out
     )
 
 
 def test_walks_without_a_violation_are_undecided(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--scenario", "locked", "--search", "random", "--seed", "7", "--walks", "50"]
+    options = ["--scenario", "locked", "--search", "random", "--seed", "7", "--walks", "50", "--one-process"]
     assert main(["explore", EXAMPLE, *options]) == 3
     assert "nothing found in 50 random walks (seed 7); that proves nothing" in capsys.readouterr().out
 
@@ -46,7 +46,7 @@ def test_walks_without_a_violation_are_undecided(capsys: pytest.CaptureFixture[s
 def test_walks_with_a_violation_print_their_seed_and_how_to_replay_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ["--scenario", "blind", "--search", "pct", "--walks", "20", "--failures", str(tmp_path)]
+    options = ["--scenario", "blind", "--search", "pct", "--walks", "20", "--failures", str(tmp_path), "--one-process"]
     assert main(["explore", EXAMPLE, *options]) == 1
     out = capsys.readouterr().out
     assert "found in 20 PCT walks (seed 0); there may be more\n" in out
@@ -78,13 +78,14 @@ def test_a_violation_without_a_trace_has_no_token(tmp_path: Path, capsys: pytest
     [(["--memory", "1"], "the limit of 1 MiB of memory was reached"), (["--seconds", "1"], "the limit of 1 seconds")],
 )
 def test_time_and_memory_are_bounded(options: list[str], limit: str, capsys: pytest.CaptureFixture[str]) -> None:
-    walks = ["--search", "random", "--walks", "1000000"]
+    walks = ["--search", "random", "--walks", "1000000", "--one-process"]
     assert main(["explore", EXAMPLE, "--scenario", "locked", *walks, *options]) == 3
     assert limit in capsys.readouterr().out
 
 
 def test_atomic_reconciles_cannot_race(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explore", EXAMPLE, "--scenario", "blind", "--atomic", "--lag", "0", "--faults", "0"]) == 0
+    bounds = ["--atomic", "--lag", "0", "--faults", "0", "--one-process"]
+    assert main(["explore", EXAMPLE, "--scenario", "blind", *bounds]) == 0
     assert "(lag ≤ 0, 2 instances, atomic reconciles, no crashes, " in capsys.readouterr().out
 
 

@@ -141,15 +141,13 @@ def test_definitions_objects_and_actions_are_read_from_yaml(project: Path, capsy
     actions = project / "actions.yaml"
     actions.write_text(yaml.safe_dump([{"update": widget("a", size=5)}, {"delete": widget("b")}]))
     inputs = ["--objects", "start", "--actions", "actions.yaml"]
-    assert (
-        main(["explore", "depot.widgets", "--lag", "0", "--faults", "0", "--concurrent", "1", *inputs, "--one-process"])
-        == 0
-    )
+    options = ["--lag", "0", "--faults", "0", "--concurrent", "1", "--one-process"]
+    assert main(["explore", "depot.widgets", *options, *inputs]) == 0
     shown = capsys.readouterr().out
     assert "widgets.example.com (accepts everything)" in shown
     assert "objects:" not in shown  # they were given, not generated
     actions.write_text(yaml.safe_dump({"update": {**widget("a"), "spec": None}}))
-    assert main(["explore", "depot.widgets", "--lag", "0", "--faults", "0", "--concurrent", "1", *inputs]) == 1
+    assert main(["explore", "depot.widgets", *options, *inputs]) == 1
     assert "spec" in capsys.readouterr().out
     (archive,) = (project / "failures").glob("exception-*.zip")
     actions.unlink()
