@@ -45,8 +45,8 @@ def _rules(report: Report, rule: str) -> set[tuple[str, int]]:
 
 
 def _status(report: Report, **wanted: int) -> bool:
-    found = counts(report)
-    return all(found[key.replace("_", " ")] == value for key, value in wanted.items())
+    severities = counts(report)
+    return all(severities[key.replace("_", " ")] == value for key, value in wanted.items())
 
 
 _SND = "internal/controller/nodedeployment"

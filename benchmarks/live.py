@@ -87,8 +87,8 @@ class _Binaries(NamedTuple):
 def _real() -> _Binaries | None:
     """The real binaries, if this machine has them."""
     directory = os.environ.get("KUBEBUILDER_ASSETS")
-    found = [shutil.which(name, path=directory or None) for name in ("etcd", "kube-apiserver")]
-    return _Binaries(*map(Path, filter(None, found))) if all(found) else None
+    programs = [shutil.which(name, path=directory or None) for name in ("etcd", "kube-apiserver")]
+    return _Binaries(*map(Path, filter(None, programs))) if all(programs) else None
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ class Seconds:
 
 
 def _fitter() -> Path | None:
-    found = sorted((Path.home() / ".cache" / "kontend").glob("fitter-*"), key=lambda path: path.stat().st_mtime)
-    return found[-1] if found else None
+    builds = sorted((Path.home() / ".cache" / "kontend").glob("fitter-*"), key=lambda path: path.stat().st_mtime)
+    return builds[-1] if builds else None
 
 
 def _start(binaries: _Binaries) -> tuple[Seconds, Seconds]:

@@ -51,7 +51,7 @@ def _opened(html: str) -> list[float]:
     """Seconds from navigation until two frames after the page is drawn."""
     from report.browser import View, chromium
 
-    found = []
+    times = []
     with tempfile.TemporaryDirectory() as directory, chromium() as browser:
         file = Path(directory) / "page.html"
         file.write_text(html, encoding="utf-8")
@@ -60,6 +60,6 @@ def _opened(html: str) -> list[float]:
             start = time.perf_counter()
             view.open(file)
             view.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-            found.append(time.perf_counter() - start)
+            times.append(time.perf_counter() - start)
             view.context.close()
-    return found
+    return times

@@ -111,11 +111,11 @@ def _widget(index: int) -> dict[str, Any]:
 
 
 async def _versions(http: HttpBackend) -> dict[str, str]:
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for kind in (KIND, "ConfigMap/v1"):
         items, _ = await http.list(kind, {})
-        found |= {f"{kind} {item['metadata']['name']}": item["metadata"]["resourceVersion"] for item in items}
-    return found
+        versions |= {f"{kind} {item['metadata']['name']}": item["metadata"]["resourceVersion"] for item in items}
+    return versions
 
 
 async def _steady(http: HttpBackend, manager: Manager, *, reconciles: int) -> None:

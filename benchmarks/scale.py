@@ -147,25 +147,27 @@ def _trip(scenario: Scenario, name: str) -> float:
     return sorted(took)[_CALLS // 10]  # other work on the machine makes most of them longer
 
 
-def page(found: Measured) -> str:
+def page(figures: Measured) -> str:
     """The figures and the arithmetic, in Markdown."""
-    traffic = found.traffic
+    traffic = figures.traffic
     per_successor = traffic.bytes / traffic.successors
-    trips = ", ".join(f"{name} {seconds * 1e6:,.0f} µs" for name, seconds in found.trips.items())
-    rows = {"one process": (found.alone, found.alone_cpu), "two shards and the driver": (found.together, 0.0)}
+    trips = ", ".join(f"{name} {seconds * 1e6:,.0f} µs" for name, seconds in figures.trips.items())
+    rows = {"one process": (figures.alone, figures.alone_cpu), "two shards and the driver": (figures.together, 0.0)}
     lines = [
-        f"Deployment call by call: {found.states:,} states, {found.steps:,} steps, {os.cpu_count()} processors.",
+        f"Deployment call by call: {figures.states:,} states, {figures.steps:,} steps, {os.cpu_count()} processors.",
         "",
         "| | wall clock | steps/s | processor time |",
         "|---|---|---|---|",
     ]
     for name, (wall, cpu) in rows.items():
-        shown = "other work on the machine | " if found.is_disturbed else f"{wall:.1f} s | {found.steps / wall:,.0f}"
-        used = f"{cpu:.1f} s" if cpu else f"{found.shards_cpu:.1f} s and {found.driver_cpu:.1f} s"
+        shown = (
+            "other work on the machine | " if figures.is_disturbed else f"{wall:.1f} s | {figures.steps / wall:,.0f}"
+        )
+        used = f"{cpu:.1f} s" if cpu else f"{figures.shards_cpu:.1f} s and {figures.driver_cpu:.1f} s"
         lines.append(f"| {name} | {shown} | {used} |")
-    gain = "" if found.is_disturbed else f"{found.gain:.2f} times"
+    gain = "" if figures.is_disturbed else f"{figures.gain:.2f} times"
     lines += [
-        f"| gain | {gain} | | at most {found.bound:.2f} times, if no processor waits |",
+        f"| gain | {gain} | | at most {figures.bound:.2f} times, if no processor waits |",
         "",
         f"- {traffic.layers:,} layers; the larger shard has {traffic.most / traffic.expanded:.0%} of the states; "
         f"{traffic.moved / traffic.expanded:.1%} of them have moved; "
@@ -176,17 +178,17 @@ def page(found: Measured) -> str:
         "",
         "With *n* workers and the driver on processors of their own, the time is at least "
         "*max(D, S·u/n) + L·r*: "
-        f"the driver's processor time *D* = {found.driver_cpu:.1f} s, the shards' *S* = {found.shards_cpu:.1f} s, "
-        f"the unevenness *u* = {found.uneven:.2f}, *L* = {traffic.layers:,} layers, and a round trip *r* as above.",
+        f"the driver's processor time *D* = {figures.driver_cpu:.1f} s, the shards' *S* = {figures.shards_cpu:.1f} s, "
+        f"the unevenness *u* = {figures.uneven:.2f}, *L* = {traffic.layers:,} layers, and a round trip *r* as above.",
         "",
-        "| workers | " + " | ".join(found.trips) + " | successors to the driver |",
-        "|---|" + "---|" * (len(found.trips) + 1),
+        "| workers | " + " | ".join(figures.trips) + " | successors to the driver |",
+        "|---|" + "---|" * (len(figures.trips) + 1),
     ]
     for workers in _WORKERS:
-        times = [found.seconds(workers, trip) for trip in found.trips.values()]
-        cells = " | ".join(f"{seconds:.1f} s, {found.alone_cpu / seconds:.1f} times" for seconds in times)
+        times = [figures.seconds(workers, trip) for trip in figures.trips.values()]
+        cells = " | ".join(f"{seconds:.1f} s, {figures.alone_cpu / seconds:.1f} times" for seconds in times)
         lines.append(f"| {workers} | {cells} | {traffic.bytes / min(times) / 1e6:.1f} MB/s |")
-    few = found.shards_cpu * found.uneven / found.driver_cpu
+    few = figures.shards_cpu * figures.uneven / figures.driver_cpu
     lines += ["", f"From {few:.0f} workers on (*S·u/D*) the driver is the limit, not the network."]
     return "\n".join(lines)
 
@@ -195,22 +197,22 @@ def main() -> None:
     """Print the rows."""
     from explore.samples import deployment
 
-    found = measured(replace(deployment(Bounds(faults=0, lag=0)), reductions=Reductions(factored=False)))
-    what = f"a Deployment call by call, {found.states:,} states"
-    row(f"{what}, one process", f"{found.steps / found.alone:,.0f} steps/s")
-    row(f"{what}, two processes", f"{found.steps / found.together:,.0f} steps/s")
-    row("gain of the second process", f"{found.gain:.2f} times", "1.6 on two processors", good=found.gain >= 1.6)
-    used = f"{found.alone_cpu:.1f} s; {found.shards_cpu:.1f} s and {found.driver_cpu:.1f} s"
-    row("  processor time: one process; two shards and the driver", used, f"at most {found.bound:.2f} times")
-    if found.is_disturbed:
-        row("  other work on the machine took", f"{found.others:.0f} s", "measure again")
+    figures = measured(replace(deployment(Bounds(faults=0, lag=0)), reductions=Reductions(factored=False)))
+    what = f"a Deployment call by call, {figures.states:,} states"
+    row(f"{what}, one process", f"{figures.steps / figures.alone:,.0f} steps/s")
+    row(f"{what}, two processes", f"{figures.steps / figures.together:,.0f} steps/s")
+    row("gain of the second process", f"{figures.gain:.2f} times", "1.6 on two processors", good=figures.gain >= 1.6)
+    used = f"{figures.alone_cpu:.1f} s; {figures.shards_cpu:.1f} s and {figures.driver_cpu:.1f} s"
+    row("  processor time: one process; two shards and the driver", used, f"at most {figures.bound:.2f} times")
+    if figures.is_disturbed:
+        row("  other work on the machine took", f"{figures.others:.0f} s", "measure again")
     for workers in _WORKERS:
-        seconds = found.seconds(workers, found.trips["processes"])
-        row(f"{workers} workers, computed", f"{found.alone_cpu / seconds:.1f} times")
+        seconds = figures.seconds(workers, figures.trips["processes"])
+        row(f"{workers} workers, computed", f"{figures.alone_cpu / seconds:.1f} times")
     if "--write" in sys.argv:
         text = _PAGE.read_text(encoding="utf-8")
         before, after = text.partition(_BEGIN)[0], text.partition(_END)[2]
-        _PAGE.write_text(f"{before}{_BEGIN}\n\n{page(found)}\n\n{_END}{after}", encoding="utf-8")
+        _PAGE.write_text(f"{before}{_BEGIN}\n\n{page(figures)}\n\n{_END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

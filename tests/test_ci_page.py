@@ -27,13 +27,13 @@ def snippets(page: Path) -> list[Any]:
 
 def steps(page: Path) -> list[dict[str, Any]]:
     """The steps of all workflows of a page."""
-    found: list[dict[str, Any]] = []
+    all_steps: list[dict[str, Any]] = []
     for snippet in snippets(page):
         if isinstance(snippet, list):
-            found += snippet
+            all_steps += snippet
         elif "jobs" in snippet:
-            found += [step for job in snippet["jobs"].values() for step in job["steps"]]
-    return found
+            all_steps += [step for job in snippet["jobs"].values() for step in job["steps"]]
+    return all_steps
 
 
 def commands(page: Path, word: str) -> list[str]:
@@ -87,15 +87,15 @@ def run(command: str, project: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("page", [PAGE, ROOT / "docs" / "audit.md"], ids=lambda page: page.name)
 def test_the_workflows_are_valid(page: Path) -> None:
-    found = steps(page)
-    assert found
-    for step in found:
+    page_steps = steps(page)
+    assert page_steps
+    for step in page_steps:
         assert ("uses" in step) != ("run" in step), step
         assert set(step) <= _STEP_KEYS, step
         if "uses" in step:
             assert re.fullmatch(r"[\w-]+/[\w./-]+@v\d+", step["uses"]), step
             assert isinstance(step.get("with", {}), dict)
-    installs = [step["run"].split() for step in found if step.get("run", "").startswith("pip ")]
+    installs = [step["run"].split() for step in page_steps if step.get("run", "").startswith("pip ")]
     assert installs
     for words in installs:
         assert words[:2] == ["pip", "install"]

@@ -32,15 +32,15 @@ SECTIONS = {
 
 
 def rows() -> list[tuple[str, list[str]]]:
-    found = []
+    table = []
     section = ""
     for line in (ROOT / "docs" / "kamera.md").read_text().splitlines():
         if line.startswith("## "):
             section = line[3:]
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if line.startswith("|") and cells[0] not in ("there", "---"):
-            found.append((section, cells))
-    return found
+            table.append((section, cells))
+    return table
 
 
 def names() -> list[str]:

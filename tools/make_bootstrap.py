@@ -126,11 +126,11 @@ def bindings(objects: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 def priorities(source: Path) -> dict[str, list[int]]:
     """The priorities of each group and version: of the group, and of the version within it."""
-    found: dict[str, list[int]] = {}
+    by_name: dict[str, list[int]] = {}
     for path in PRIORITIES:
         for group, version, of_group, of_version in PRIORITY.findall((source / path).read_text()):
-            found[f"{version}.{group}"] = [int(of_group), int(of_version)]
-    return found
+            by_name[f"{version}.{group}"] = [int(of_group), int(of_version)]
+    return by_name
 
 
 def flow_control(release: str) -> dict[str, Any]:

@@ -51,19 +51,19 @@ def main() -> None:
     for name, body in MORE_COLUMNS.findall(source):
         named[name] += columns(body, docs)
     kinds = dict(PRINTER.findall(source))
-    found = {kinds[function]: named[name] for name, function in HANDLER.findall(source) if function in kinds}
+    shown = {kinds[function]: named[name] for name, function in HANDLER.findall(source) if function in kinds}
     meta = docs["metav1"]["ObjectMeta"]
     aggregator = (modules / f"kube-aggregator@v{library}/pkg/registry/apiservice/etcd/etcd.go").read_text()
     aggregated = AGGREGATED.search(aggregator)
     assert aggregated is not None
     text = aggregated[1].replace("swaggerMetadataDescriptions[", "metav1.ObjectMeta{}.SwaggerDoc()[")
-    found["APIService"] = columns(text, docs)
+    shown["APIService"] = columns(text, docs)
     table: dict[str, list[Column]] = {
         "": [
             ("Name", "string", "name", meta["name"], 0),
             ("Created At", "date", "", meta["creationTimestamp"], 0),
         ],
-        **{kind: found[kind] for kind in sorted(CELLS)},
+        **{kind: shown[kind] for kind in sorted(CELLS)},
     }
     lines = [f"{json.dumps(kind)}:{json.dumps(rows, separators=(',', ':'))}" for kind, rows in table.items()]
     TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n")

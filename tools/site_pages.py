@@ -89,11 +89,11 @@ def inside_links(markdown: str, name: str) -> str:
     '[a](b.md), Changelog'
     """
 
-    def replaced(found: re.Match[str]) -> str:
-        image, text, target = found.groups()
+    def replaced(link: re.Match[str]) -> str:
+        image, text, target = link.groups()
         path = os.path.normpath(PurePosixPath(name).parent / target.partition("#")[0])
         # The start page is the README, whose links start at the root of the repository.
         outside = path.startswith("..") or (name == "index.md" and not (ROOT / "docs" / path).exists())
-        return text if outside and not image else found.group()
+        return text if outside and not image else link.group()
 
     return _LINK.sub(replaced, markdown)

@@ -238,8 +238,8 @@ def test_the_severity_of_a_status_patch_depends_on_what_it_is_and_on_the_policy(
     source = _UNLOCKED.format(parameter="", before='w.Status.Phase = "a"', patch=patch)
     # A base that is made inline is taken after the change, which is another rule's business.
     report = audited({"a.go": source}, Settings(policy=POLICIES[policy]))
-    found = [finding.severity for finding in report.findings if finding.rule == "status-patch-without-lock"]
-    assert found == ([severity] if severity is not None else [])
+    severities = [finding.severity for finding in report.findings if finding.rule == "status-patch-without-lock"]
+    assert severities == ([severity] if severity is not None else [])
 
 
 def test_a_helper_that_locks_on_request_is_a_warning(audited: Auditor) -> None:

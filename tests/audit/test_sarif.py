@@ -50,8 +50,8 @@ def test_sarif_has_the_shape_of_2_1_0(audited: Auditor) -> None:
 
 def test_fingerprints_stay_when_lines_move_and_differ_between_equals(audited: Auditor) -> None:
     def prints() -> set[str]:
-        found = audit(["."], Settings()).findings
-        return {finding.fingerprint for finding in found}
+        findings = audit(["."], Settings()).findings
+        return {finding.fingerprint for finding in findings}
 
     audited(SOURCE)
     before = prints()
@@ -65,5 +65,5 @@ def test_fingerprints_stay_when_lines_move_and_differ_between_equals(audited: Au
             "_ = 1\n_ = r.Status().Patch(ctx, w, base)\nreturn r.Status().Patch(ctx, w, base)",
         )
     )
-    found = [finding.fingerprint for finding in audit(["."], Settings()).findings]
-    assert len(found) == len(set(found))
+    fingerprints = [finding.fingerprint for finding in audit(["."], Settings()).findings]
+    assert len(fingerprints) == len(set(fingerprints))

@@ -31,13 +31,13 @@ def test_a_suppression_with_a_reason_suppresses(audited: Auditor) -> None:
 
 
 def test_a_suppression_without_a_reason_does_not_count_and_is_reported(audited: Auditor) -> None:
-    found = rules(audited, beside="// kontend: ignore[status-patch-without-lock]")
-    assert sorted(found) == ["status-patch-without-lock", "suppression-without-reason"]
+    reported = rules(audited, beside="// kontend: ignore[status-patch-without-lock]")
+    assert sorted(reported) == ["status-patch-without-lock", "suppression-without-reason"]
 
 
 def test_an_unused_suppression_is_reported(audited: Auditor) -> None:
-    found = rules(audited, beside="// kontend: ignore[base-after-mutation] -- because")
-    assert sorted(found) == ["status-patch-without-lock", "unused-suppression"]
+    reported = rules(audited, beside="// kontend: ignore[base-after-mutation] -- because")
+    assert sorted(reported) == ["status-patch-without-lock", "unused-suppression"]
 
 
 def test_a_suppression_of_an_unknown_rule_is_reported(audited: Auditor) -> None:

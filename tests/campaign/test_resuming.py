@@ -46,7 +46,7 @@ def start(*arguments: str, **options: object) -> subprocess.Popen[bytes]:
 
 def children(process: int) -> list[int]:
     """The processes that belong to the group of a process that has its own session."""
-    found = []
+    processes = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -54,8 +54,8 @@ def children(process: int) -> list[int]:
             except OSError:
                 continue
             if int(fields[2]) == process and fields[0] != "Z":
-                found.append(int(entry.name))
-    return found
+                processes.append(int(entry.name))
+    return processes
 
 
 def until(condition: object, seconds: float = 60) -> None:

@@ -23,9 +23,9 @@ def test_bounds_of_the_command_line_are_kept_with_the_counterexample(
 ) -> None:
     options = ["--scenario", "blind", "--concurrent", "3", "--failures", str(tmp_path), "--output-format", "json"]
     assert main(["explore", EXAMPLE, *options]) == 1
-    found = json.loads(capsys.readouterr().out)["blind"]["violations"]
-    assert {violation["property"] for violation in found} == {"one_plan", "lost update"}
-    for violation in found:
+    violations = json.loads(capsys.readouterr().out)["blind"]["violations"]
+    assert {violation["property"] for violation in violations} == {"one_plan", "lost update"}
+    for violation in violations:
         assert main(["replay", violation["replay"]]) == 1
         assert violation["sentence"] in " ".join(capsys.readouterr().out.split())
 

@@ -109,9 +109,9 @@ def test_a_directory_without_controllers_is_refused(tmp_path: Path, capsys: pyte
 @pytest.mark.usefixtures("project")
 def test_several_targets_are_explored(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", "src/depot/scenarios.py", str(ROOT / "examples" / "double_plan.py"), "--one-process"]) == 1
-    found = titles(capsys.readouterr().out)
-    assert found[0] == "src/depot/scenarios.py:small"
-    assert [title.rpartition(":")[2] for title in found] == ["small", "blind", "locked"]
+    explored = titles(capsys.readouterr().out)
+    assert explored[0] == "src/depot/scenarios.py:small"
+    assert [title.rpartition(":")[2] for title in explored] == ["small", "blind", "locked"]
 
 
 @pytest.mark.usefixtures("project")

@@ -204,8 +204,8 @@ def test_the_log_of_a_real_cluster(capsys: pytest.CaptureFixture[str]) -> None:
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert document["unreadableLines"] == 0
     assert [finding["property"] for finding in document["findings"]] == ["lost update", "fight"]
-    found = {finding["property"]: finding for finding in document["findings"]}
-    assert "shop-operator-7d9f-x2x4k wrote status.leader" in found["lost update"]["sentence"]
-    assert "shop-operator-7d9f-p8q1z had changed it" in found["lost update"]["sentence"]
-    assert "spec.replicas of Deployment shop/web in turns" in found["fight"]["sentence"]
+    findings = {finding["property"]: finding for finding in document["findings"]}
+    assert "shop-operator-7d9f-x2x4k wrote status.leader" in findings["lost update"]["sentence"]
+    assert "shop-operator-7d9f-p8q1z had changed it" in findings["lost update"]["sentence"]
+    assert "spec.replicas of Deployment shop/web in turns" in findings["fight"]["sentence"]
     assert document["writesByLevel"]["Metadata"] == 1

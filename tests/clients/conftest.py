@@ -53,9 +53,9 @@ class Running:
 
     def wait_until_gone(self, path: str, name: str) -> None:
         """Wait until an object is no more."""
-        found = self.request("GET", path)
-        if name in [item["metadata"]["name"] for item in found["items"]]:
-            version = found["metadata"]["resourceVersion"]
+        answer = self.request("GET", path)
+        if name in [item["metadata"]["name"] for item in answer["items"]]:
+            version = answer["metadata"]["resourceVersion"]
             self.wait_for(path, name, lambda kind, _: kind == "DELETED", since=version)
 
 

@@ -24,10 +24,10 @@ def binary() -> Path:
     """The controller, where tools/build_clients.py puts it: its name says from which sources it was built."""
     files = sorted(path for path in SOURCES.iterdir() if path.name.startswith("go.") or path.suffix == ".go")
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
-    found = Path.home() / ".cache" / "kontend" / f"gardener-{digest}"
-    if not found.exists():
+    file = Path.home() / ".cache" / "kontend" / f"gardener-{digest}"
+    if not file.exists():
         pytest.skip("the Go controller is not built: run tools/build_clients.py")
-    return found
+    return file
 
 
 @pytest.fixture
@@ -97,8 +97,8 @@ def test_the_next_manager_leads_when_the_first_one_leaves(server: Running, names
     leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
 
     def holder_when(check: Callable[[str], bool]) -> str:
-        found = server.wait_for(leases, "gardener", lambda _, obj: check(obj["spec"].get("holderIdentity", "")))
-        return str(found["spec"]["holderIdentity"])
+        lease = server.wait_for(leases, "gardener", lambda _, obj: check(obj["spec"].get("holderIdentity", "")))
+        return str(lease["spec"]["holderIdentity"])
 
     first = start()
     leader = holder_when(bool)

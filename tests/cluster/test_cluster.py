@@ -105,9 +105,9 @@ def test_seeded_objects_keep_their_status_uid_and_deletion() -> None:
     uid = "11111111-1111-1111-1111-111111111111"
     metadata = {"uid": uid, "generation": 7, "finalizers": ["a.io/x"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
     seeded = Cluster(crds=[definition()], objects=[widget(metadata=metadata, status={"phase": "Ready"})])
-    found = seeded.get(WIDGET, "w")
-    assert found["status"] == {"phase": "Ready"}
-    assert {key: found["metadata"][key] for key in metadata} == metadata
+    restored = seeded.get(WIDGET, "w")
+    assert restored["status"] == {"phase": "Ready"}
+    assert {key: restored["metadata"][key] for key in metadata} == metadata
 
 
 def test_seeding_makes_the_namespaces_it_needs() -> None:
@@ -290,10 +290,10 @@ def test_versions_of_a_definition_share_their_objects() -> None:
     versions = crd["spec"]["versions"]
     versions.append({**versions[0], "name": "v2", "storage": False})
     cluster = Cluster(crds=[crd], objects=[widget(spec={"size": 1})])
-    found = cluster.get("Widget.example.com/v2", "w")
-    assert (found["apiVersion"], found["spec"]) == ("example.com/v2", {"size": 1})
-    found["spec"]["size"] = 2
-    cluster.update(found)
+    served = cluster.get("Widget.example.com/v2", "w")
+    assert (served["apiVersion"], served["spec"]) == ("example.com/v2", {"size": 1})
+    served["spec"]["size"] = 2
+    cluster.update(served)
     assert cluster.get(WIDGET, "w")["spec"] == {"size": 2}
 
 

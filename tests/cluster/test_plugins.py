@@ -39,8 +39,8 @@ def limited(**hard: str) -> Cluster:
 
 
 def used(cluster: Cluster) -> Json:
-    found: Json = cluster.get(QUOTA, "q")["status"]["used"]
-    return found
+    amounts: Json = cluster.get(QUOTA, "q")["status"]["used"]
+    return amounts
 
 
 def test_a_quota_without_a_status_limits_nothing() -> None:

@@ -64,8 +64,8 @@ def load(name: str) -> list[dict[str, Any]]:
 
 def definitions() -> list[dict[str, Any]]:
     """The custom resource definitions that the cases use."""
-    found: list[dict[str, Any]] = json.loads((HERE / "crds.json").read_text())
-    return found
+    crds: list[dict[str, Any]] = json.loads((HERE / "crds.json").read_text())
+    return crds
 
 
 def play(server: Server, case: Mapping[str, Any]) -> list[Any]:
@@ -97,9 +97,9 @@ def play(server: Server, case: Mapping[str, Any]) -> list[Any]:
     return answers
 
 
-def first_difference(expected: Sequence[Any], found: Sequence[Any]) -> int | None:
+def first_difference(expected: Sequence[Any], answers: Sequence[Any]) -> int | None:
     """The first step whose answers differ."""
-    for index, (want, got) in enumerate(zip(expected, found, strict=True)):
+    for index, (want, got) in enumerate(zip(expected, answers, strict=True)):
         if want != got:
             return index
     return None
@@ -159,18 +159,18 @@ def _pick(value: Mapping[str, Any], paths: Sequence[str]) -> dict[str, Any]:
     """Keep only the named paths of a large answer."""
     out: dict[str, Any] = {}
     for path in paths:
-        found: Any = value
+        selected: Any = value
         for part in path.split("."):
             match = re.fullmatch(r"\[(\w+)=([^\]]+)\]", part)
-            if match and isinstance(found, list):
-                found = next((item for item in found if item.get(match[1]) == match[2]), None)
-            elif isinstance(found, list) and part.isdigit():
-                found = found[int(part)] if int(part) < len(found) else None
-            elif isinstance(found, dict):
-                found = found.get(part)
+            if match and isinstance(selected, list):
+                selected = next((item for item in selected if item.get(match[1]) == match[2]), None)
+            elif isinstance(selected, list) and part.isdigit():
+                selected = selected[int(part)] if int(part) < len(selected) else None
+            elif isinstance(selected, dict):
+                selected = selected.get(part)
             else:
-                found = None
-        out[path] = found
+                selected = None
+        out[path] = selected
     return out
 
 

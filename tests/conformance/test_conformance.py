@@ -53,17 +53,17 @@ def server() -> InProcess:
 @pytest.mark.parametrize("case", CASES)
 def test_the_answers_are_those_of_kube_apiserver(server: InProcess, case: dict[str, Any]) -> None:
     """Every step of the case gives the recorded answer, managedFields included."""
-    found = play(server, case)
-    step = first_difference(case["answers"], found)
-    assert step is None, _explain(case, step, found)
+    answers = play(server, case)
+    step = first_difference(case["answers"], answers)
+    assert step is None, _explain(case, step, answers)
 
 
 @pytest.mark.parametrize("case", WIDE_CASES)
 def test_the_answers_are_those_of_kube_apiserver_for_every_kind(busy: Busy, case: dict[str, Any]) -> None:
     """The same for 52 built-in resources, for random definitions, and for objects that are wrong in many ways."""
-    found = play(busy, case)
-    step = first_difference(case["answers"], found)
-    assert step is None, _explain(case, step, found)
+    answers = play(busy, case)
+    step = first_difference(case["answers"], answers)
+    assert step is None, _explain(case, step, answers)
 
 
 def test_the_number_of_cases_is_what_was_recorded() -> None:
@@ -72,9 +72,7 @@ def test_the_number_of_cases_is_what_was_recorded() -> None:
     assert len(WIDE_CASES) + len(UNREPEATABLE) == 433 + 161 + 36 + 33
 
 
-def _explain(case: dict[str, Any], step: int, found: list[Any]) -> str:
-    want, got = (
-        json.dumps(answers[step], indent=1, sort_keys=True).splitlines() for answers in (case["answers"], found)
-    )
+def _explain(case: dict[str, Any], step: int, answers: list[Any]) -> str:
+    want, got = (json.dumps(side[step], indent=1, sort_keys=True).splitlines() for side in (case["answers"], answers))
     lines = difflib.unified_diff(want, got, "kube-apiserver", "kontend", lineterm="", n=2)
     return f"step {step}: {json.dumps(case['steps'][step])}\n" + "\n".join(lines)

@@ -47,9 +47,11 @@ def server(request: pytest.FixtureRequest) -> WithControllers:
 @pytest.mark.parametrize("case", CASES)
 def test_the_answers_are_those_of_a_cluster_with_its_controllers(server: WithControllers, case: dict[str, Any]) -> None:
     """Every step of the case gives the recorded answer."""
-    found = play(server, case)
-    step = first_difference(case["answers"], found)
-    assert step is None, f"step {step}: {case['steps'][step]}\nexpected {case['answers'][step]}\nfound    {found[step]}"
+    answers = play(server, case)
+    step = first_difference(case["answers"], answers)
+    assert step is None, (
+        f"step {step}: {case['steps'][step]}\nexpected {case['answers'][step]}\nfound    {answers[step]}"
+    )
 
 
 def test_all_recorded_cases_are_here() -> None:

@@ -107,8 +107,8 @@ def set_image(stack: Stack, name: str, image: str) -> None:
 
 
 def nodes_of(stack: Stack, name: str) -> dict[str, Object]:
-    found = (obj for obj in stack.objects(NODE) if obj["metadata"].get("labels", {}).get("sei.io/group") == name)
-    return {obj["metadata"]["name"]: obj for obj in found}
+    nodes = (obj for obj in stack.objects(NODE) if obj["metadata"].get("labels", {}).get("sei.io/group") == name)
+    return {obj["metadata"]["name"]: obj for obj in nodes}
 
 
 def is_ready(generation: int) -> Any:

@@ -88,16 +88,16 @@ def project(directory: Path, *, states: int = 400) -> Path:
 
 def marked_processes(mark: str) -> dict[int, str]:
     """The commands of all processes with a mark in their environment, by process id."""
-    found = {}
+    marked = {}
     for process in Path("/proc").iterdir():
         try:
             if process.name.isdigit() and mark.encode() in (process / "environ").read_bytes():
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
                 if command:  # it has not ended
-                    found[int(process.name)] = command
+                    marked[int(process.name)] = command
         except OSError:
             continue
-    return found
+    return marked
 
 
 #: Tests that look for processes, and the commands of the workers of an engine.

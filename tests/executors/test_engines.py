@@ -75,9 +75,9 @@ def test_a_search_whose_process_is_killed_goes_on_with_the_same_bytes(
     assert any(path.stat().st_size for path in (place / "state").glob("*.journal"))
     resumed = process.submit(driver.run, place, [*remote, engine], SHARES_SOON).result()
     assert resumed.code == 1
-    found = _files(place)
+    files = _files(place)
     assert resumed.out == process.submit(driver.run, place, arguments).result().out
-    assert found == _files(place)
+    assert files == _files(place)
 
 
 def test_tasks_return_results_and_exceptions_and_are_repeated(

@@ -50,8 +50,8 @@ def test_a_process_without_the_files_imports_them_from_their_sources(
     monkeypatch.chdir("/")
     shutil.rmtree(file.parent)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        found = pool.submit(loaded, code, str(file)).result()
-    assert found == ("kontend_user_sent_main", "beside", str(file), "LOCK = threading.Lock()", "sent_main.py:5")
+        origin = pool.submit(loaded, code, str(file)).result()
+    assert origin == ("kontend_user_sent_main", "beside", str(file), "LOCK = threading.Lock()", "sent_main.py:5")
 
 
 def test_only_the_users_modules_are_sent(file: Path) -> None:

@@ -101,8 +101,8 @@ class WidgetProgram(Controller):
         if step == "generate" and not status.get("id"):
             return await patched(api, obj, "status", {"id": api.uuid()})
         if step == "read map":
-            found = await api.get(MAP, "default/w")
-            return await patched(api, obj, "status", {"map": found.get("data", {}).get("a", "")})
+            config_map = await api.get(MAP, "default/w")
+            return await patched(api, obj, "status", {"map": config_map.get("data", {}).get("a", "")})
         if step == "list maps":
             return await patched(api, obj, "status", {"maps": len(await api.list(MAP, namespace="default"))})
         return obj

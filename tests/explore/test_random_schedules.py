@@ -43,9 +43,9 @@ class Scripted(Reads):
             elif call == "create":
                 await api.create(cm(f"own-{self.runs}"))
             else:
-                found = await api.live.list(CM, namespace="default")
-                if found:
-                    await api.delete(found[0])
+                config_maps = await api.live.list(CM, namespace="default")
+                if config_maps:
+                    await api.delete(config_maps[0])
         return ", ".join(seen)
 
 

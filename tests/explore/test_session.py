@@ -45,11 +45,11 @@ def path_of_violation(file: str, name: str, property_name: str) -> list[int]:
 def test_the_path_of_a_counterexample_shows_its_violation(file: str, name: str, property_name: str) -> None:
     path = path_of_violation(file, name, property_name)
     by_hand = session(file, name)
-    found = by_hand.at(path)
-    assert property_name in found.violations
+    state = by_hand.at(path)
+    assert property_name in state.violations
     assert property_name not in by_hand.at(path[:-2]).violations
-    assert len(found.document.steps) == len(path)
-    assert found.document.violation.sentence
+    assert len(state.document.steps) == len(path)
+    assert state.document.violation.sentence
 
 
 def test_a_choice_says_what_it_violates_and_what_it_costs() -> None:
@@ -64,14 +64,14 @@ def test_a_run_to_its_end_is_quiescent_and_violates_nothing_without_perturbation
     by_hand = session("examples/double_plan.py", "locked")
     path: list[int] = []
     for _ in range(60):
-        found = by_hand.at(path)
-        if found.quiescent:
+        state = by_hand.at(path)
+        if state.quiescent:
             break
-        free = [at for at, choice in enumerate(found.choices) if not choice.cost and choice.returns_to is None]
+        free = [at for at, choice in enumerate(state.choices) if not choice.cost and choice.returns_to is None]
         path.append(free[0])
-    assert found.quiescent
-    assert found.violations == {}
-    assert found.document.violation.property == ""
+    assert state.quiescent
+    assert state.violations == {}
+    assert state.document.violation.property == ""
 
 
 @pytest.mark.parametrize("path", [[5], [0, 0, 99], [-1]])

@@ -60,9 +60,9 @@ def test_paths_overlap(one: str, other: str, expected: bool) -> None:
 
 def test_the_first_step_that_differs_from_the_good_run_is_known() -> None:
     good = (document().steps[0], replace(document().steps[1], text="ports#1: get again"))
-    found = first_difference(replace(document(), baseline=good))
-    assert found is not None
-    assert (found.common, found.good) == (1, good[1])
+    difference = first_difference(replace(document(), baseline=good))
+    assert difference is not None
+    assert (difference.common, difference.good) == (1, good[1])
     assert first_difference(document()) is None
 
 

@@ -52,8 +52,8 @@ def state(server: InteractiveServer, *path: int, scenario: str = "blind") -> dic
     """The state after a path."""
     status, text = ask(server, "POST", f"/{server.token}/state", {"scenario": scenario, "path": path}, JSON)
     assert status == 200, text
-    found: dict[str, Any] = json.loads(text)
-    return found
+    answer: dict[str, Any] = json.loads(text)
+    return answer
 
 
 def test_it_listens_on_the_loopback_interface_alone(server: InteractiveServer) -> None:
@@ -75,10 +75,10 @@ def test_a_path_into_the_bug_is_explained(server: InteractiveServer) -> None:
     path = [0, 0, 0, 2, 2]
     choices = state(server, *path)["choices"]
     last = next(at for at, choice in enumerate(choices) if choice["violates"] and choice["action"] == "call")
-    found = state(server, *path, last)
-    assert found["document"]["violation"]["culprits"] == [3, 6]
-    assert {violation["property"] for violation in found["violations"]} == {"lost update", "one_plan"}
-    assert "lock=True" in found["document"]["violation"]["fix"]["text"]
+    explained = state(server, *path, last)
+    assert explained["document"]["violation"]["culprits"] == [3, 6]
+    assert {violation["property"] for violation in explained["violations"]} == {"lost update", "one_plan"}
+    assert "lock=True" in explained["document"]["violation"]["fix"]["text"]
 
 
 @pytest.mark.parametrize(

@@ -48,9 +48,9 @@ def child(server: Cluster, name: str = "d") -> dict[str, Any] | None:
 
 
 def uid(server: Cluster, name: str = "d") -> str:
-    found = child(server, name)
-    assert found is not None
-    return str(found["metadata"]["uid"])
+    obj = child(server, name)
+    assert obj is not None
+    return str(obj["metadata"]["uid"])
 
 
 def tracking(server: Cluster) -> Any:
@@ -746,10 +746,10 @@ def test_whenever_a_second_process_reconciles_in_between_nothing_is_made_twice(
 
 def assert_sound(server: Cluster, since: str, made: int, deleted: int) -> None:
     """One child, tracked, controlled, as desired, and the history has no child made or deleted in vain."""
-    found = server.get(CHILD, "d")
-    assert tracking(server) == {"name": "d", "uid": found["metadata"]["uid"]}
-    assert is_controlled_by(found, parent(server))
-    assert found["spec"]["template"]["spec"]["containers"][0]["image"] == "app:1"
+    obj = server.get(CHILD, "d")
+    assert tracking(server) == {"name": "d", "uid": obj["metadata"]["uid"]}
+    assert is_controlled_by(obj, parent(server))
+    assert obj["spec"]["template"]["spec"]["containers"][0]["image"] == "app:1"
     assert len(made_uids(server, since)) == made
     assert len(deleted_uids(server, since)) == deleted
     before = server.resource_version

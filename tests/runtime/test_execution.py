@@ -104,8 +104,8 @@ def cluster() -> Cluster:
 
 
 def status(server: Cluster) -> dict[str, Any]:
-    found: dict[str, Any] = server.get(WIDGET, "w").get("status") or {}
-    return found
+    stored: dict[str, Any] = server.get(WIDGET, "w").get("status") or {}
+    return stored
 
 
 def plan(server: Cluster) -> Any:

@@ -96,8 +96,8 @@ def test_a_long_list_is_read_in_pages() -> None:
             backend.metrics.requests.get(method="GET", code="200"),
         )
 
-    found = on_server(act, objects=[config_map(f"c{n}") for n in range(1100)])
-    assert found == (1100, True, 4)  # discovery and three pages
+    outcome = on_server(act, objects=[config_map(f"c{n}") for n in range(1100)])
+    assert outcome == (1100, True, 4)  # discovery and three pages
 
 
 def test_an_unknown_kind_is_refused_until_it_is_served() -> None:

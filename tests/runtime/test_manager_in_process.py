@@ -197,8 +197,8 @@ def test_indexes_of_a_controller_serve_its_lists() -> None:
         indexes: ClassVar = {CONFIG_MAP: {"size": lambda obj: [obj["data"]["size"]]}}
 
         async def reconcile(self, request: Request, api: Api) -> Result | None:
-            found = await api.list(CONFIG_MAP, index=("size", "1"))
-            self.seen += [obj["metadata"]["name"] for obj in found]
+            indexed = await api.list(CONFIG_MAP, index=("size", "1"))
+            self.seen += [obj["metadata"]["name"] for obj in indexed]
             with pytest.raises(BadRequest, match="for cached reads"):
                 await api.live.list(CONFIG_MAP, index=("size", "1"))
             return None

@@ -54,6 +54,6 @@ def test_over_http_the_answers_are_those_of_kube_apiserver() -> None:
         closing(OverHttp(running.url)) as server,
         ThreadPoolExecutor(48) as pool,
     ):
-        answers = list(pool.map(lambda case: play(server, case), cases))
-    pairs = zip(cases, answers, strict=True)
-    assert [case["id"] for case, found in pairs if first_difference(case["answers"], found) is not None] == []
+        played = list(pool.map(lambda case: play(server, case), cases))
+    pairs = zip(cases, played, strict=True)
+    assert [case["id"] for case, answers in pairs if first_difference(case["answers"], answers) is not None] == []

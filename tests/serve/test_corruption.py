@@ -138,17 +138,17 @@ def test_what_can_be_read_is_recovered_when_asked_for(kept: tuple[Path, State], 
         copy = damaged(directory, tmp_path / str(trial), lambda at: flip(at / "kontend.db", random))
         recovered = recover(copy)
         assert recovered.state is not None
-        found = content(recovered.state)
-        assert all(whole[place] == body for place, body in found.items())
+        objects = content(recovered.state)
+        assert all(whole[place] == body for place, body in objects.items())
         if recovered.report:
             assert (copy / "damaged-1" / "kontend.db").exists()
             assert recovered.state.resource_version > state.resource_version
             assert recovered.state.serial > state.serial
-            assert len(found) == len(whole) or any("left out" in line for line in recovered.report)
+            assert len(objects) == len(whole) or any("left out" in line for line in recovered.report)
         recovered.store.close()
         again = load(copy)
         assert again is not None
-        assert content(again) == found
+        assert content(again) == objects
 
 
 def test_a_damaged_directory_is_refused_and_recovered_by_the_command(kept: tuple[Path, State], tmp_path: Path) -> None:

@@ -78,13 +78,13 @@ def test_no_acknowledged_write_is_lost_and_none_is_invented(tmp_path: Path) -> N
 def _check(url: str, writers: list[Writer]) -> None:
     """Each object is as last acknowledged, or as last sent; there are no others."""
     with Client(url) as client:
-        found = {item["metadata"]["name"]: item for item in client.get(CONFIG_MAPS).json["items"]}
-    assert set(found) <= {writer.name for writer in writers if writer.sent >= 0}
+        stored = {item["metadata"]["name"]: item for item in client.get(CONFIG_MAPS).json["items"]}
+    assert set(stored) <= {writer.name for writer in writers if writer.sent >= 0}
     for writer in writers:
-        if writer.name not in found:
+        if writer.name not in stored:
             assert writer.acknowledged < 0
             continue
-        value, version = int(found[writer.name]["data"]["n"]), found[writer.name]["metadata"]["resourceVersion"]
+        value, version = int(stored[writer.name]["data"]["n"]), stored[writer.name]["metadata"]["resourceVersion"]
         assert value in (writer.acknowledged, writer.sent)
         if value == writer.acknowledged and writer.sent != writer.acknowledged:
             assert version == writer.version

@@ -172,10 +172,10 @@ def test_documents_change_with_definitions_and_are_kept_otherwise() -> None:
 def test_what_is_accepted_decides_the_form(
     cluster: Cluster, path: str, accept: str, code: int, media_type: str
 ) -> None:
-    found = ask(cluster, path, accept)
-    assert found.code == code
+    answer = ask(cluster, path, accept)
+    assert answer.code == code
     if code == 200:
-        assert found.content_type == media_type
+        assert answer.content_type == media_type
 
 
 def test_other_paths_are_not_answered(cluster: Cluster) -> None:

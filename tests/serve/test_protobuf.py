@@ -75,10 +75,10 @@ def deployment(message: bytes) -> bytes:
 
 @pytest.mark.parametrize(("wanted", "body"), pairs())
 def test_the_published_objects_read_the_same_from_both_encodings(wanted: dict[str, Any], body: bytes) -> None:
-    found = decode_request(body)
-    assert (found["apiVersion"], found["kind"]) == (wanted["apiVersion"], wanted["kind"])
+    decoded = decode_request(body)
+    assert (decoded["apiVersion"], decoded["kind"]) == (wanted["apiVersion"], wanted["kind"])
     schema = schema_for(wanted["apiVersion"], wanted["kind"])
-    assert decode(found, schema) == decode(wanted, schema)
+    assert decode(decoded, schema) == decode(wanted, schema)
 
 
 @settings(derandomize=True, deadline=None, max_examples=150)
@@ -94,10 +94,10 @@ def test_any_object_survives_the_way_through_protobuf(
     # What the JSON decoder makes of it is what a client would encode.
     obj = decode(made, schema)[0]
     body = request(f"{info.group}/{info.version}".strip("/"), info.kind, struct_bytes(obj, schema.properties))
-    found = decode_request(body)
-    del found["apiVersion"], found["kind"]
+    decoded = decode_request(body)
+    del decoded["apiVersion"], decoded["kind"]
     without_type = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind")}
-    assert normal(decode(found, schema)[0]) == normal(without_type)
+    assert normal(decode(decoded, schema)[0]) == normal(without_type)
 
 
 def normal(value: Any) -> Any:

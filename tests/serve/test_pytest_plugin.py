@@ -60,6 +60,6 @@ def test_nonsense(kontend_server):
     installed = entry_points(group="pytest11", name="kontend")
     plugin = [] if installed else ["-p", "kontend.pytest_plugin"]
     command = [sys.executable, "-m", "pytest", *plugin, "-q", str(tmp_path)]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert "1 passed, 1 error" in found.stdout, found.stdout + found.stderr
-    assert "expected crds and objects, found nonsense" in found.stdout
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "1 passed, 1 error" in run.stdout, run.stdout + run.stderr
+    assert "expected crds and objects, found nonsense" in run.stdout

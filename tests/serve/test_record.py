@@ -82,10 +82,10 @@ def test_what_is_saved_step_by_step_is_what_is_there(
         if index % together == 0:
             store.save(saved, cluster.state)
             saved = cluster.state
-    found = store.load()
+    loaded = store.load()
     store.close()
-    assert found is not None
-    assert contents(found) == contents(saved)
+    assert loaded is not None
+    assert contents(loaded) == contents(saved)
 
 
 def test_forgotten_history_is_dropped_from_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,12 +100,12 @@ def test_forgotten_history_is_dropped_from_disk(tmp_path: Path, monkeypatch: pyt
         if number == 50:
             cluster.delete("ConfigMap/v1", "b")
         store.save(before, cluster.state)
-    found = store.load()
+    loaded = store.load()
     rows = len(list(all_rows(cluster.state)))
     stored = store.count()
     store.close()
-    assert found is not None
-    assert contents(found) == contents(cluster.state)
+    assert loaded is not None
+    assert contents(loaded) == contents(cluster.state)
     assert stored == rows < 40
 
 
@@ -119,10 +119,10 @@ def test_more_writes_than_history_keeps_are_saved_whole(tmp_path: Path, monkeypa
     for number in range(30):
         cluster.create(config_map(f"c{number}"))
     store.save(before, cluster.state)
-    found = store.load()
+    loaded = store.load()
     store.close()
-    assert found is not None
-    assert contents(found) == contents(cluster.state)
+    assert loaded is not None
+    assert contents(loaded) == contents(cluster.state)
 
 
 def test_custom_resources_are_served_again(tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ def test_a_snapshot_is_readable_and_private(tmp_path: Path) -> None:
     """JSON for anybody, but only for its owner."""
     path = tmp_path / "s.json"
     snapshot.save(Cluster(objects=[config_map("c", a="1")]).state, path)
-    found = orjson.loads(path.read_bytes())["versions"][-1]
-    assert (found["resource"], found["name"], found["object"]["data"]) == ("configmaps", "c", {"a": "1"})
+    version = orjson.loads(path.read_bytes())["versions"][-1]
+    assert (version["resource"], version["name"], version["object"]["data"]) == ("configmaps", "c", {"a": "1"})
     assert path.stat().st_mode & 0o077 == 0
 
 
@@ -185,8 +185,8 @@ def test_a_torn_last_transaction_is_as_if_it_had_not_been(tmp_path: Path) -> Non
         (torn / "kontend.db").write_bytes(database)
         (torn / "kontend.db-wal").write_bytes(whole[:end])
         again = Store(torn)
-        found = again.load()
+        loaded = again.load()
         again.close()
-        assert found is not None
-        assert contents(found) == contents(expected)
+        assert loaded is not None
+        assert contents(loaded) == contents(expected)
     store.close()

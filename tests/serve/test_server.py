@@ -185,11 +185,11 @@ def test_a_read_only_server_refuses_writes() -> None:
 def test_a_list_waits_for_a_version_that_comes(kontend_server: BackgroundServer, client: Client) -> None:
     """And has it then."""
     version = int(client.create("c").json["metadata"]["resourceVersion"])
-    found = []
+    lists = []
 
     def read() -> None:
         with Client(kontend_server.url) as other:
-            found.append(other.get(f"{CONFIG_MAPS}?resourceVersion={version + 1}").json)
+            lists.append(other.get(f"{CONFIG_MAPS}?resourceVersion={version + 1}").json)
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -197,7 +197,7 @@ def test_a_list_waits_for_a_version_that_comes(kontend_server: BackgroundServer,
         pass
     client.patch("c", a="2")
     reader.join()
-    assert [item["data"] for item in found[0]["items"]] == [{"a": "2"}]
+    assert [item["data"] for item in lists[0]["items"]] == [{"a": "2"}]
 
 
 def test_a_list_of_a_version_that_does_not_come_times_out(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,8 +220,8 @@ def test_patch_of_a_status_leaves_the_rest(kontend_server: BackgroundServer, cli
     kontend_server.cluster.create(widgets())
     kontend_server.cluster.create(widget(size=3))
     client.send("PATCH", f"{WIDGETS_PATH}/w/status", {"status": {"phase": "Ready"}}, Content_Type=MERGE_PATCH)
-    found = kontend_server.cluster.get("Widget.example.com/v1", "w")
-    assert (found["spec"], found["status"]) == ({"size": 3}, {"phase": "Ready"})
+    patched = kontend_server.cluster.get("Widget.example.com/v1", "w")
+    assert (patched["spec"], patched["status"]) == ({"size": 3}, {"phase": "Ready"})
 
 
 def test_a_bug_in_the_server_is_answered_and_told(

@@ -42,9 +42,9 @@ def _at(text: str) -> int:
 )
 def test_a_schedule_is_due_at_its_next_time(schedule: str, after: str, due: str) -> None:
     """The last one is in the hour that the clocks of 2026 skip."""
-    found = parse_cron(schedule).next(_at(after))
-    assert found is not None
-    assert datetime.fromtimestamp(found, UTC).isoformat().replace("+00:00", "Z") == due
+    seconds = parse_cron(schedule).next(_at(after))
+    assert seconds is not None
+    assert datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z") == due
 
 
 def test_a_day_that_never_comes_is_never_due() -> None:

@@ -558,8 +558,8 @@ def test_nothing_else_is_reported_of_a_write_to_a_wrong_object() -> None:
 
 
 def test_the_creator_of_the_wrong_object_is_named_and_not_a_later_writer() -> None:
-    found = Writes().read().delete().create().patch(manager="bob", spec={"size": 1}).violations("delete")
-    assert "user has created this one" in found["wrong object"]
+    violations = Writes().read().delete().create().patch(manager="bob", spec={"size": 1}).violations("delete")
+    assert "user has created this one" in violations["wrong object"]
 
 
 def test_a_delete_of_an_object_that_was_never_read_is_no_wrong_object() -> None:
@@ -576,8 +576,8 @@ def test_a_create_after_a_delete_violates_nothing() -> None:
 
 
 def test_marking_a_wrong_object_as_deleted_is_deleting_it() -> None:
-    found = Writes().read().delete().create(FINALIZED).violations("delete")
-    assert found["wrong object"].startswith("c deleted Widget default/w, but not the object that it had read")
+    violations = Writes().read().delete().create(FINALIZED).violations("delete")
+    assert violations["wrong object"].startswith("c deleted Widget default/w, but not the object that it had read")
 
 
 def test_a_delete_of_an_object_that_has_changed_since_is_no_lost_update() -> None:
@@ -601,8 +601,8 @@ def test_a_controller_that_runs_alone_may_overwrite_its_own_conclusions() -> Non
 
 def test_a_field_of_another_client_is_lost_also_beside_an_own_one() -> None:
     writes = Writes().read().patch(manager="c", status={"a": 1}).patch(manager="bob", status={"b": 1})
-    found = writes.violations(own="c", status={"a": 2, "b": 2})
-    assert "overwrote .status.b of Widget default/w, which bob had changed" in found["lost update"]
+    violations = writes.violations(own="c", status={"a": 2, "b": 2})
+    assert "overwrote .status.b of Widget default/w, which bob had changed" in violations["lost update"]
 
 
 def test_an_own_value_with_a_uuid_in_it_is_lost() -> None:
@@ -660,21 +660,21 @@ def test_the_author_is_the_manager_that_added_the_element_and_not_a_later_writer
     one, two = condition("One", True, "Up"), condition("Two", True, "Up")
     writes = Writes().read().patch(manager="one", status={"conditions": [one]})
     writes.patch(manager="two", status={"conditions": [one, two]})
-    found = writes.violations(status={"conditions": [two]})
-    assert "which one had added since c read the object" in found["vanished element"]
+    violations = writes.violations(status={"conditions": [two]})
+    assert "which one had added since c read the object" in violations["vanished element"]
 
 
 def test_one_write_can_make_an_element_vanish_and_lose_an_update_of_another_field() -> None:
     writes = Writes(FINALIZED).read()
     writes.patch(metadata={"finalizers": ["example.com/a", "example.com/b"]}, spec={"size": 1})
-    found = writes.violations(metadata={"finalizers": None}, spec={"size": 2})
-    assert sorted(found) == ["lost update", "vanished element"]
-    assert ".spec.size" in found["lost update"]
+    violations = writes.violations(metadata={"finalizers": None}, spec={"size": 2})
+    assert sorted(violations) == ["lost update", "vanished element"]
+    assert ".spec.size" in violations["lost update"]
 
 
 def test_putting_back_a_removed_field_is_a_lost_update_of_an_unknown_author() -> None:
-    found = Writes({**WIDGET, "spec": {"size": 1}}).read().patch(spec={"size": None}).violations(spec={"size": 1})
-    assert found == {
+    violations = Writes({**WIDGET, "spec": {"size": 1}}).read().patch(spec={"size": None}).violations(spec={"size": 1})
+    assert violations == {
         "lost update": "c overwrote .spec.size of Widget default/w, which another client had changed since c read the "
         "object; the server accepted the write without a conflict"
     }
@@ -682,9 +682,9 @@ def test_putting_back_a_removed_field_is_a_lost_update_of_an_unknown_author() ->
 
 def test_a_finalizer_vanishes_also_when_the_object_is_removed_with_it() -> None:
     writes = Writes(FINALIZED).read().patch(metadata={"finalizers": ["example.com/a", "example.com/b"]}).delete()
-    found = writes.violations(metadata={"finalizers": None})
+    violations = writes.violations(metadata={"finalizers": None})
     assert writes.cluster.state.find(writes.resource, writes.key) is None
-    assert found == {
+    assert violations == {
         "vanished element": 'c removed "example.com/b" from .metadata.finalizers of Widget default/w, '
         "which user had added since c read the object; the server accepted the write without a conflict"
     }
@@ -709,16 +709,16 @@ def test_every_generation_that_was_read_may_be_claimed() -> None:
 
 def test_a_generation_of_a_former_object_of_the_name_does_not_count() -> None:
     writes = Writes().patch(spec={"size": 1}).read().delete().create().read()
-    found = writes.violations(status={"observedGeneration": 2})
-    assert found == {
+    violations = writes.violations(status={"observedGeneration": 2})
+    assert violations == {
         "observed generation": "c set .status.observedGeneration of Widget default/w to 2, "
         "but it had read only generation 1 of it"
     }
 
 
 def test_a_guess_of_the_next_generation_is_reported() -> None:
-    found = Writes().read().patch(spec={"size": 1}).read().violations(status={"observedGeneration": 3})
-    assert found["observed generation"].endswith("to 3, but it had read only generation 1 and 2 of it")
+    violations = Writes().read().patch(spec={"size": 1}).read().violations(status={"observedGeneration": 3})
+    assert violations["observed generation"].endswith("to 3, but it had read only generation 1 and 2 of it")
 
 
 @pytest.mark.parametrize("claim", [0, None, "2", {"type": "Ready"}])
@@ -729,8 +729,8 @@ def test_a_value_that_is_no_generation_is_no_claim(claim: Any) -> None:
 def test_kinds_without_generations_are_not_judged() -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
     writes = Writes(service, "Service/v1", "services").read()
-    found = condition("Ready", True, "Up") | {"observedGeneration": 7, "lastTransitionTime": "2026-01-01T00:00:00Z"}
-    assert writes.violations(status={"conditions": [found]}) == {}
+    ready = condition("Ready", True, "Up") | {"observedGeneration": 7, "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    assert writes.violations(status={"conditions": [ready]}) == {}
 
 
 def test_a_read_beyond_the_history_counts_as_a_read() -> None:
@@ -775,9 +775,9 @@ class StampsWhatItRead(StampsAfterWork):
     read_again = False
 
 
-@pytest.mark.parametrize(("controller", "found"), [(StampsAfterWork, ["observed generation"]), (StampsWhatItRead, [])])
+@pytest.mark.parametrize(("controller", "names"), [(StampsAfterWork, ["observed generation"]), (StampsWhatItRead, [])])
 def test_a_generation_that_was_read_after_the_work_does_not_count(
-    controller: type[Controller], found: list[str]
+    controller: type[Controller], names: list[str]
 ) -> None:
     scenario = Scenario(
         [controller()],
@@ -787,6 +787,6 @@ def test_a_generation_that_was_read_after_the_work_does_not_count(
         bounds=Bounds(lag=0, faults=0),
     )
     verdict = check(scenario)
-    assert [violation.property for violation in verdict.violations] == found
-    if found:
+    assert [violation.property for violation in verdict.violations] == names
+    if names:
         assert "before it did the work that the stamp stands for" in verdict.violations[0].sentence

@@ -57,10 +57,10 @@ async def _stored(api: Api, name: str, text: str) -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "default"}}
     with contextlib.suppress(AlreadyExists):
         await api.create(secret)
-    found = await api.live.get(SECRET, f"default/{name}")
-    base = {**found, "metadata": dict(found["metadata"])}
-    found["metadata"]["annotations"] = {"log": text}
-    await api.patch(found, merge_from(base))
+    stored = await api.live.get(SECRET, f"default/{name}")
+    base = {**stored, "metadata": dict(stored["metadata"])}
+    stored["metadata"]["annotations"] = {"log": text}
+    await api.patch(stored, merge_from(base))
 
 
 def _logs(scenario: Scenario, name: str = "observer") -> set[str]:
@@ -200,14 +200,14 @@ class Peeks(Controller):
     async def reconcile(self, request: Request, api: Api) -> None:
         """Read twice."""
         await api.get(MAP, request)
-        found = ""
+        logs = ""
         for _ in range(2):
             try:
                 secret = await api.live.get(SECRET, "default/observer")
-                found += secret["metadata"].get("annotations", {}).get("log", "?")
+                logs += secret["metadata"].get("annotations", {}).get("log", "?")
             except NotFound:
-                found += "0"
-        await _stored(api, self.name, found)
+                logs += "0"
+        await _stored(api, self.name, logs)
 
 
 def test_live_reads_see_every_intermediate_write() -> None:

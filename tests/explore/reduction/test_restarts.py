@@ -85,9 +85,9 @@ class Pairs(Controller):
         """Note."""
         newest = await api.live.get("ConfigMap/v1", Request("default", "a"))
         if newest["data"]["v"] == "newest":
-            found = await api.get("ConfigMap/v1", Request("default", "a"))
+            config_map = await api.get("ConfigMap/v1", Request("default", "a"))
             widget = await api.get(self.kind, request)
-            await _noted(api, f"{found['data']['v']}-{widget['spec'].get('size', 0)}")
+            await _noted(api, f"{config_map['data']['v']}-{widget['spec'].get('size', 0)}")
 
 
 def test_a_write_of_another_kind_brings_older_lists_forward_between_two_reads() -> None:

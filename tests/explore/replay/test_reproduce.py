@@ -235,10 +235,10 @@ def _never(cluster: Cluster) -> bool:
     ],
 )
 def test_livelocks_are_searched_for_after_the_schedule(scenario: Scenario, name: str) -> None:
-    (found,) = [violation for violation in check(scenario).violations if violation.property == name]
-    verdict = _followed(token_of(found.property, found.schedule, scenario.bounds), scenario)
+    (livelock,) = [violation for violation in check(scenario).violations if violation.property == name]
+    verdict = _followed(token_of(livelock.property, livelock.schedule, scenario.bounds), scenario)
     assert [(violation.property, violation.sentence, violation.trace) for violation in verdict.violations] == [
-        (name, found.sentence, found.trace)
+        (name, livelock.sentence, livelock.trace)
     ]
 
 

@@ -29,17 +29,17 @@ def _respond(pipe: Connection, count: int) -> None:
 def test_long_calls_and_long_results_do_not_wait_for_each_other() -> None:
     ours, theirs = multiprocessing.Pipe()
     threading.Thread(target=_respond, args=(theirs, 4), daemon=True).start()
-    found: list[str] = []
+    results: list[str] = []
 
     def call() -> None:
         shard = _Process(None, ours)
         calls = [shard.call(name, _LONG) for name in "abcd"]
-        found.extend(pending.result()[0] for pending in calls)
+        results.extend(pending.result()[0] for pending in calls)
 
     caller = threading.Thread(target=call, daemon=True)
     caller.start()
     caller.join(timeout=120)
-    assert found == list("abcd")
+    assert results == list("abcd")
 
 
 @pytest.mark.skipif(processes.default_method() != "fork", reason="the shard is another one in forked processes only")

@@ -131,6 +131,6 @@ def test_a_state_that_was_dropped_may_be_found_again() -> None:
     shard.carry_out(Order(ways=(Way(0, -1, (), is_wanted=True),), numbers=(0,)))
     # Number 1 is found, then found in another shard, then found again.
     again = (Numbered(1, 0, 0), Numbered(1), Numbered(1, 0, 0))
-    found = shard.carry_out(Order(numbered=again, recorded=1, numbers=(1,)))
-    assert found.error is None
-    assert found.packed.counts
+    result = shard.carry_out(Order(numbered=again, recorded=1, numbers=(1,)))
+    assert result.error is None
+    assert result.packed.counts

@@ -40,14 +40,14 @@ TREES: st.SearchStrategy[Tree] = st.recursive(
 
 def members(tree: Tree, prefix: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
     """The set as Python understands sets."""
-    found = set()
+    paths = set()
     for element, below in tree.items():
         if element != ".":
             path = (*prefix, element)
             if not below or "." in below:
-                found.add(path)
-            found |= members(below, path)
-    return found
+                paths.add(path)
+            paths |= members(below, path)
+    return paths
 
 
 fast = settings(derandomize=True, deadline=None, max_examples=200)

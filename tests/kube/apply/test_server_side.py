@@ -78,8 +78,8 @@ class Subject:
         return self.obj.get("spec")
 
     def owned(self, manager: str) -> Any:
-        found = [entry.fields.tree for entry in self.managed if entry.manager == manager]
-        return found[0].get("f:spec", found[0]) if found else None
+        trees = [entry.fields.tree for entry in self.managed if entry.manager == manager]
+        return trees[0].get("f:spec", trees[0]) if trees else None
 
 
 @pytest.fixture

@@ -182,9 +182,9 @@ PORT_1 = 'k:{"port":1,"protocol":"TCP"}'
     ],
 )  # fmt: skip
 def test_a_comparison_names_what_went_and_what_came(old: Any, new: Any, removed: Any, touched: Any) -> None:
-    found = compare(KIND, {"spec": old}, {"spec": new})
-    assert found.removed == ({"f:spec": removed} if removed else {})
-    assert found.touched == ({"f:spec": touched} if touched else {})
+    comparison = compare(KIND, {"spec": old}, {"spec": new})
+    assert comparison.removed == ({"f:spec": removed} if removed else {})
+    assert comparison.touched == ({"f:spec": touched} if touched else {})
 
 
 @pytest.mark.parametrize("new", [{"nope": 1}, {"size": "x"}, {"tags": [{}]}, {"args": [1]}, {"inner": 3}])

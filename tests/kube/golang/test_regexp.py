@@ -13,7 +13,7 @@ from kontend.kube.golang.regexp import RegexpError, compile_regexp
 
 
 @pytest.mark.parametrize(
-    ("pattern", "text", "found"),
+    ("pattern", "text", "matches"),
     [
         ("^a$", "a\n", False),
         ("(?m)^b$", "a\nb", True),
@@ -44,8 +44,8 @@ from kontend.kube.golang.regexp import RegexpError, compile_regexp
         (r"^[\x{41}-\x{5a}]$", "Q", True),
     ],
 )  # fmt: skip
-def test_a_pattern_means_what_it_means_in_go(pattern: str, text: str, found: bool) -> None:
-    assert compile_regexp(pattern).matches(text) is found
+def test_a_pattern_means_what_it_means_in_go(pattern: str, text: str, matches: bool) -> None:
+    assert compile_regexp(pattern).matches(text) is matches
 
 
 @pytest.mark.parametrize(

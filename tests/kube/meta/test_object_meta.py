@@ -100,9 +100,9 @@ def test_ordinary_metadata_passes() -> None:
     ],
 )
 def test_a_single_mistake_has_a_single_complaint(meta: dict[str, Any], start: str) -> None:
-    found = complaints(**meta)
-    assert len(found) == 1
-    assert found[0].startswith(start)
+    messages = complaints(**meta)
+    assert len(messages) == 1
+    assert messages[0].startswith(start)
 
 
 def test_cluster_scoped_objects_have_no_namespace() -> None:
@@ -116,8 +116,8 @@ def test_a_generated_names_trailing_dash_passes_every_rule() -> None:
 
 
 def test_mistakes_are_listed_in_the_servers_order() -> None:
-    found = complaints(finalizers=["a b"], labels={"a": "b c"}, annotations={"c d": ""}, name="A", generateName="B")
-    assert [error.partition(":")[0] for error in found] == [
+    messages = complaints(finalizers=["a b"], labels={"a": "b c"}, annotations={"c d": ""}, name="A", generateName="B")
+    assert [error.partition(":")[0] for error in messages] == [
         "metadata.generateName",
         "metadata.name",
         "metadata.labels",

@@ -32,6 +32,6 @@ def test_its_type_must_be_readable() -> None:
 
 
 def test_its_metadata_obeys_the_rules_of_metadata() -> None:
-    found = errors({"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a b": "c"}}})
-    assert len(found) == 1
-    assert found[0].startswith('list[0].metadata.labels: Invalid value: "a b": ')
+    mistakes = errors({"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a b": "c"}}})
+    assert len(mistakes) == 1
+    assert mistakes[0].startswith('list[0].metadata.labels: Invalid value: "a b": ')

@@ -68,8 +68,8 @@ def test_a_mistake_that_makes_rules_senseless_skips_them_and_says_so() -> None:
 
 
 def test_a_mistake_found_before_counts_as_well() -> None:
-    found = errors({"name": "a"}, preceding=[required("metadata.name", "name or generateName is required")])
-    assert found == ["metadata.name: Required value: name or generateName is required", BLOCKED]
+    mistakes = errors({"name": "a"}, preceding=[required("metadata.name", "name or generateName is required")])
+    assert mistakes == ["metadata.name: Required value: name or generateName is required", BLOCKED]
 
 
 def test_duplicates_do_not_keep_rules_from_running() -> None:

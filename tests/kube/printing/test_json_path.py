@@ -17,7 +17,7 @@ DATA = {
 
 
 @pytest.mark.parametrize(
-    ("path", "found"),
+    ("path", "values"),
     [
         (".a.d[0]", [10]),
         ("$.a.d[-1]", [30]),
@@ -54,8 +54,8 @@ DATA = {
         ("", [DATA]),
     ],
 )
-def test_a_path_leads_to_what_it_names(path: str, found: list[Any]) -> None:
-    assert find(path, DATA) == found
+def test_a_path_leads_to_what_it_names(path: str, values: list[Any]) -> None:
+    assert find(path, DATA) == values
 
 
 @pytest.mark.parametrize(

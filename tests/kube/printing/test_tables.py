@@ -22,8 +22,8 @@ def made(kind: str, **fields: Any) -> dict[str, Any]:
 
 def cells(group: str, kind: str, **fields: Any) -> list[Any]:
     (row,) = table(group, kind, [made(kind, **fields)], now=NOW)["rows"]
-    found: list[Any] = row["cells"]
-    return found
+    shown: list[Any] = row["cells"]
+    return shown
 
 
 def test_every_kind_has_a_cell_for_each_of_its_columns() -> None:

@@ -34,7 +34,7 @@ from kontend.serve.credentials.certificate_authority import BadAuthority, Certif
 
 def test_a_client_with_the_kubeconfig_trusts_the_server(tmp_path: Path) -> None:
     """And needs the token in it; after a restart with the same data the authority is the same."""
-    found = []
+    objects = []
     for _ in range(2):
         with process("--tls", "--token", "ann=s3cret", "--data", str(tmp_path)) as server:
             config = yaml.safe_load((tmp_path / "kontend.kubeconfig").read_text())
@@ -46,8 +46,8 @@ def test_a_client_with_the_kubeconfig_trusts_the_server(tmp_path: Path) -> None:
                 assert answer.status == 200
             assert cluster["server"] == server.url
             assert server.url.startswith("https://127.0.0.1:")
-            found.append(ca)
-    assert found[0] == found[1]
+            objects.append(ca)
+    assert objects[0] == objects[1]
     assert (tmp_path / "kontend.kubeconfig").stat().st_mode & 0o077 == 0
 
 

@@ -119,7 +119,7 @@ class Peer(asyncio.Transport):
 
     def of(self, number: int, kind: int) -> list[Frame]:
         """The frames of a stream."""
-        return [found for found in self.frames if found.stream == number and found.type == kind]
+        return [frame for frame in self.frames if frame.stream == number and frame.type == kind]
 
     def status(self, number: int) -> int:
         """The status code of an answer, or 0."""
@@ -132,19 +132,19 @@ class Peer(asyncio.Transport):
 
     def body(self, number: int) -> bytes:
         """The body of an answer so far."""
-        return b"".join(found.payload for found in self.of(number, frames.DATA))
+        return b"".join(frame.payload for frame in self.of(number, frames.DATA))
 
     def ended(self, number: int) -> bool:
         """An answer is complete."""
-        found = self.of(number, frames.DATA) or self.of(number, frames.HEADERS)
-        return bool(found and found[-1].flags & frames.END_STREAM)
+        sent = self.of(number, frames.DATA) or self.of(number, frames.HEADERS)
+        return bool(sent and sent[-1].flags & frames.END_STREAM)
 
     def resets(self, number: int) -> list[int]:
         """The codes with which the server has reset a stream."""
-        return [frames.number(found.payload) for found in self.of(number, frames.RST_STREAM)]
+        return [frames.number(frame.payload) for frame in self.of(number, frames.RST_STREAM)]
 
     @property
     def farewell(self) -> int | None:
         """The code with which the server has ended the connection."""
-        found = self.of(0, frames.GOAWAY)
-        return int.from_bytes(found[-1].payload[4:8], "big") if found else None
+        farewells = self.of(0, frames.GOAWAY)
+        return int.from_bytes(farewells[-1].payload[4:8], "big") if farewells else None

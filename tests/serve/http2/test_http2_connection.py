@@ -198,7 +198,7 @@ async def test_the_window_of_the_connection_is_refilled() -> None:
     peer = Peer()
     for _ in range(20):
         peer.ask("/version", body=b"x" * (1 << 20))
-    granted = sum(frames.number(found.payload) for found in peer.of(0, frames.WINDOW_UPDATE))
+    granted = sum(frames.number(frame.payload) for frame in peer.of(0, frames.WINDOW_UPDATE))
     assert granted >= 20 << 20
     assert peer.farewell is None
 
@@ -442,7 +442,7 @@ async def test_pings_are_answered_and_unknown_frames_ignored() -> None:
     """As the protocol wants."""
     peer = Peer()
     peer.send(frames.frame(0x42, 0xFF, 7, b"whatever") + frames.frame(frames.PING, 0, 0, b"12345678"))
-    assert [found.payload for found in peer.of(0, frames.PING)] == [b"12345678"]
+    assert [frame.payload for frame in peer.of(0, frames.PING)] == [b"12345678"]
 
 
 _FRAMES = st.builds(

@@ -208,8 +208,8 @@ def test_many_watches_of_the_same_share_what_is_read(kontend_server: BackgroundS
         until(lambda: open_watches(kontend_server) == 50)
         client.create("a")
         client.patch("a", x="1")
-        found = [[seen(event) for event in itertools.islice(stream, 2)] for stream in streams]
-    assert found == [[("ADDED", "a"), ("MODIFIED", "a")]] * 50
+        events_seen = [[seen(event) for event in itertools.islice(stream, 2)] for stream in streams]
+    assert events_seen == [[("ADDED", "a"), ("MODIFIED", "a")]] * 50
 
 
 def test_stopping_the_server_ends_watches_properly() -> None:

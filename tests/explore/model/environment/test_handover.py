@@ -41,9 +41,9 @@ class Locked(Copies):
 ONLY: dict[str, Any] = {"lag": 0, "crashes": 0, "failed": 0, "lost": 0}
 
 
-@pytest.mark.parametrize(("controller", "found"), [(Copies, ["lost update"]), (Locked, [])])
+@pytest.mark.parametrize(("controller", "names"), [(Copies, ["lost update"]), (Locked, [])])
 def test_a_write_that_arrives_late_overwrites_what_the_successor_wrote(
-    controller: type[Controller], found: list[str]
+    controller: type[Controller], names: list[str]
 ) -> None:
     scenario = Scenario(
         [controller()],
@@ -53,9 +53,9 @@ def test_a_write_that_arrives_late_overwrites_what_the_successor_wrote(
         bounds=Bounds(**ONLY, handovers=1),
     )
     verdict = check(scenario)
-    assert [violation.property for violation in verdict.violations] == found
+    assert [violation.property for violation in verdict.violations] == names
     assert verdict.exhausted
-    if found:
+    if names:
         assert any("is replaced by another process" in line for line in verdict.violations[0].trace)
         assert "the late patch" in verdict.violations[0].trace[-1]
 

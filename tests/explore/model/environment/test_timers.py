@@ -37,8 +37,8 @@ class Waits(Controller):
 
     async def reconcile(self, request: Request, api: Api) -> Result:
         """Wait."""
-        found = await api.get(self.kind, request)
-        return Result(requeue_after=found["spec"]["seconds"])
+        widget = await api.get(self.kind, request)
+        return Result(requeue_after=widget["spec"]["seconds"])
 
 
 def _scenario(*controllers: Controller, objects: list[dict[str, Any]], **bounds: Any) -> Scenario:
@@ -153,10 +153,10 @@ class Beats(Controller):
 
     async def reconcile(self, request: Request, api: Api) -> Result:
         """Stamp."""
-        found = await api.get(self.kind, request)
-        base = copy.deepcopy(found)
-        found["status"] = {"beat": api.now()}
-        await api.status.patch(found, merge_from(base))
+        widget = await api.get(self.kind, request)
+        base = copy.deepcopy(widget)
+        widget["status"] = {"beat": api.now()}
+        await api.status.patch(widget, merge_from(base))
         return Result(requeue_after=30)
 
 
@@ -175,10 +175,10 @@ class Alternates(Controller):
 
     async def reconcile(self, request: Request, api: Api) -> Result:
         """Toggle."""
-        found = await api.get(self.kind, request)
-        base = copy.deepcopy(found)
-        found["status"] = {"on": not (found.get("status") or {}).get("on")}
-        await api.status.patch(found, merge_from(base))
+        widget = await api.get(self.kind, request)
+        base = copy.deepcopy(widget)
+        widget["status"] = {"on": not (widget.get("status") or {}).get("on")}
+        await api.status.patch(widget, merge_from(base))
         return Result(requeue_after=30)
 
 
@@ -198,10 +198,10 @@ class Stamps(Controller):
 
     async def reconcile(self, request: Request, api: Api) -> None:
         """Stamp."""
-        found = await api.get(self.kind, request)
-        base = copy.deepcopy(found)
-        found["status"] = {"seen": api.now()}
-        await api.status.patch(found, merge_from(base))
+        widget = await api.get(self.kind, request)
+        base = copy.deepcopy(widget)
+        widget["status"] = {"seen": api.now()}
+        await api.status.patch(widget, merge_from(base))
 
 
 def test_a_stamp_of_the_time_on_every_reconcile_never_settles() -> None:
@@ -214,8 +214,8 @@ class StampsOnce(Stamps):
 
     async def reconcile(self, request: Request, api: Api) -> None:
         """Stamp, unless there is one."""
-        found = await api.get(self.kind, request)
-        if not found.get("status"):
+        widget = await api.get(self.kind, request)
+        if not widget.get("status"):
             await super().reconcile(request, api)
 
 
@@ -248,10 +248,10 @@ class Late(Controller):
         if not self.waited:
             self.waited = True
             return Result(requeue_after=5)
-        found = await api.get(self.kind, request)
-        base = copy.deepcopy(found)
-        found["status"] = {"size": found["spec"].get("size", 0)}
-        await api.status.patch(found, merge_from(base))
+        widget = await api.get(self.kind, request)
+        base = copy.deepcopy(widget)
+        widget["status"] = {"size": widget["spec"].get("size", 0)}
+        await api.status.patch(widget, merge_from(base))
         return None
 
 

@@ -36,12 +36,12 @@ class Grows(Controller):
 
     async def reconcile(self, request: Request, api: Api) -> None:
         """Write."""
-        found = await api.get(self.kind, request)
-        status = found.get("status") or {}
-        base = copy.deepcopy(found)
-        found["status"] = {"count": min(status.get("count", 0) + 1, self.most)}
-        if found != base:
-            await api.status.patch(found, merge_from(base))
+        widget = await api.get(self.kind, request)
+        status = widget.get("status") or {}
+        base = copy.deepcopy(widget)
+        widget["status"] = {"count": min(status.get("count", 0) + 1, self.most)}
+        if widget != base:
+            await api.status.patch(widget, merge_from(base))
 
 
 @pytest.mark.parametrize("bounds", [{}, {"lag": 1}, {"faults": 1}])
@@ -83,12 +83,12 @@ class Again(Controller):
 
     async def reconcile(self, request: Request, api: Api) -> Result:
         """Count."""
-        found = await api.get(self.kind, request)
-        base = copy.deepcopy(found)
-        beats = (found.get("status") or {}).get("beats", 0)
+        widget = await api.get(self.kind, request)
+        base = copy.deepcopy(widget)
+        beats = (widget.get("status") or {}).get("beats", 0)
         if self.due:
-            found["status"] = {"beats": beats + 1}
-            await api.status.patch(found, merge_from(base))
+            widget["status"] = {"beats": beats + 1}
+            await api.status.patch(widget, merge_from(base))
         self.due = not self.due
         return Result(requeue_after=10)
 

@@ -260,8 +260,8 @@ class ReplacesAndReads(Controller):
             return
         await api.delete(_map("a"))
         await api.create(_map("a", new="1"))
-        found = await api.get(MAP, "default/a")
-        await api.status.patch(widget, merge_patch({"status": {"log": "".join(found.get("data") or {"old": ""})}}))
+        config_map = await api.get(MAP, "default/a")
+        await api.status.patch(widget, merge_patch({"status": {"log": "".join(config_map.get("data") or {"old": ""})}}))
 
 
 def test_an_own_delete_hides_only_the_object_that_was_deleted() -> None:
