@@ -36,36 +36,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: order.get(item.path, len(order)))
 
 
-class _Exemption:
-    """The exemption of the collected tests from garbage collection, which would look at all of them again and again."""
-
-    def __init__(self) -> None:
-        self._in_force = False
-        self._unfreeze = gc.unfreeze
-        gc.unfreeze = self._end
-
-    def _end(self) -> None:
-        """Unfreeze, as a search in several processes does with what it shared with them."""
-        self._in_force = False
-        self._unfreeze()
-
-    def renew(self) -> None:
-        """Exempt all that is not garbage now."""
-        if not self._in_force:
-            gc.collect()
-            gc.freeze()
-            self._in_force = True
-
-
-_EXEMPTION = _Exemption()
-
-
 def pytest_collection_finish() -> None:
-    """Exempt the tests of this process."""
-    _EXEMPTION.renew()
+    """Exempt the thousands of collected tests from garbage collection, which would look at them again and again.
+
+    They stay exempt after a search in several processes, which freezes and unfreezes what it shares with them.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.unfreeze = _leave_frozen
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _exempt() -> None:
-    """Exempt them again, if a test of another file ended that."""
-    _EXEMPTION.renew()
+def _leave_frozen() -> None:
+    """Do nothing. What is still frozen and no longer needed is freed, unless it is part of a cycle."""
