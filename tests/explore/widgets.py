@@ -75,3 +75,16 @@ def double_plan(controller: Controller, *, lag: int = 1, concurrent: int = 1, st
         bounds=Bounds(faults=0, lag=lag, concurrent=concurrent, states=states),
         guards=UNGUARDED,
     )
+
+
+class Stamps(Controller):
+    """Writes the time on every reconcile, and reconciles whenever the widget changes."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Stamp."""
+        widget = await api.get(self.kind, request)
+        base = copy.deepcopy(widget)
+        widget["status"] = {"seen": api.now()}
+        await api.status.patch(widget, merge_from(base))

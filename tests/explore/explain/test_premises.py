@@ -6,7 +6,7 @@ import contextlib
 import copy
 from typing import Any, ClassVar
 
-from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
+from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, Stamps
 from kontend import predicates
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Bounds, Scenario, always, check, create, delete, eventually, update
@@ -346,19 +346,6 @@ def test_a_cycle_of_conflicts_with_oneself_is_named() -> None:
     text, line = _fix(violation)
     assert text.startswith("make both changes in one request; or base this one on the object that the write at ")
     assert line == "await api.status.patch(other, merge_from(base, lock=True))"
-
-
-class Stamps(Controller):
-    """Stamps the time."""
-
-    kind = KIND
-
-    async def reconcile(self, request: Request, api: Api) -> None:
-        """Stamp."""
-        widget = await api.get(self.kind, request)
-        base = copy.deepcopy(widget)
-        widget["status"] = {"seen": api.now()}
-        await api.status.patch(widget, merge_from(base))
 
 
 def test_a_time_that_is_written_in_every_round_is_left_out_of_the_comparison() -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
+from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, Stamps
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Bounds, Scenario, check, update
 from kontend.explore.model.model import Model
@@ -189,19 +189,6 @@ def test_what_a_timer_writes_again_and_again_settles_until_it_fires() -> None:
         False,
         True,
     ]
-
-
-class Stamps(Controller):
-    """Writes the time on every reconcile, and reconciles whenever the widget changes."""
-
-    kind = KIND
-
-    async def reconcile(self, request: Request, api: Api) -> None:
-        """Stamp."""
-        widget = await api.get(self.kind, request)
-        base = copy.deepcopy(widget)
-        widget["status"] = {"seen": api.now()}
-        await api.status.patch(widget, merge_from(base))
 
 
 def test_a_stamp_of_the_time_on_every_reconcile_never_settles() -> None:

@@ -12,16 +12,21 @@ from kontend.kube.json_types import Json
 from kontend.kube.strategy import STATUS, Strategy, WithSpecAndStatus, metadata_of, take_over
 
 
-class WebhookConfigurations(Strategy):
-    """Mutating and validating webhook configurations."""
+class Registration(Strategy):
+    """The rules that all kinds of admissionregistration.k8s.io share."""
 
     checks_finalizers = False
     namespaced = False
     allow_unconditional_update = False
-    generation_fields = ("webhooks",)
-    empty_fields = (("webhooks",),)
     rechecks_metadata = True
     rechecks_metadata_update = False
+
+
+class WebhookConfigurations(Registration):
+    """Mutating and validating webhook configurations."""
+
+    generation_fields = ("webhooks",)
+    empty_fields = (("webhooks",),)
 
     def validate(self, obj: Json) -> list[FieldError]:
         """Validates a new configuration."""
@@ -32,31 +37,21 @@ class WebhookConfigurations(Strategy):
         return webhooks.validate_webhooks(new, old)
 
 
-class ValidatingAdmissionPolicyBindings(Strategy):
+class ValidatingAdmissionPolicyBindings(Registration):
     """Bindings of validating admission policies."""
 
-    checks_finalizers = False
-    namespaced = False
-    allow_unconditional_update = False
     generation_fields = ("spec",)
-    rechecks_metadata = True
-    rechecks_metadata_update = False
 
     def validate(self, obj: Json) -> list[FieldError]:
         """Validates a binding."""
         return policies.validate_policy_binding(obj)
 
 
-class ValidatingAdmissionPolicies(WithSpecAndStatus):
+class ValidatingAdmissionPolicies(Registration, WithSpecAndStatus):
     """Validating admission policies."""
 
-    checks_finalizers = False
-    namespaced = False
-    allow_unconditional_update = False
     status_resets_metadata = True
     reset_fields: ClassVar = {"": STATUS, "status": (("metadata",), ("spec",))}
-    rechecks_metadata = True
-    rechecks_metadata_update = False
 
     def validate(self, obj: Json) -> list[FieldError]:
         """Validates a new policy."""
@@ -71,15 +66,10 @@ class ValidatingAdmissionPolicies(WithSpecAndStatus):
         return policies.validate_policy_status(new)
 
 
-class MutatingAdmissionPolicies(Strategy):
+class MutatingAdmissionPolicies(Registration):
     """Mutating admission policies, which have no status."""
 
-    checks_finalizers = False
-    namespaced = False
-    allow_unconditional_update = False
     generation_fields = ("spec",)
-    rechecks_metadata = True
-    rechecks_metadata_update = False
 
     def validate(self, obj: Json) -> list[FieldError]:
         """Validates a new policy."""
