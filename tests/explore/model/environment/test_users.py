@@ -9,7 +9,7 @@ import pytest
 
 from explore.widgets import CRD, KIND, WIDGET
 from kontend.cluster.cluster import Cluster
-from kontend.explore import BadScenario, Bounds, Scenario, Writer, check, create, delete, patch, update
+from kontend.explore import Action, BadScenario, Bounds, Scenario, Writer, check, create, delete, patch, update
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step
 from kontend.kube.errors import AlreadyExists, NotFound
@@ -72,6 +72,24 @@ def test_a_user_without_an_order_takes_each_action_at_any_time() -> None:
     ordered = check(_scenario(writers=[Writer("scaler", actions)]))
     free = check(_scenario(writers=[Writer("scaler", actions, ordered=False)]))
     assert (len(ordered.final_states), len(free.final_states)) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("second", "cost"),
+    [
+        (update(WIDGET, spec={"size": 3}), 1),
+        (update(WIDGET, spec={"size": 3}, retry=True), 0),
+        (update(WIDGET, spec={"size": 3}, when=lambda _: True), 0),
+        (delete(WIDGET), 0),
+        (create(MAP), 0),
+    ],
+    ids=["update", "update that is retried", "update with a condition", "delete", "another object"],
+)
+def test_a_change_of_an_object_that_controllers_have_not_dealt_with_yet_perturbs(second: Action, cost: int) -> None:
+    model = Model(_scenario(actions=[update(WIDGET, spec={"size": 2}), second]))
+    changed = model.next(model.initial(), Step("act"))
+    assert changed.cost == 0
+    assert model.next(changed.world, Step("act")).cost == cost
 
 
 def test_a_user_writes_a_subresource_as_its_own_manager() -> None:
