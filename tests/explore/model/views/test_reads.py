@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import orjson
 import pytest
 
 from explore.samples import DEPLOYMENT
@@ -12,10 +13,13 @@ from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Bounds, Scenario, Verdict, check, never, update
 from kontend.explore.model.model import Model
+from kontend.explore.model.state.world import OwnWrite
 from kontend.explore.model.step import Step
+from kontend.explore.model.views.reads import Reads
 from kontend.kube.errors import AlreadyExists, NotFound
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
+from kontend.runtime.client.call import Call
 from kontend.runtime.client.patches import merge_patch
 from kontend.runtime.controller import Controller, Request, Result
 from kontend.runtime.guards import Guards
@@ -343,3 +347,72 @@ def test_a_subresource_is_answered_by_the_server() -> None:
 
 def _ok(verdict: Verdict) -> bool:
     return verdict.exhausted and not verdict.violations
+
+
+# One read at a time
+
+
+def _reads() -> tuple[Reads, Model]:
+    model = Model(Scenario([Combines()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0), guards=GUARDED))
+    return Reads(model.layout, model.delivery), model
+
+
+OWN = Key("default", "w")
+
+
+@pytest.mark.parametrize(
+    ("write", "call", "waits"),
+    [
+        (OwnWrite(KIND, OWN, 9), Call("get", KIND, "default", "w", cached=True), True),
+        (OwnWrite(KIND, OWN, 9), Call("get", KIND, "default", "other", cached=True), False),
+        (OwnWrite(KIND, OWN, 9), Call("list", KIND, "default", cached=True), True),
+        (OwnWrite(KIND, OWN, 9), Call("list", KIND, cached=True), True),
+        (OwnWrite(KIND, OWN, 9), Call("list", KIND, "elsewhere", cached=True), False),
+        (OwnWrite(MAP, OWN, 9), Call("get", KIND, "default", "w", cached=True), False),
+        (OwnWrite(KIND, OWN, 9, uid="u"), Call("get", KIND, "default", "w", cached=True), False),
+        (OwnWrite(KIND, OWN, 9), Call("get", KIND, "default", "w"), False),
+        (OwnWrite(MAP, OWN, 9), Call("get", MAP, "default", "w", cached=True), False),
+    ],
+    ids=[
+        "the object", "another object", "its namespace", "all namespaces", "another namespace", "another kind",
+        "an own delete is hidden", "a live read", "a kind without a view",
+    ],
+)  # fmt: skip
+def test_a_cached_read_waits_for_own_writes_of_what_it_reads(write: OwnWrite, call: Call, waits: bool) -> None:
+    reads, model = _reads()
+    instance = model.initial().instances[0]
+    assert reads.must_wait(instance, 0, call) is False
+    assert reads.must_wait(instance.changed(own=(write,)), 0, call) is waits
+
+
+def test_a_read_of_a_kind_that_is_not_served_finds_nothing_and_starts_no_view() -> None:
+    reads, model = _reads()
+    world = model.next(model.initial(), START).world
+    (in_flight,) = world.instances[0].running
+    outcome, after = reads.read(world, 0, in_flight, Call("get", "Gadget.example.com/v1", "default", "g", cached=True))
+    assert (outcome.key, outcome.stale, outcome.text) == (("404",), False, ": not found")
+    assert outcome.response().startswith(b"!")
+    assert orjson.loads(outcome.response()[1:])["code"] == 404
+    assert after is world
+
+
+@pytest.mark.parametrize(
+    ("namespace", "labels", "stale"), [("", ["0", "0"], True), ("default", ["0"], False), ("far", ["0"], True)]
+)
+def test_a_list_shows_its_namespace_and_is_stale_only_by_events_in_it(
+    namespace: str, labels: list[str], stale: bool
+) -> None:
+    far: dict[str, Any] = {**WIDGET, "metadata": {"name": "w", "namespace": "far"}}
+    place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far"}}
+    scenario = Scenario(
+        [Combines()], crds=[CRD], objects=[place, WIDGET, far], actions=_labels(far, "1"), bounds=Bounds(faults=0)
+    )
+    model = Model(scenario)
+    world = model.next(model.next(model.initial(), START).world, ACT).world
+    (in_flight,) = world.instances[0].running
+    call = Call("list", KIND, namespace, cached=True)
+    outcome, _ = Reads(model.layout, model.delivery).read(world, 0, in_flight, call)
+    items = orjson.loads(outcome.response()[1:])["items"]
+    assert [_label(item) for item in items] == labels
+    assert {item["metadata"]["namespace"] for item in items} == ({namespace} if namespace else {"default", "far"})
+    assert outcome.stale is stale
