@@ -160,6 +160,14 @@ def test_polling_does_not_count_as_work(thinking: str) -> None:
     assert verdict.executed == 2
 
 
+def test_a_process_that_polls_may_wait_for_a_slow_write() -> None:
+    """It makes no other call meanwhile, and does not come round."""
+    given = setting(python("hostile.py", "poll", "0"), "plain.yaml", limit=2.0)
+    verdict = explore(given, only="takes long", jobs=2, confirmations=1)
+    assert verdict.ok, list(verdict.lines())
+    assert verdict.executed == 1
+
+
 def test_a_fixed_port_is_named_as_the_reason_why_there_is_no_hand_over() -> None:
     port = str(free_port())
     verdict = explore(setting(python("hostile.py", "bind", port), "plain.yaml"), only="taken over")

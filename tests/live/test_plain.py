@@ -235,3 +235,23 @@ def test_an_object_that_comes_and_goes_unseen_is_no_plan() -> None:
     names = {plan.name for plan in derive(verdict.baseline)}
     assert {"down during action 1", "down during action 2"} <= names
     assert not any("actions 1 to 2" in name or "from action 1 until" in name for name in names)
+
+
+@pytest.mark.parametrize(("bug", "expected"), [("late", ["diverged"]), ("", [])])
+def test_a_user_may_act_and_be_seen_before_the_answer_to_a_write_arrives(bug: str, expected: list[str]) -> None:
+    given = setting(python("plain.py"), "plain.yaml", BUG=bug)
+    only = "next user action right after update widgets.live.kontend.dev default/w status"
+    verdict = explore(given, only=only, confirmations=1, shrinks=0, heal=0.1, jobs=2)
+    lines = "\n".join(verdict.lines())
+    assert [violation.finding.property for violation in verdict.violations] == expected, lines
+    assert all(violation.plan.name == only for violation in verdict.violations), lines
+    if bug:
+        assert 'configmaps default/w-config .data.size: "1" instead of "2"' in lines
+
+
+def test_a_process_that_runs_alone_may_overwrite_what_it_has_written_before_a_restart() -> None:
+    """From an older list it draws its conclusion once more, and again when it has caught up."""
+    given = setting(python("plain.py"), "plain.yaml", BUG="unlocked", OLD="1")
+    verdict = explore(given, only="restart after action 2 onto a list", shrinks=0, jobs=4)
+    assert verdict.ok, list(verdict.lines())
+    assert verdict.executed == 4

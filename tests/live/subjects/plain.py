@@ -3,12 +3,13 @@
 Bugs, by the value of BUG:
 
 - ``crash``: the status is written before the ConfigMap, and the ConfigMap is made only while there is no status.
-- ``unlocked``: the list of ready parts is written without a lock.
+- ``unlocked``: the status is written without a lock.
+- ``late``: the answer to the write of the status goes into the cache, however old it is.
 - ``ignored``: a conflict with the ConfigMap is taken for success. The event of the status, which is written next, makes
   up for it once.
 
 With OWNED the ConfigMap has the Widget as its owner; with LAZY, ConfigMaps are watched from the first Widget on. With
-RETRY, failed reconciles are repeated after so many seconds.
+RETRY, failed reconciles are repeated after so many seconds. With OLD, the first list may be old.
 """
 
 from __future__ import annotations
@@ -92,15 +93,16 @@ def reconcile(client: Client, widgets: dict[str, Any], name: str) -> None:
         return
     put_child(client, child)
     if (widget.get("status") or {}) != status:
-        put_status(client, path, widget, status)
+        written = put_status(client, path, widget, status)
+        if BUG == "late":
+            widgets[name] = written
 
 
-def put_status(client: Client, path: str, widget: dict[str, Any], status: dict[str, Any]) -> None:
-    """Write the status."""
+def put_status(client: Client, path: str, widget: dict[str, Any], status: dict[str, Any]) -> Any:
+    """Write the status, and return the answer."""
     if BUG == "unlocked":
-        client("PATCH", f"{path}/status", {"status": status}, "application/merge-patch+json")
-    else:
-        client("PUT", f"{path}/status", {**widget, "status": status})
+        return client("PATCH", f"{path}/status", {"status": status}, "application/merge-patch+json")
+    return client("PUT", f"{path}/status", {**widget, "status": status})
 
 
 def put_child(client: Client, child: dict[str, Any]) -> None:
@@ -127,7 +129,8 @@ def main() -> None:
     client = Client()
     widgets: dict[str, Any] = {}
     changed: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=watch, args=(client, f"{GROUP}/widgets", widgets, changed), daemon=True).start()
+    oldest = "0" if "OLD" in os.environ else ""
+    threading.Thread(target=watch, args=(client, f"{GROUP}/widgets", widgets, changed, oldest), daemon=True).start()
     configs: list[dict[str, Any]] = []
     retry: dict[str, int] = {}
     while True:

@@ -65,7 +65,7 @@ class LiveGate:
         self._began = asyncio.get_running_loop().time()
         self._open: dict[Exchange, Request | None] = {}
         #: Answers that are not to be sent as they are, or after whose sending the process is to crash.
-        self._decided: dict[Exchange, LoseResponse | Fail | Crash] = {}
+        self._decided: dict[Exchange, LoseResponse | Fail | Crash | Act] = {}
         #: The process crashes at its next write, or when it is idle.
         self.doomed = False
         self._held: set[str] = set()
@@ -210,6 +210,8 @@ class LiveGate:
             request.perturbed = str(decision)
             if isinstance(decision, Act):
                 self._conductor.act(unseen=decision.unseen)
+                if not decision.unseen:
+                    self._decided[exchange] = decision
             elif isinstance(decision, Crash) and not decision.answered:
                 self._conductor.crash()
             elif isinstance(decision, LoseResponse | Fail | Crash):
@@ -234,6 +236,21 @@ class LiveGate:
             self._open[exchange] = request
             self._refuse(exchange, request, decision.error)
             return False
+        if isinstance(decision, Act):
+            # The process sees what the user has done first, on any machine.
+            self._conductor.delayed(lambda: self._answer_late(exchange, request, response), hand_over=False)
+            return False
+        self._note_answer(request, response)
+        return True
+
+    def _answer_late(self, exchange: Exchange, request: Request, response: ApiResponse) -> None:
+        assert self.server is not None  # the request came from it
+        self.activity.note_answer(request.process, request.call)
+        self._note_answer(request, response)
+        self.server.answer(exchange, response)
+
+    def _note_answer(self, request: Request, response: ApiResponse) -> None:
+        """Note the outcome of a request and the versions that its answer shows."""
         request.code = response.code
         # An object that is not there is an answer to a read or a deletion.
         failed = response.code >= 400 and (response.code != 404 or request.call.verb in ("update", "patch"))
@@ -243,7 +260,6 @@ class LiveGate:
         else:
             request.shown = tuple(_shown(request.call.resource, response.body))
             self._received.setdefault(request.process, set()).update(request.shown)
-        return True
 
     def tap(self, exchange: Exchange, watch: OpenWatch) -> Tap:
         """Return the tap of a new watch."""

@@ -132,7 +132,7 @@ async def wait_until_idle(
             if not _speaks(traffic, subjects, last):
                 return Wait(Rest.IDLE, longest)
         if waited >= patience.limit:
-            return Wait(Rest.BUSY, longest, working=mute >= patience.silence)
+            return Wait(Rest.BUSY, longest, working=counts_time and mute >= patience.silence)
         await asyncio.sleep(poll)
         now, after = loop.time(), _usage(subjects)
         # A poll that comes late says that this process had no processor: then the others may have had none either.

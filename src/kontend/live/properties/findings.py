@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from kontend.cluster.cluster import Cluster
@@ -26,6 +28,8 @@ PROCESS_EXIT: Final = "process exit"
 LEAK: Final = "leak"
 #: So many failures of one call in a row, with no success after them, are taken for failing forever.
 _REPEATED: Final = 4
+#: The longest time between two attempts of a process that backs off, at least, in seconds.
+_BACKED_OFF: Final = 0.2
 _SHOWN: Final = 5
 
 
@@ -87,6 +91,7 @@ def _exits(run: Run) -> Iterator[Finding]:
 
 
 def _writes(run: Run) -> Iterator[Finding]:
+    is_alone = len({request.process for request in run.log.requests()}) == 1
     for request in run.log.writes():
         assert request.before is not None  # it has changed something
         faults = faults_of_writes(
@@ -96,9 +101,20 @@ def _writes(run: Run) -> Iterator[Finding]:
             _Written(request.call.verb, request.key.name),
             request.call.resource,
             request.changes,
+            own=_manager(request) if is_alone else "",
         )
         for fault in faults:
             yield Finding(str(fault.property), fault.sentence, (request.number,), key=(str(request.call),), fault=fault)
+
+
+def _manager(request: Request) -> str:
+    """Return the field manager of a write; empty where managed fields do not show it."""
+    for change in request.changes:
+        if change.resource == request.call.resource and change.old is not None and change.new is not None:
+            before = set(change.old.managed)
+            written = {entry.manager for entry in change.new.managed if entry not in before}
+            return written.pop() if len(written) == 1 else ""
+    return ""
 
 
 def _user_properties(run: Run) -> Iterator[Finding]:
@@ -178,7 +194,18 @@ def failing_calls(run: Run) -> dict[str, list[Request]]:
             streaks.setdefault(text, []).append(request)
         elif request.code < 400:
             streaks.pop(text, None)
-    return {text: requests for text, requests in streaks.items() if len(requests) >= _REPEATED}
+    repeated = {text: requests for text, requests in streaks.items() if len(requests) >= _REPEATED}
+    return {text: requests for text, requests in repeated.items() if not _makes_sure(requests)}
+
+
+def _makes_sure(requests: Sequence[Request]) -> bool:
+    """Return whether a process creates an object to be sure that it is there: it does not take the answer for an error.
+
+    A process that does repeats the call after longer and longer times.
+    """
+    if any(request.call.verb != "create" or request.code != HTTPStatus.CONFLICT for request in requests):
+        return False
+    return all(later.arrived - earlier.arrived < _BACKED_OFF for earlier, later in pairwise(requests))
 
 
 def _fails_forever(run: Run, expected: Expected) -> Iterator[Finding]:

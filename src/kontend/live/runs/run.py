@@ -269,7 +269,9 @@ class Runner:
             return False
         if not self._setting.watches <= self._gate.watched(self._current):
             return False
-        if self._setting.background and self._gate.activity.rounds(self._current) < _ROUNDS:
+        # While a write of a process waits, it may wait, too, and not come round.
+        polls = self._setting.background and not self._slow
+        if polls and self._gate.activity.rounds(self._current) < _ROUNDS:
             return False
         return self._instances.is_ready(self._current)
 
