@@ -267,11 +267,11 @@ class Runner:
     def _is_ready(self) -> bool:
         if self._current not in self._gate.activity.heard or self._user.waits:
             return False
+        if self._slow:
+            return True  # it may wait for its write before it watches, comes round or becomes ready
         if not self._setting.watches <= self._gate.watched(self._current):
             return False
-        # While a write of a process waits, it may wait, too, and not come round.
-        polls = self._setting.background and not self._slow
-        if polls and self._gate.activity.rounds(self._current) < _ROUNDS:
+        if self._setting.background and self._gate.activity.rounds(self._current) < _ROUNDS:
             return False
         return self._instances.is_ready(self._current)
 
