@@ -11,7 +11,8 @@ import pytest
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.explore import Bounds, Scenario, Verdict, check, update
-from kontend.explore.properties.built_in import never_settles
+from kontend.explore.program.progress import Failure
+from kontend.explore.properties.built_in import initially_broken, never_settles, raised, still_writes
 from kontend.kube.errors import Conflict
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from
@@ -155,3 +156,35 @@ def test_a_programming_error_that_does_not_come_back_leaves_the_space_exhausted(
 def test_states_that_are_never_left_are_counted(states: int, text: str) -> None:
     finding = never_settles(states, "", perturbed=True)
     assert finding.sentence.endswith(text)
+
+
+@pytest.mark.parametrize(
+    ("perturbed", "waits", "text"),
+    [
+        (True, False, "whatever happens"),
+        (False, False, "as long as nothing perturbs them"),
+        (True, True, "as long as no user acts"),
+        (False, True, "as long as no user acts and nothing perturbs them"),
+    ],
+)
+def test_a_livelock_says_on_what_it_depends(perturbed: bool, waits: bool, text: str) -> None:
+    finding = never_settles(1, "", perturbed=perturbed, waits=waits)
+    assert finding.sentence == f"from here the controllers never stop writing, {text}: this state leads only to itself"
+
+
+def test_an_exception_without_a_traceback_is_one_line() -> None:
+    plain = raised("one", "default/w", Failure("ValueError: no"))
+    assert plain.sentence == "the reconcile of default/w by one raised ValueError: no"
+    traced = raised("one", "default/w", Failure("ValueError: no", traceback="file.py:3"))
+    assert traced.sentence == "the reconcile of default/w by one raised ValueError: no\nfile.py:3"
+
+
+def test_an_invariant_that_is_broken_from_the_start_says_so() -> None:
+    assert initially_broken("one plan") == ("one plan", "one plan is broken in the initial state", None)
+
+
+@pytest.mark.parametrize(("end", "cycle"), [(4, "step 4 repeats step 3"), (5, "steps 4 to 5 repeat")])
+def test_a_run_that_writes_on_names_the_steps_that_repeat(end: int, cycle: str) -> None:
+    assert still_writes(7, 3, end).sentence == (
+        f"an unperturbed run still writes after 7 writes: {cycle} again and again, with other numbers"
+    )

@@ -8,7 +8,9 @@ import pytest
 
 from explore.widgets import CRD, KIND, WIDGET
 from kontend import add_finalizer, remove_finalizer
+from kontend.cluster.cluster import Cluster
 from kontend.explore import Bounds, Scenario, check, delete
+from kontend.explore.properties.leaks import Leaks
 from kontend.kube.errors import NotFound
 from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Request
@@ -60,3 +62,30 @@ def test_a_finalizer_that_is_removed_is_none() -> None:
 def test_a_finalizer_of_somebody_else_is_none(name: str) -> None:
     widget = {**WIDGET, "metadata": {**WIDGET["metadata"], "finalizers": [name]}}
     assert _verdict(Finalizes(), widget).ok
+
+
+def _waiting(name: str) -> Cluster:
+    """A cluster in which a widget that is being deleted waits for a finalizer of this name."""
+    cluster = Cluster(crds=[CRD], objects=[WIDGET])
+    cluster.patch(KIND, "w", {"metadata": {"finalizers": [name]}})
+    cluster.delete(KIND, "w")
+    return cluster
+
+
+def test_an_object_that_is_not_being_deleted_is_no_leak() -> None:
+    cluster = Cluster(crds=[CRD], objects=[WIDGET])
+    initial = cluster.state
+    mentioned = {"finalizers": [NAME], "annotations": {"deletionTimestamp": "soon"}}
+    cluster.patch(KIND, "w", {"metadata": mentioned})
+    assert list(Leaks(initial).of(cluster.state)) == []
+    cluster.delete(KIND, "w")
+    assert [finding.property for finding in Leaks(initial).of(cluster.state)] == ["leak"]
+
+
+def test_an_object_that_no_run_has_touched_is_no_leak() -> None:
+    initial, cluster = Cluster(crds=[CRD], objects=[WIDGET]).state, _waiting(NAME)
+    before = cluster.state
+    assert list(Leaks(initial, untouched=before).of(cluster.state)) == []
+    cluster.patch(KIND, "w", {"metadata": {"labels": {"a": "b"}}})
+    assert len(list(Leaks(initial, untouched=before).of(cluster.state))) == 1
+    assert len(list(Leaks(initial).of(before))) == 1

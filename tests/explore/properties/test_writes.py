@@ -142,6 +142,12 @@ def test_a_comparison_of_uids_prevents_a_wrong_owner() -> None:
     assert "wrong owner" not in [violation.property for violation in verdict.violations]
 
 
+def test_a_child_of_the_owner_that_was_read_may_be_deleted() -> None:
+    verdict = _explored(Cleaner(), Maker(), objects=[WIDGET], actions=[update(WIDGET, spec={"expired": True})], lag=0)
+    assert any(not Cluster(state=state).list("ConfigMap/v1") for state in verdict.final_states)
+    assert "wrong owner" not in [violation.property for violation in verdict.violations]
+
+
 def test_an_orphan_of_an_earlier_owner_may_be_deleted() -> None:
     orphan = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
     set_controller_reference({**WIDGET, "metadata": {"name": "w", "uid": "00000000-gone"}}, orphan)
