@@ -60,3 +60,10 @@ def test_an_element_that_no_step_has_written_is_not_blamed_on_the_write_of_anoth
     assert cause(short, good) == (
         'no step has written configmaps default/c .metadata.finalizers["c/d"]; in unperturbed runs write 2 does'
     )
+
+
+def test_a_field_with_an_early_value_has_the_write_that_has_not_come() -> None:
+    good = ended({"data": {"mode": "calm"}}, {"data": {"mode": "loud"}})
+    assert cause(ended({"data": {"mode": "calm"}}), good) == (
+        'step 1 (write 1) wrote .data = {"mode":"calm"}; in unperturbed runs write 2 wrote .data.mode = "loud"'
+    )

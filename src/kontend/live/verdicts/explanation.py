@@ -181,7 +181,8 @@ def _difference(difference: Difference, history: _History, good: _History) -> Ca
         return Cause(f"no step has written {place}; {_unperturbed([write for write in others if write.gave(path)])}")
     last, before = writes[-1], writes[-2:-1]
     over = f" over {before[0]}, which {before[0].did(path)}" if before else ""
-    instead = "" if before else f"; {_unperturbed(others)}"
+    later = f"; in unperturbed runs {others[-1].text} {others[-1].did(path)}" if others else ""
+    instead = "" if before else later
     return Cause(f"{last} {last.did(path)}{over}{instead}", (*(write.number for write in before), last.number))
 
 
