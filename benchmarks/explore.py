@@ -5,6 +5,7 @@ The numbers of kamera (node visits, distinct nodes, seconds) were measured on a 
 
 from __future__ import annotations
 
+import copy
 import sys
 import time
 from dataclasses import replace
@@ -156,6 +157,27 @@ def growth() -> None:
         row(f"a step among {count:,} other objects", f"{costs[count]:.0f} us", "growth under a half", good=good)
 
 
+def several_objects() -> None:
+    """Processor time of four independent objects against one: a parent and a child, with one instance and with two."""
+    operator = Path(__file__).parent.parent / "examples/website_operator.py"
+    (scenario,) = scenarios_in(operator).values()
+
+    def of(count: int, bounds: Bounds) -> Scenario:
+        objects = [copy.deepcopy(scenario.objects[0]) for _ in range(count)]
+        for number, obj in enumerate(objects):
+            obj["metadata"]["name"] = f"site-{number}"
+        return replace(scenario, objects=objects, bounds=bounds)
+
+    for what, bounds in {
+        "one instance, default bounds": Bounds(),
+        "two instances, no faults": Bounds(concurrent=2, faults=0),
+    }.items():
+        one, four = ([_timed(of(count, bounds)) for _ in range(5)] for count in (1, 4))
+        ratio = min(took for _, took in four) / min(took for _, took in one)
+        shown = all(verdict.ok for verdict, _ in (*one, *four))
+        row(f"four objects against one, {what}", f"{ratio:.1f} times the time", "3 times", good=shown and ratio <= 3)
+
+
 def examples() -> None:
     """Processor time of all scenarios of the examples that have the default bounds."""
     folder = Path(__file__).parent.parent / "examples"
@@ -182,4 +204,5 @@ def main() -> None:
     reductions()
     memory()
     growth()
+    several_objects()
     examples()

@@ -155,6 +155,8 @@ class Reductions:
     codes: bool = True
     #: Objects that have nothing to do with each other are explored one after the other.
     parts: bool = True
+    #: Of those that differ in their names only, one is explored (needs ``parts``).
+    alike: bool = True
     #: Where a search gets long, what each instance may have done is followed apart, to show that nothing is violated.
     factored: bool = True
 

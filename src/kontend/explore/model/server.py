@@ -8,7 +8,7 @@ other state in which these agree.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -29,6 +29,26 @@ from kontend.kube.errors import ApiError
 from kontend.kube.meta.names import Key, parse_kind
 from kontend.runtime.client.call import METHODS, Call, path_of
 
+#: More requests than these are not recorded: the clusters in which they were carried out are kept with them.
+_MOST_RECORDED: Final = 5_000
+
+
+class Computed(NamedTuple):
+    """A request that the server has carried out: in which cluster, what it was, and its outcome."""
+
+    state: State
+    #: The label of the identities that it could hand out, and how many were handed out for it before.
+    label: str
+    issued: int
+    outcome: Outcome
+    #: For the call of a reconcile: the program, the run, and the call.
+    program: Program | None = None
+    in_flight: InFlight | None = None
+    call: Call | None = None
+    #: For the action of a user: the user, and the action.
+    user: Writer | None = None
+    action: Action | None = None
+
 
 class Server:
     """Responds to the calls of reconciles and users."""
@@ -45,6 +65,8 @@ class Server:
         #: The outcomes of calls that were computed and not yet exchanged with other processes.
         self.fresh: list[tuple[tuple[object, ...], Outcome]] = []
         self._labels: dict[tuple[object, ...], str] = {}
+        #: The requests that were carried out; None where nobody asks for them.
+        self.record: list[Computed] | None = None
 
     def resource(self, state: State, kind: str) -> Resource:
         """The resource that serves a kind. Raises ``UnknownKind``."""
@@ -62,7 +84,7 @@ class Server:
         label, serial = "", 0
         if call.writes:
             label = self._label(program, in_flight, at, call)
-            serial = _serial(world, label)
+            serial = serial_of(label, world.issued.get(label) or 0)
         current = tuple([is_current(state, met) for met in in_flight.versions])
         question = (
             program.number,
@@ -76,7 +98,10 @@ class Server:
         )
         outcome = self._outcomes.get(question)
         if outcome is None or not self._remember:
-            outcome = self._outcomes[question] = self._computed(state, program, in_flight, call, serial)
+            outcome = self._outcomes[question] = self.computed(state, program, in_flight, call, serial)
+            if self.record is not None:
+                count = world.issued.get(label) or 0
+                self._add(Computed(state, label, count, outcome, program, in_flight, call))
             if self._is_shared and outcome.registry is None:
                 self.fresh.append((question, outcome))
         return outcome, label
@@ -85,6 +110,11 @@ class Server:
         """Forget all outcomes: they are computed again."""
         self._outcomes.clear()
         self._labels.clear()
+
+    def start_record(self) -> None:
+        """Record all requests from now on, also those whose outcomes are known: these are forgotten."""
+        self.forget()
+        self.record = []
 
     def share(self) -> None:
         """Collect fresh outcomes from now on, for other processes."""
@@ -96,7 +126,8 @@ class Server:
             for question, outcome in outcomes:
                 self._outcomes.setdefault(question, outcome)
 
-    def _computed(self, state: State, program: Program, in_flight: InFlight, call: Call, serial: int) -> Outcome:
+    def computed(self, state: State, program: Program, in_flight: InFlight, call: Call, serial: int) -> Outcome:
+        """The outcome of a call in a cluster, whatever is known."""
         try:
             resource = self.resource(state, call.kind)
         except UnknownKind as error:
@@ -118,24 +149,23 @@ class Server:
     def act(self, world: World, user: Writer, action: Action) -> tuple[Outcome, str]:
         """The outcome of an action of a user, and the label of the identities it hands out."""
         label = f"{action.kind}\0{action.key}"
-        serial = _serial(world, label)
+        count = world.issued.get(label) or 0
+        serial = serial_of(label, count)
         version = world.state.resource_version if self._exact else 0
         question = (-1, user.name, id(action), world.objects, serial, version)
         outcome = self._outcomes.get(question)
         if outcome is None or not self._remember:
-            before = world.state
-            cluster = Cluster(state=before.replace(serial=serial))
-            text = ""
-            try:
-                action.perform(cluster, user.name)
-            except ApiError as error:
-                text = error.message
-            after = cluster.state
-            registry = after.registry if after.registry is not before.registry else None
-            writes = tuple(after.changes_since(before.resource_version))
-            outcome = Outcome((), b"", (), writes, int(after.serial != serial), registry, None, text)
-            self._outcomes[question] = outcome
+            outcome = self._outcomes[question] = acted(world.state, user, action, serial)
+            if self.record is not None:
+                self._add(Computed(world.state, label, count, outcome, user=user, action=action))
         return outcome, label
+
+    def _add(self, computed: Computed) -> None:
+        """Add to the record; it is given up where it gets too long."""
+        if self.record is not None and len(self.record) < _MOST_RECORDED:
+            self.record.append(computed)
+        else:
+            self.record = None
 
     def _label(self, program: Program, in_flight: InFlight, at: int, call: Call) -> str:
         """The object that a write is about: identities are counted by it."""
@@ -152,7 +182,21 @@ class Server:
         return label
 
 
-def _serial(world: World, label: str) -> int:
-    """The serial from which the server counts identities for a label."""
+def serial_of(label: str, count: int) -> int:
+    """The serial from which the server counts identities for a label, after so many requests that were about it."""
     resource, _, name = label.partition("\0")
-    return first_serial(resource, name, world.issued.get(label) or 0)
+    return first_serial(resource, name, count)
+
+
+def acted(before: State, user: Writer, action: Action, serial: int) -> Outcome:
+    """The outcome of an action of a user in a cluster."""
+    cluster = Cluster(state=before.replace(serial=serial))
+    text = ""
+    try:
+        action.perform(cluster, user.name)
+    except ApiError as error:
+        text = error.message
+    after = cluster.state
+    registry = after.registry if after.registry is not before.registry else None
+    writes = tuple(after.changes_since(before.resource_version))
+    return Outcome((), b"", (), writes, int(after.serial != serial), registry, None, text)

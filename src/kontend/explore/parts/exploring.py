@@ -27,8 +27,10 @@ from kontend.explore.model.settling.restless import restless
 from kontend.explore.model.state.canonical import final_form
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import UNPERTURBED, Step
-from kontend.explore.parts.footprint import footprint
+from kontend.explore.parts.alike import Searched, can_be_alike, renamed_footprint, renaming_to
+from kontend.explore.parts.footprint import Footprint, footprint
 from kontend.explore.parts.partition import Candidate, can_be_divided, candidates, neighbours, started
+from kontend.explore.parts.renaming import NotAlike, Renaming
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties import built_in
 from kontend.explore.properties.built_in import BuiltIn
@@ -38,6 +40,8 @@ from kontend.explore.verdict import Reached, Verdict, Violation
 
 #: Violations that show when a run has ended, or never ends.
 _AT_THE_END: Final = (BuiltIn.NEVER_SETTLES, BuiltIn.FAILS_FOREVER, BuiltIn.DIVERGED, BuiltIn.LEAK)
+#: Of these, the violations of runs without an end.
+_ENDLESS: Final = (BuiltIn.NEVER_SETTLES, BuiltIn.FAILS_FOREVER)
 #: More combinations of final states than these are not put together.
 _MOST_COMBINATIONS: Final = 1_000
 #: A run that only has to settle takes no more steps than these.
@@ -79,12 +83,21 @@ class Explored:
     prefix: tuple[Step, ...]
     verdict: Verdict
     finals: list[FinalState]
+    footprint: Footprint
+    #: It is like another part but for names, and was not searched itself.
+    is_alike: bool = False
 
     @property
     def shows_at_the_end(self) -> bool:
         """Something is violated that shows at the end, or there is no end."""
         at_the_end = any(violation.property in _AT_THE_END for violation in self.verdict.violations)
         return at_the_end or not self.finals
+
+    @property
+    def may_not_end(self) -> bool:
+        """Some run of it never settles, or is not followed to its end."""
+        endless = any(violation.property in _ENDLESS for violation in self.verdict.violations)
+        return endless or not self.finals or bool(self.verdict.stuck)
 
 
 class NotIndependent(Exception):
@@ -96,28 +109,75 @@ def explored_in_parts(model: Model, search: Searching) -> Verdict | None:
     if not can_be_divided(model):
         return None
     begin = time.perf_counter()
-    parts = _independent(model, candidates(model))
-    if len(parts) < 2 or model.delivery.has_looked:
-        return None
-    explored: list[Explored] = []
     try:
-        for candidate in parts:
-            part, prefix = started(model, candidate, [other for other in parts if other is not candidate])
-            restricted = model.restricted(part)
-            searched = search(restricted)
-            verdict = searched.run()
-            if restricted.delivery.has_looked:
-                return None  # a mapping function may look at the objects of other parts
-            schedules = searched.exploration.quiescent.schedules()
-            finals = [FinalState(*final) for final in zip(schedules, verdict.reached, strict=True)]
-            explored.append(Explored(part, prefix, verdict, finals))
-        if not _are_independent(model, [one.part for one in explored]):
+        divided = candidates(model)
+        if len(divided) > 1 and can_be_alike(model):
+            model.layout.server.start_record()
+        parts = _independent(model, divided)
+        if len(parts) < 2 or model.delivery.has_looked:
+            return None
+        explored = _Parts(model, parts, search).explored()
+        if not _are_independent(model, [part.footprint for part in explored]):
             return None
         verdict = _Whole(model, explored).verdict()
     except (Coupled, NotIndependent, BadScenario):
         return None  # a scenario that is refused is refused as a whole
+    finally:
+        model.layout.server.record = None
     verdict.seconds = time.perf_counter() - begin
     return verdict
+
+
+class _Parts:
+    """Explores parts one after the other."""
+
+    def __init__(self, model: Model, candidates: list[Candidate], search: Searching) -> None:
+        self._model = model
+        self._candidates = candidates
+        self._search = search
+        #: The parts whose states were all visited, each with the result.
+        self._searched: list[tuple[Searched, Explored]] = []
+        self._can_be_alike = can_be_alike(model)
+
+    def explored(self) -> list[Explored]:
+        """All parts. Raises :class:`NotIndependent` where they have to do with each other after all."""
+        return [self._explored(candidate) for candidate in self._candidates]
+
+    def _explored(self, candidate: Candidate) -> Explored:
+        others = [other for other in self._candidates if other is not candidate]
+        part, prefix = started(self._model, candidate, others)
+        for searched, result in self._searched:
+            try:
+                renaming = renaming_to(self._model, searched, candidate, part)
+            except NotAlike:
+                continue
+            return _renamed(result, renaming, part, prefix)
+        restricted = self._model.restricted(part)
+        search = self._search(restricted)
+        verdict = search.run()
+        if restricted.delivery.has_looked:
+            raise NotIndependent  # a mapping function may look at the objects of other parts
+        schedules = search.exploration.quiescent.schedules()
+        finals = [FinalState(*final) for final in zip(schedules, verdict.reached, strict=True)]
+        result = Explored(part, prefix, verdict, finals, footprint(self._model, part))
+        if self._can_be_alike and verdict.exhausted:
+            self._searched.append((Searched(candidate, part, result.footprint), result))
+        return result
+
+
+def _renamed(result: Explored, renaming: Renaming, part: Part, prefix: tuple[Step, ...]) -> Explored:
+    """A part that is like another one, which was explored. None of its states was visited."""
+    verdict = replace(result.verdict, states=0, steps=0, cut=0, stuck=0, repeated=0, sets=0, depths=(), runs=0)
+    verdict.violations = [
+        replace(
+            violation,
+            sentence=renaming.text(violation.sentence),
+            schedule=tuple(map(renaming.step, violation.schedule)),
+        )
+        for violation in result.verdict.violations
+    ]
+    finals = [FinalState(tuple(map(renaming.step, final.schedule)), final.reached) for final in result.finals]
+    return Explored(part, prefix, verdict, finals, renamed_footprint(renaming, result.footprint, part), True)
 
 
 def _independent(model: Model, parts: list[Candidate]) -> list[Candidate]:
@@ -156,13 +216,12 @@ def _independent(model: Model, parts: list[Candidate]) -> list[Candidate]:
     return parts
 
 
-def _are_independent(model: Model, parts: Sequence[Part]) -> bool:
+def _are_independent(model: Model, footprints: Sequence[Footprint]) -> bool:
     layout = model.layout
     if any(len(kinds) > layout.declared(index) for index, kinds in enumerate(layout.kinds)):
         return False  # a kind that is not declared has one view for all
     if any(program.asks_time for program in layout.programs) or model.timers.has_fired:
         return False
-    footprints = [footprint(model, part) for part in parts]
     return not any(footprint.is_shared for footprint in footprints) and not any(
         one.meets(other) for at, one in enumerate(footprints) for other in footprints[at + 1 :]
     )
@@ -176,6 +235,8 @@ class _Whole:
         self._parts = parts
         if sum(part.shows_at_the_end for part in parts) > 1:
             raise NotIndependent
+        if model.scenario.properties and any(part.may_not_end for part in parts):
+            raise NotIndependent  # of runs without an end, too, is asked what holds in them eventually
         if sum(any(final.needs_fault for final in part.finals) for part in parts) > 1:
             raise NotIndependent
 
@@ -194,7 +255,7 @@ class _Whole:
         depths = [sum(verdict.depths[at] for verdict in parts if at < len(verdict.depths)) for at in range(longest)]
         whole.depths = tuple(depths)
         whole.notes = list(dict.fromkeys(note for verdict in parts for note in verdict.notes))
-        whole.notes.append(f"explored as {len(parts)} parts that have nothing to do with each other")
+        whole.notes.append(self._note())
         violations = [self._of_whole(part, violation) for part in self._parts for violation in part.verdict.violations]
         forms: dict[bytes, int] = {}
         if all(part.finals for part in self._parts):
@@ -202,6 +263,11 @@ class _Whole:
         whole.baseline_states = sum(reached.unperturbed for reached in whole.reached)
         whole.violations = list(_cheapest(violations))
         return whole
+
+    def _note(self) -> str:
+        note = f"explored as {len(self._parts)} parts that have nothing to do with each other"
+        alike = sum(part.is_alike for part in self._parts)
+        return f"{note}, of which {alike} {'is' if alike == 1 else 'are'} like another but for names" if alike else note
 
     def _combine(self, whole: Verdict, forms: dict[bytes, int]) -> Iterator[Violation]:
         """Add the final states of the whole; returns what they violate."""

@@ -60,7 +60,7 @@ UUIDS: Final = "uuid\0"
 #: Labels of clocks start so: what is counted are seconds.
 CLOCK: Final = "clock\0"
 #: One request to the server uses at most so many serials for what it makes.
-_USED: Final = 4
+USED: Final = 4
 
 
 def issued_identities(issued: Iterable[tuple[str, int]]) -> Iterator[str]:
@@ -74,4 +74,4 @@ def issued_identities(issued: Iterable[tuple[str, int]]) -> Iterator[str]:
             else:
                 resource, _, name = label.partition("\0")
                 first = first_serial(resource, name, number)
-                yield from map(uid_of, range(first + 1, first + _USED))
+                yield from map(uid_of, range(first + 1, first + USED))

@@ -7,13 +7,14 @@ which is why a state can be stored, forked and resumed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import xxhash
 
 from kontend.explore.program.determinism import Determinism, Strayed
+from kontend.explore.program.event_loop import Unsupported
 from kontend.explore.program.failures import is_same_course, with_other_codes
 from kontend.explore.program.identities import VERSIONS
 from kontend.explore.program.masking import masked, relative_response
@@ -31,7 +32,7 @@ from kontend.explore.program.symbols import (
 )
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
-from kontend.runtime.controller import Controller
+from kontend.runtime.controller import BadController, Controller
 from kontend.runtime.guards import Guards
 from kontend.runtime.source_location import SourceLocation
 
@@ -235,14 +236,7 @@ class Program:
         leaves = list(self._leaves())
         # Rounded up, so that it is never more than so many.
         sample = leaves[:: -(-len(leaves) // most)] if leaves else []
-        return [
-            RecordedRun(
-                start,
-                _exchanges_to(node.parent, node.at, node.response),
-                Progress(node.calls, node.done, node.generated, node.lines, node.asks_time),
-            )
-            for start, node in sample
-        ]
+        return [_recorded(start, node) for start, node in sample]
 
     def calls_of(self, request: Key) -> Iterator[Call]:
         """All calls of the reconciles of a request so far."""
@@ -259,6 +253,20 @@ class Program:
         exchanges = _exchanges_to(node.parent, node.at, node.response)
         return b" ".join(relative_response(exchange.response) for exchange in exchanges)
 
+    def runs_of(self, requests: Collection[Key]) -> Iterator[RecordedRun]:
+        """The longest runs of some requests: all others are the beginning of one of them."""
+        for start, node in self._leaves():
+            if start.request in requests:
+                yield _recorded(start, node)
+
+    def does(self, recorded: RecordedRun) -> bool:
+        """Reports whether the controller makes this run. Runs user code."""
+        try:
+            progress = self._run(recorded.exchanges, recorded.start)
+        except (Strayed, Unsupported, BadController):
+            return False
+        return progress._replace(lines=()) == recorded.progress._replace(lines=())
+
     def rerun(self, recorded: RecordedRun) -> None:
         """Make a run of another process again. Raises :class:`Nondeterminism` unless it does the same."""
         self._determinism.rerun(
@@ -273,6 +281,15 @@ class Program:
                 if not node.children:
                     yield start, node
                 stack.extend(reversed(node.children.values()))
+
+
+def _recorded(start: Start, node: Node) -> RecordedRun:
+    """The run from its start to a node."""
+    return RecordedRun(
+        start,
+        _exchanges_to(node.parent, node.at, node.response),
+        Progress(node.calls, node.done, node.generated, node.lines, node.asks_time),
+    )
 
 
 def versions_before_work(node: Node, key: Key, versions: Sequence[tuple[str, Key, int]]) -> int | None:

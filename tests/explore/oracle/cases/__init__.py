@@ -5,6 +5,7 @@ prints whether they agree.
 """
 
 from explore.oracle.cases import (
+    alike_objects,
     false_about_names,
     false_about_steps,
     missed_across_kinds,
@@ -16,6 +17,7 @@ from explore.oracle.cases.common import CASES
 
 __all__ = [
     "CASES",
+    "alike_objects",
     "false_about_names",
     "false_about_steps",
     "missed_across_kinds",

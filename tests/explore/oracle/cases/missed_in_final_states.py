@@ -229,3 +229,30 @@ def part_of_a_uid_or_a_word() -> Scenario:
         bounds=Bounds(faults=0, lag=0),
         guards=OFF,
     )
+
+
+@case
+def eventually_beside_a_part_that_fails_forever() -> Scenario:
+    """Two widgets have nothing to do with each other; the reconcile of one fails again and again."""
+
+    class Children(Controller):
+        kind = W
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            try:
+                await api.get(W, request)
+            except NotFound:
+                return
+            await api.create(cm(f"out-{request.name}"))
+
+    other = copy.deepcopy(WIDGET)
+    other["metadata"]["name"] = "v"
+    return Scenario(
+        [Children()],
+        crds=[CRD],
+        objects=[WIDGET, other],
+        actions=[delete(other)],
+        properties=[eventually(lambda cluster: bool(cluster.get(W, "w").get("status")), name="has a status")],
+        bounds=Bounds(faults=0, lag=0, concurrent=2, atomic=True),
+        guards=OFF,
+    )
