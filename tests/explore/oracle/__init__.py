@@ -89,17 +89,17 @@ and a cycle without a timer writes, the scenario never settles either.
 collector's nor that of an object at the start violates *leak*.
 
 **Divergence.** A step *perturbs* if it is a fault, a relist, a cached read of an object, or a list of a namespace, of
-which the cache has not seen the last event, a start while another reconcile is under way, an action of the user while
-a reconcile is under way, an action of a user *in a hurry*, or a timer that fires while an instance has something to do
-(a reconcile under way, a request in its queue, a retry, an event of a declared kind that it has not seen) or a shorter
-timer. A final state to which no run leads in which nothing perturbs violates *diverged*, unless no such run settles at
-all. A user is in a hurry who creates or changes an object on which a user has acted before, without a condition, and
-the server accepts it, while a request is in a queue or would be after all events of declared kinds. A final state of a
-run in which nothing else perturbs counts as unperturbed, if it differs from one of a run without hurry in no object of
-both, but for metadata, status and identifiers; objects with identifiers in their names do not count.
-Two final states are the same if they differ only in resourceVersions, managed fields, generations (observed ones
-count as how far they are behind), in times, and in the names of uids, uuids, generated names and versions wherever
-they appear.
+which the cache has not seen the last event, a start while another reconcile is under way, an action of the user while a
+reconcile is under way, an action of a user *in a hurry*, or a timer that fires while an instance has something to do (a
+reconcile under way, a request in its queue, an event of a declared kind that it has not seen, or a retry or a shorter
+timer, unless the reconcile that follows writes nothing, does not fail and leads back to the same state). A final state
+to which no run leads in which nothing perturbs violates *diverged*, unless no such run settles at all. A user is in a
+hurry who creates or changes an object on which a user has acted before, without a condition, and the server accepts it,
+while a request is in a queue or would be after all events of declared kinds. A final state of a run in which nothing
+else perturbs counts as unperturbed, if it differs from one of a run without hurry in no object of both, but for
+metadata, status and identifiers; objects with identifiers in their names do not count. Two final states are the same if
+they differ only in resourceVersions, managed fields, generations (observed ones count as how far they are behind), in
+times, and in the names of uids, uuids, generated names and versions wherever they appear.
 
 **Properties of one write** by a reconcile (*lost update*, *vanished element*, *wrong object*, *wrong owner*, *observed
 generation*) are defined in :mod:`explore.oracle.writes`.

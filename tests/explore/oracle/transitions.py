@@ -123,16 +123,38 @@ class Model(Users):
         return Step(text, after, perturbs=not due, fires=True)
 
     def _is_due(self, world: World, seconds: float) -> bool:
-        """Nobody has anything to do before a timer of so many seconds fires."""
+        """Nobody has anything to do before a timer of so many seconds fires, but to look again."""
         for instance in world.instances:
-            if instance.running or instance.queue or instance.delayed:
-                return False
-            if any(other < seconds for other, _ in instance.timers):
+            if instance.running or instance.queue:
                 return False
             declared = self.controllers[instance.controller].kinds
             if any(self.pending(world.state, kind, at) for kind, at in instance.positions if kind in declared):
                 return False
+        for index, instance in enumerate(world.instances):
+            for request in instance.delayed:
+                ready = replace(instance, delayed=instance.delayed - {request}, queue=instance.queue | {request})
+                if not self._leads_back(world, world.with_instance(index, ready), index, request):
+                    return False
+            for timer in instance.timers:
+                if timer[0] < seconds:
+                    fired = self._fire(world, index, timer, "").world
+                    if not self._leads_back(world, fired, index, timer[1]):
+                        return False
         return True
+
+    def _leads_back(self, world: World, ready: World, index: int, request: Key) -> bool:
+        """The reconcile of a request that is ready writes nothing, fails in nothing, and the world is as before."""
+        step = self._start(ready, index, request, "", busy=False)
+        while True:
+            if step.wrote or step.failed:
+                return False
+            reconciles = step.world.instances[index].running
+            if not reconciles:
+                return replace(step.world, issued=world.issued) == world
+            number, call = reconciles[0].calls[0]
+            if self._waits(step.world.state, step.world.instances[index], call):
+                return False
+            step = self._call(step.world, index, request, number, "")
 
     # Faults
 

@@ -39,6 +39,8 @@ from kontend.explore.scenario import Scenario
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
 
+#: A reconcile that has made so many calls without a write does not come to an end.
+_MOST_CALLS: Final = 10_000
 #: A request whose reconcile raises the same programming error so often in a row is not tried again.
 _MOST_BUGS: Final = 2
 
@@ -59,7 +61,8 @@ class Model:
         self._reads = Reads(layout, self.delivery)
         self.uuids = Uuids(layout)
         self.users = Users(layout, self.delivery)
-        self.timers = Timers(layout, cluster.state.now)
+        self._nothing: dict[tuple[object, ...], bool] = {}
+        self.timers = Timers(layout, cluster.state.now, self.changes_nothing)
         self.faults = Faults(layout, self.delivery, self.uuids, cluster.state)
         self._commits = Commits(layout, self.delivery)
         self._reconciles = Reconciles(layout, self._reads, self._commits, self.uuids, self.timers)
@@ -228,6 +231,30 @@ class Model:
         if call.cached and not call.subresource:
             return self._reads.read(world, index, in_flight, call)[0].response()
         return self.layout.server.call(world, self.programs[index], in_flight, at, call)[0].response
+
+    def changes_nothing(self, world: World, step: Step) -> bool:
+        """A retry or a timer, with the reconcile that follows, writes nothing, fails in nothing and leads back."""
+        assert isinstance(step.subject, Key)
+        question = (step, self._situation(world, step.instance))
+        answer = self._nothing.get(question)
+        if answer is None:
+            answer = self._nothing[question] = self._leads_back(world, step, step.subject)
+        return answer
+
+    def _leads_back(self, world: World, step: Step, request: Key) -> bool:
+        situation = self._situation(world, step.instance)
+        transition = self.next(self.next(world, step).world, Step("start", step.instance, request))
+        for _ in range(_MOST_CALLS):
+            if transition.changes or transition.failure is not None:
+                return False
+            if not transition.world.instances[step.instance].running:
+                return self._situation(transition.world, step.instance) == situation
+            transition = self.next(transition.world, Step("call", step.instance, request))
+        return False
+
+    def _situation(self, world: World, index: int) -> tuple[object, ...]:
+        """All that an instance by itself depends on."""
+        return self.layout.keys.of_instance(world, index), world.objects, world.issued_sum
 
     # Steps
 

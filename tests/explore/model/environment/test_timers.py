@@ -58,8 +58,39 @@ def _reconciled(request: Key, index: int = 0) -> tuple[Step, Step]:
     return Step("start", index, request), Step("call", index, request)
 
 
-def test_timers_fire_in_the_order_of_their_seconds() -> None:
+class WaitsOnce(Waits):
+    """Waits once for each widget, and looks again when it is marked."""
+
+    name = "waits"
+    memory = ("seen",)
+
+    def __init__(self) -> None:
+        """Nothing was seen."""
+        self.seen: list[str] = []
+
+    async def reconcile(self, request: Request, api: Api) -> Result:
+        """Wait the first time."""
+        result = await super().reconcile(request, api)
+        if request.name in self.seen:
+            return Result()
+        self.seen.append(request.name)
+        return result
+
+
+def test_a_timer_that_changes_nothing_does_not_hold_up_a_longer_one() -> None:
     model = Model(_scenario(Waits(), objects=[widget("slow", seconds=60), widget("fast", seconds=5)]))
+    world = _after(model, *_reconciled(SLOW), *_reconciled(FAST))
+    assert [model.next(world, Step("timer", 0, request)).cost for request in (FAST, SLOW)] == [0, 0]
+    # While the shorter one is reconciled, the instance has something to do.
+    for step in (Step("timer", 0, FAST), Step("start", 0, FAST)):
+        world = model.next(world, step).world
+        assert model.next(world, Step("timer", 0, SLOW)).cost == 1
+    world = model.next(world, Step("call", 0, FAST)).world
+    assert model.next(world, Step("timer", 0, SLOW)).cost == 0
+
+
+def test_timers_fire_in_the_order_of_their_seconds() -> None:
+    model = Model(_scenario(WaitsOnce(), objects=[widget("slow", seconds=60), widget("fast", seconds=5)]))
     world = _after(model, *_reconciled(SLOW), *_reconciled(FAST))
     assert world.instances[0].timers == {(60.0, SLOW), (5.0, FAST)}
     fast, slow = (model.next(world, Step("timer", 0, request)) for request in (FAST, SLOW))
@@ -70,6 +101,10 @@ def test_timers_fire_in_the_order_of_their_seconds() -> None:
     assert fast.world.instances[0].timers == {(60.0, SLOW)}
     # Once the shorter one is gone, the longer one is due; and not while the other request waits in the queue.
     assert model.next(fast.world, Step("timer", 0, SLOW)).cost == 1
+    world = fast.world
+    for step in _reconciled(FAST):
+        world = model.next(world, step).world
+    assert model.next(world, Step("timer", 0, SLOW)).cost == 0
 
 
 def test_timers_of_the_same_length_fire_in_any_order() -> None:

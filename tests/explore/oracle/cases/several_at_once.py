@@ -11,6 +11,7 @@ from explore.oracle.cases.common import CM, CRD, OFF, WIDGET, W, case, cm, data_
 from kontend.explore import Bounds, Scenario, delete, never, update
 from kontend.kube.errors import ApiError, Conflict, NotFound
 from kontend.runtime.client.api import Api
+from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request, Result
 
 OTHER: Final[dict[str, Any]] = {**WIDGET, "metadata": {"name": "v", "namespace": "default"}}
@@ -261,3 +262,45 @@ def a_namespace_with_contents_that_goes_away() -> Scenario:
         bounds=Bounds(lag=1, faults=1, failed=0, lost=0),
         guards=OFF,
     )
+
+
+class _Late(Controller):
+    """Makes something, and marks its widget some seconds later."""
+
+    kind = W
+    name = "late"
+
+    async def reconcile(self, request: Request, api: Api) -> Result | None:
+        """Make or mark."""
+        widget = await api.live.get(W, request)
+        if await made(api, cm("out")):
+            return Result(requeue_after=5)
+        if not widget.get("status"):
+            base = copy.deepcopy(widget)
+            widget["status"] = {"late": True}
+            await api.status.patch(widget, merge_from(base))
+        return None
+
+
+def _beside_one_that_looks_again(result: Result) -> Scenario:
+    class Looks(Controller):
+        kind = W
+        name = "looks"
+
+        async def reconcile(self, request: Request, api: Api) -> Result:
+            await api.get(W, request)
+            return result
+
+    return Scenario([Looks(), _Late()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0), guards=OFF)
+
+
+@case
+def a_timer_beside_a_shorter_one_that_comes_again() -> Scenario:
+    """A controller that looks again every second does not keep another one from looking after five."""
+    return _beside_one_that_looks_again(Result(requeue_after=1))
+
+
+@case
+def a_timer_beside_retries_without_end() -> Scenario:
+    """Nor does one that asks to run again at once."""
+    return _beside_one_that_looks_again(Result(requeue=True))

@@ -1,7 +1,9 @@
 """Timers and clocks: when ``requeue_after`` fires, and what time reconciles see.
 
 Time passes when nothing else is left to do: then the shortest timer fires. A timer that fires earlier is a
-perturbation. Nothing else measures time, so a timer of a second and one of a day differ only in which comes first.
+perturbation. A controller that looks again every second and finds nothing to do does not keep a longer timer from
+firing: what it does changes nothing, so it has nothing to do. Nothing else measures time, so a timer of a second and
+one of a day differ only in which comes first.
 
 A reconcile sees the same time from its start to its end. Each controller and request has a clock of its own, so that
 the time does not depend on the order of independent steps. It advances by the seconds of a timer that fires, the first
@@ -14,12 +16,14 @@ reconcile that has asked for the time writes something; elsewhere that would onl
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 from kontend.cluster.times import rfc3339
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.state.key import issued_after
 from kontend.explore.model.state.world import Instance, Timer, World
+from kontend.explore.model.step import Step
 from kontend.explore.program.identities import CLOCK
 from kontend.explore.program.symbols import Assumption, Refuted
 from kontend.kube.meta.names import Key
@@ -32,10 +36,14 @@ _MOST_EARLY_PERIODS: Final = 1
 class Timers:
     """The timers and clocks of a model."""
 
-    def __init__(self, layout: Layout, start: int) -> None:
-        """``start`` is the time of the initial state, in seconds."""
+    def __init__(self, layout: Layout, start: int, changes_nothing: Callable[[World, Step], bool]) -> None:
+        """``start`` is the time of the initial state, in seconds.
+
+        ``changes_nothing`` says whether a retry or a timer, with the reconcile that follows, leads back to the state.
+        """
         self._layout = layout
         self._start = start
+        self._changes_nothing = changes_nothing
         self._ticks = Assumption.SETTLED_STAMPS not in layout.assumptions
         self._timeless = Assumption.TIMELESS in layout.assumptions and not self._ticks
         #: Some timer has fired in some state.
@@ -46,15 +54,17 @@ class Timers:
         return int(not self.is_idle(world, index, seconds) or not self.others_are_idle(world, index, seconds))
 
     def is_idle(self, world: World, index: int, seconds: float) -> bool:
-        """An instance has nothing to do before a timer of so many seconds."""
+        """An instance has nothing to do before a timer of so many seconds but to look again."""
         instance = world.instances[index]
-        if instance.running or instance.queue or instance.delayed:
-            return False
-        if any(other < seconds for other, _ in instance.timers):
+        if instance.running or instance.queue:
             return False
         resources = self._layout.resources[index]
         declared = range(self._layout.declared(index))
-        return not any(world.undelivered(index, at, resources[at]) for at in declared)
+        if any(world.undelivered(index, at, resources[at]) for at in declared):
+            return False
+        steps = [Step("retry", index, request) for request in sorted(instance.delayed)]
+        steps += [Step("timer", index, request) for other, request in sorted(instance.timers) if other < seconds]
+        return all(self._changes_nothing(world, step) for step in steps)
 
     def others_are_idle(self, world: World, index: int, seconds: float) -> bool:
         """All other instances have nothing to do before a timer of so many seconds."""

@@ -9,16 +9,11 @@ together do.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
-from kontend.kube.meta.names import Key
-
-#: A reconcile that has made so many calls without a write does not come to an end.
-_CALLS: Final = 10_000
 
 
 def is_quiescent(model: Model, world: World, steps: Sequence[Step]) -> bool:
@@ -33,18 +28,4 @@ def is_quiescent(model: Model, world: World, steps: Sequence[Step]) -> bool:
         return True
     if any(step.action not in ("retry", "timer") for step in steps):
         return False
-    key = model.key(world)
-    return all(_comes_back(model, world, step, key) for step in steps)
-
-
-def _comes_back(model: Model, world: World, retry: Step, key: bytes) -> bool:
-    assert isinstance(retry.subject, Key)
-    world = model.next(world, retry).world
-    transition = model.next(world, Step("start", retry.instance, retry.subject))
-    for _ in range(_CALLS):
-        if transition.changes or transition.failure is not None:
-            return False
-        if transition.world.is_resting:
-            return model.key(transition.world) == key
-        transition = model.next(transition.world, Step("call", retry.instance, retry.subject))
-    return False
+    return all(model.changes_nothing(world, step) for step in steps)
