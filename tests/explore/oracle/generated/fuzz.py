@@ -30,6 +30,7 @@ from explore.oracle.generated.descriptions import scenario_of
 from explore.oracle.generated.generator import description
 from explore.oracle.generated.shrinking import shrunk
 from kontend.explore import BadScenario, Nondeterminism
+from kontend.explore.search.breadth_first import INTERRUPTED
 
 #: States that the oracle visits at most; and so many times as many of one scenario in ten.
 LIMIT: Final = 200
@@ -78,6 +79,8 @@ def points(described: dict[str, Any], ways: tuple[str, ...], *, limit: int = LIM
             # Of a space without end all that is asked is whether something was found.
             states = 10 * limit if answer.findings.exhausted else limit
             verdict = explored(scenario_of(described), way, states=states)
+            if verdict.stopped == INTERRUPTED:  # the explorer has kept what it knew
+                raise KeyboardInterrupt
         except (BadScenario, Nondeterminism):
             raise
         except Exception as error:
