@@ -38,7 +38,7 @@ class Baseline:
         verdict = self._search.run()
         if verdict.stopped == INTERRUPTED:
             raise KeyboardInterrupt
-        if not verdict.stopped:
+        if not verdict.stopped and not self.exploration.is_held_up:
             self.final_states = self._search.exploration.quiescent.unperturbed() or None
         self.depth = max(self._search.exploration.graph.depths)
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kontend.explore.properties import built_in
 from kontend.explore.properties.built_in import Finding
@@ -18,12 +18,14 @@ def judged_cycles(
     *,
     perturbed: bool,
     has_users: bool,
+    holds_up_timers: Callable[[int], bool],
 ) -> Iterator[tuple[int, Finding | None]]:
     """A state and the violation for each set of states that never settles; states without one are quiescent.
 
     If nothing is written there and nothing fails, the controllers only look again from time to time: that is
     quiescent. Where not all states are known (``perturbed`` is False), this concerns the unperturbed runs alone.
-    Nothing is said of ``ended`` states, which the search did not go beyond.
+    Nothing is said of ``ended`` states, which the search did not go beyond, nor of unperturbed runs in which a timer
+    never fires because of others that are shorter (``holds_up_timers``, of a state that waits for timers).
     """
     for component in graph.closed_components(unperturbed=not perturbed):
         members = set(component)
@@ -31,6 +33,8 @@ def judged_cycles(
             continue
         if any(graph.waits_for_users(number) for number in component):
             continue  # the unperturbed states alone: a user who acts at another time leads out of it
+        if not perturbed and any(graph.waits_for_timers(number) and holds_up_timers(number) for number in component):
+            continue
         internal = [wrote for number in component for target, wrote in graph.edges(number) if target in members]
         if not internal:
             continue

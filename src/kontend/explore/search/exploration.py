@@ -66,6 +66,8 @@ class Exploration:
         self._taken: set[int] = set()
         self._refused: dict[int, str] = {}
         self._prover: Prover | None = None
+        #: Unperturbed runs come to a state in which a timer never fires: their final states are known at the end only.
+        self.is_held_up = False
         #: Shows that everything holds, if all its final states are those of unperturbed runs; and whether they are.
         self._proof: Proof | None = None
         self._is_proven = False
@@ -178,7 +180,7 @@ class Exploration:
     @property
     def _limits_growth(self) -> bool:
         """The number of objects in unperturbed runs is known."""
-        return self.quiescent.baseline is not None or self._cycle is not None
+        return self.quiescent.baseline is not None or self._cycle is not None or self.is_held_up
 
     @property
     def is_restless(self) -> bool:
@@ -257,7 +259,7 @@ class Exploration:
             self._violations.add(built_in.still_writes(MOST_WRITES, self._cycle.begin, end), 0, self._cycle.schedule)
         self.quiescent.judge()
         good = self.quiescent.unperturbed() if baseline is None else baseline
-        if good:
+        if good and not (stopped and self.is_held_up):
             self.quiescent.judge_diverged(good)
         self._judge_untested()
         if verdict.repeated:
@@ -298,9 +300,12 @@ class Exploration:
             for number, finding in list(self._cycles(perturbed=False)):
                 if finding is None:  # controllers only look again from time to time
                     self.quiescent.add(number)
-            self.quiescent.know_baseline(self.quiescent)
+            if not self.is_held_up:
+                self.quiescent.know_baseline(self.quiescent)
         else:
-            self.quiescent.know_baseline(baseline.quiescent)
+            self.is_held_up = baseline.is_held_up
+            if not self.is_held_up:
+                self.quiescent.know_baseline(baseline.quiescent)
             self._size = baseline._size
 
     def losses(self, explain: Explain) -> dict[SourceLocation, Violation]:
@@ -328,8 +333,22 @@ class Exploration:
         """Judge sets of states that lead only to each other; ``perturbed`` is False where not all states are known."""
         ended, has_users = self._stuck | self._grown, bool(self.model.users.all_actions)
         return judged_cycles(
-            self.graph, self._properties, self._positions, ended, perturbed=perturbed, has_users=has_users
+            self.graph,
+            self._properties,
+            self._positions,
+            ended,
+            perturbed=perturbed,
+            has_users=has_users,
+            holds_up_timers=self._holds_up_timers,
         )
+
+    def _holds_up_timers(self, number: int) -> bool:
+        """A timer would be early in a state that waits for timers: it may never be its turn."""
+        world = self.quiescent.world(number)
+        timers = [step for step in self.model.steps(world) if step.action == "timer"]
+        holds_up = any(self.model.next(world, step).cost for step in timers)
+        self.is_held_up = self.is_held_up or holds_up
+        return holds_up
 
     def _judge_untested(self) -> None:
         """Note the properties that never had a chance to fail."""

@@ -54,7 +54,7 @@ class QuiescentStates:
         objects = self._graph.objects[number]
         form = self._canonical.get(objects)
         if form is None:
-            world = self._world(number)
+            world = self.world(number)
             form = self._canonical[objects] = final_form(world)
             if form not in self._final:
                 self._final[form] = (number, world.state)
@@ -70,7 +70,7 @@ class QuiescentStates:
 
     def must_go_on(self, number: int) -> bool:
         """Something else can happen in a state than faults, and deliveries that enqueue nothing."""
-        world = self._world(number)
+        world = self.world(number)
         steps = [step for step in self._model.steps(world) if step.action not in OPTIONAL]
         if all(step.action in ("deliver", "relist") for step in steps):
             return not self._model.delivery.is_settled(world)
@@ -129,6 +129,6 @@ class QuiescentStates:
                 seen[number] = 1
                 yield number
 
-    def _world(self, number: int) -> World:
+    def world(self, number: int) -> World:
         transitions = replay(self._model, self._graph.schedule(number))
         return transitions[-1].world if transitions else self._model.initial()

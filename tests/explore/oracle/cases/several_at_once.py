@@ -304,3 +304,27 @@ def a_timer_beside_a_shorter_one_that_comes_again() -> Scenario:
 def a_timer_beside_retries_without_end() -> Scenario:
     """Nor does one that asks to run again at once."""
     return _beside_one_that_looks_again(Result(requeue=True))
+
+
+@case
+def a_timer_beside_one_that_toggles() -> Scenario:
+    """A controller that changes something at every short timer does not make another one's work a surprise."""
+
+    class Toggles(Controller):
+        kind = W
+        name = "toggles"
+
+        async def reconcile(self, request: Request, api: Api) -> Result:
+            del request
+            switch = await api.live.get(CM, Request("default", "switch"))
+            switch["data"] = {"on": "no" if switch["data"]["on"] == "yes" else "yes"}
+            await api.update(switch)
+            return Result(requeue_after=1)
+
+    return Scenario(
+        [Toggles(), _Late()],
+        crds=[CRD],
+        objects=[WIDGET, cm("switch", {"on": "no"})],
+        bounds=Bounds(faults=0, lag=0),
+        guards=OFF,
+    )
