@@ -254,7 +254,8 @@ class Exploration:
             verdict.stopped = f"runs with {_GROWTH} objects more than {than} were not followed further"
         if not self._is_proven and (not stopped or knows_baseline):
             self._judge_cycles(perturbed=not stopped)
-        if self._cycle is not None and not self._violations.has(BuiltIn.NEVER_SETTLES):
+        # Where all states are known, so is whether another run than the one that was tried leads out of the cycle.
+        if self._cycle is not None and not verdict.exhausted and not self._violations.has(BuiltIn.NEVER_SETTLES):
             end = len(self._cycle.schedule)
             self._violations.add(built_in.still_writes(MOST_WRITES, self._cycle.begin, end), 0, self._cycle.schedule)
         self.quiescent.judge()

@@ -317,3 +317,30 @@ def looking_again_is_one_of_two_ways_to_end() -> Scenario:
             return Result(requeue=True)
 
     return Scenario([Marks()], objects=[cm("a")], actions=[create(late)], bounds=Bounds(faults=0, lag=0), guards=OFF)
+
+
+@case
+def a_loop_that_another_run_leaves() -> Scenario:
+    """One controller makes two objects whenever it sees two, and another deletes all: in one order that goes on."""
+
+    class Makes(Controller):
+        kind = W
+        name = "makes"
+        watches: ClassVar[dict[str, Mapper]] = {
+            CM: lambda _, cache: [Key("default", "w")] if len(cache.list(CM)) > 1 else []
+        }
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            del request
+            for name in ("b", "out"):
+                await api.create(cm(name))
+
+    class Deletes(Controller):
+        kind = CM
+        name = "deletes"
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            del request
+            await api.delete_all_of(CM, namespace="default")
+
+    return Scenario([Makes(), Deletes()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0), guards=OFF)
