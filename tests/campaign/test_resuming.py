@@ -174,7 +174,8 @@ def test_a_full_disk_ends_a_campaign_that_goes_on_when_there_is_room() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (900, resource.RLIM_INFINITY))
 
-    process = start(*options, preexec_fn=little_room)
+    # Bytecode that does not fit would be cut off and kept, and no process could import these modules any more.
+    process = start(*options, preexec_fn=little_room, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
     _, errors = process.communicate()
     assert process.returncode == 2
     assert b"d/journal: File too large; what was recorded before is kept: run the same command again" in errors

@@ -7,6 +7,7 @@ import os
 import random
 import resource
 import signal
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -145,6 +146,7 @@ def test_the_verdict_is_that_of_a_limit_that_is_reached_again(tmp_path: Path) ->
 @needs_fork
 def test_a_full_disk_is_named_and_the_search_goes_on_when_there_is_room(tmp_path: Path, alone: object) -> None:
     def without_room() -> None:
+        sys.dont_write_bytecode = True  # what does not fit would be cut off and kept
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))  # stands for a full disk
         try:
