@@ -298,6 +298,38 @@ def test_a_command_that_is_killed_leaves_nothing_behind(way: str) -> None:
         assert time.monotonic() < deadline, left_behind()
 
 
+JUST_STARTED = """
+import os, signal, subprocess, sys
+from kontend.live.process import watchdog
+from kontend.live.process.processes import MARK
+
+sleeps = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)", os.environ["KONTEND_TEST_TOKEN"]]
+if sys.argv[1:]:
+    subprocess.Popen(sleeps, env={}, start_new_session=True).wait()
+else:
+    watchdog.start()
+    environment = {**os.environ, MARK: watchdog.PREFIX + "-1"}
+    subprocess.Popen([sys.executable, __file__, "child"], env=environment, start_new_session=True)
+    signal.pause()
+"""
+
+
+def test_a_process_that_was_just_started_does_not_outlive_a_command_that_is_killed(tmp_path: Path) -> None:
+    """The command is killed after a process was started, and before it could say to which group that belongs."""
+    script = tmp_path / "command.py"
+    script.write_text(JUST_STARTED)
+    running = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE)
+    assert running.stdout is not None
+    running.stdout.readline()
+    assert len(left_behind()) == 2
+    running.stdout.close()  # what is left behind would keep it open
+    running.kill()
+    running.wait()
+    deadline = time.monotonic() + 20
+    while left_behind():
+        assert time.monotonic() < deadline, left_behind()
+
+
 def test_an_interrupted_command_leaves_nothing_behind() -> None:
     running = kontend_live("write")
     running.terminate()

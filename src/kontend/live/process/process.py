@@ -82,6 +82,7 @@ class Process:
     @classmethod
     async def start(cls, name: str, command: Command, kubeconfig: Path) -> Process:
         """Start a process; raises :class:`CannotStart`."""
+        watchdog.start()
         mark, ports = f"{watchdog.PREFIX}-{secrets.token_hex(8)}", Ports()
         given = {variable: ports.fill(value) for variable, value in command.environment.items()}
         environment = {**os.environ, **given, "KUBECONFIG": str(kubeconfig), MARK: mark}

@@ -12,11 +12,16 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 _PROC: Final = "/proc"
+#: Seconds after which the watchdog looks for processes again: one that was being started had no mark before.
+_LOOK_AGAIN: Final = (0.1, 0.5)
+#: The last line that the watchdog reads of a process that ends in order.
+ENDS: Final = "end\n"
 #: The environment variable by which the processes of a run are found, also those that have left its process group.
 MARK: Final = "KONTEND_LIVE_RUN"
 _TICK: Final = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
@@ -155,18 +160,28 @@ def can_see_processes() -> bool:
 def watch(prefix: str) -> None:
     """Wait for the end of standard input, whose writer has died then, and kill what it has left behind.
 
-    Each line is a process group, ``+`` when it has been started and ``-`` when it has been killed.
+    Each line is a process group, ``+`` when it has been started and ``-`` when it has been killed; or :data:`ENDS`, if
+    the writer comes to its end in order and starts nothing any more.
     """
     groups: set[int] = set()
+    delays: tuple[float, ...] = _LOOK_AGAIN
     for line in sys.stdin:
+        if line == ENDS:
+            delays = ()
+            continue
         change, group = line[:1], int(line[1:])
         groups = groups | {group} if change == "+" else groups - {group}
-    descendants = with_children(list(groups))  # also those that have left their group and have no mark
+    # Also those that have left their group and have no mark; and a group that was not announced yet has marks.
+    descendants = with_children([*groups, *marked(prefix)])
     for group in groups:
         with contextlib.suppress(OSError):
             os.killpg(group, signal.SIGKILL)
     send(signal.SIGKILL, descendants)
     kill_marked(prefix)
+    for delay in delays:
+        time.sleep(delay)
+        send(signal.SIGKILL, with_children(marked(prefix)))
+        kill_marked(prefix)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from kontend.live.process.processes import ENDS
+
 #: Begins the marks of all runs of this process.
 PREFIX: Final = secrets.token_hex(6)
 
@@ -37,11 +39,19 @@ def _pipe() -> int:
     os.close(ours)
 
     def end() -> None:
+        with contextlib.suppress(OSError):
+            os.write(theirs, ENDS.encode())
         os.close(theirs)
         started.wait()
 
     atexit.register(end)
     return theirs
+
+
+def start() -> None:
+    """Start the watchdog, unless it runs; before the first process, which this one might not outlive."""
+    with contextlib.suppress(OSError):
+        _pipe()
 
 
 def guard(group: int) -> None:
