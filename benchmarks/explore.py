@@ -166,7 +166,7 @@ def several_objects() -> None:
         objects = [copy.deepcopy(scenario.objects[0]) for _ in range(count)]
         for number, obj in enumerate(objects):
             obj["metadata"]["name"] = f"site-{number}"
-        return replace(scenario, objects=objects, bounds=bounds)
+        return replace(scenario, objects=objects, actions=[], bounds=bounds)
 
     for what, bounds in {
         "one instance, default bounds": Bounds(),
