@@ -197,6 +197,35 @@ def test_a_server_that_answers_differently_is_found_out() -> None:
     assert alike(verdict) == 1
 
 
+def test_an_admission_policy_that_tells_names_apart_is_found_out() -> None:
+    """The policy refuses the status of one widget, so that it stays without a count."""
+    rule = {"apiGroups": ["example.com"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["*/*"]}
+    group = "admissionregistration.k8s.io/v1"
+    policy = {
+        "apiVersion": group,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "no-third"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": "object.metadata.name != 'w3'"}],
+        },
+    }
+    binding = {
+        "apiVersion": group,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "no-third"},
+        "spec": {"policyName": "no-third", "validationActions": ["Deny"]},
+    }
+
+    def all_counted(cluster: Cluster) -> bool:
+        return all((shown.get("status") or {}).get("n") == 1 for shown in cluster.list(KIND))
+
+    objects = [widget(name) for name in NAMES]
+    verdict = check(scenario(objects=[*objects, policy, binding], properties=[eventually(all_counted)]))
+    assert properties(verdict) == ["all_counted"]
+    assert alike(verdict) <= 1
+
+
 def test_objects_that_differ_are_searched_themselves() -> None:
     objects = [widget("w1"), {**widget("w2"), "spec": {"size": 7}}, widget("w3")]
     verdict = check(scenario(objects=objects))

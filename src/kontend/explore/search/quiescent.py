@@ -130,5 +130,6 @@ class QuiescentStates:
                 yield number
 
     def world(self, number: int) -> World:
+        """A state of the graph, reached by its schedule once more."""
         transitions = replay(self._model, self._graph.schedule(number))
         return transitions[-1].world if transitions else self._model.initial()
