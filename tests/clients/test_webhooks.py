@@ -115,7 +115,7 @@ def test_defaults_validation_and_the_controller(operator: Operator) -> None:
     kilns = KILNS.format(version="v2")
     made = operator.send("POST", kilns, {"metadata": {"name": "a"}, "spec": {"degrees": 900}} | _kind("v2"))
     assert made["spec"] == {"degrees": 900, "unit": "C"}
-    heated = operator.server.wait_for(kilns, "a", lambda _, obj: "status" in obj)
+    heated = operator.server.wait_for(kilns, "a", lambda _, obj: bool(obj.get("status")))
     assert heated["status"]["phase"] == "Heating to 900C"
     refused = operator.send("PATCH", f"{kilns}/a", {"spec": {"degrees": 2000}}, MERGE)
     assert refused["code"] == 403
@@ -133,7 +133,7 @@ def test_both_versions_are_served(operator: Operator) -> None:
     made = operator.send("POST", old, {"metadata": {"name": "b"}, "spec": {"temperature": "800"}} | _kind("v1"))
     assert made["spec"] == {"temperature": "800C"}  # the webhook of v2 has defaulted the unit
     assert operator.send("GET", f"{new}/b")["spec"] == {"degrees": 800, "unit": "C"}
-    seen = operator.server.wait_for(old, "b", lambda _, obj: "status" in obj)
+    seen = operator.server.wait_for(old, "b", lambda _, obj: bool(obj.get("status")))
     assert (seen["spec"], seen["status"]) == ({"temperature": "800C"}, {"phase": "Heating to 800C"})
     hotter = operator.send("PATCH", f"{old}/b", {"spec": {"temperature": "1500F"}}, MERGE)
     assert "1500 degrees would melt it" in hotter["message"]
