@@ -40,7 +40,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
         ),
         (
             ["failures"],
-            [": lost update: violated after 6 steps (shortest, 1 perturbation, found 14 times)\n"],
+            [": lost update: violated after 6 steps (shortest, 1 perturbation, found 13 times)\n"],
         ),
         (["steps"], ["  ► 3  nodes#1  patch Node default/n/status: version 4, from version 3"]),
         (

@@ -10,6 +10,7 @@ import xxhash
 
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.state.canonical import masked_digest
+from kontend.explore.model.state.key import flat, plain_bytes
 from kontend.explore.model.state.world import World
 from kontend.explore.program.masking import masked
 
@@ -31,7 +32,7 @@ class Similarity:
     def shared_part(self, world: World) -> bytes:
         """The part that does not depend on the instances."""
         late = [(late.instance, late.in_flight.node.masked, late.at) for late in world.late]
-        return repr((world.masked, world.acted, world.budget, late)).encode()
+        return plain_bytes((world.masked, world.acted, tuple(world.budget), late))
 
     def joined(self, shared: bytes, instances: list[bytes]) -> int:
         """The number of a state from its parts."""
@@ -43,8 +44,9 @@ class Similarity:
         known = instance.cached_similarity(state)
         if known:
             return known
-        parts: list[object] = [sorted(instance.queue), sorted(instance.delayed), sorted(instance.timers)]
-        parts.append(masked(instance.memory))
+        parts: list[object] = [flat(instance.queue), flat(instance.delayed), masked(instance.memory)]
+        if instance.timers:
+            parts += [(seconds, *request) for seconds, request in sorted(instance.timers)]
         for at, resource in enumerate(self._layout.resources[index][: len(instance.views)]):
             parts += [
                 (at, change.old and masked_digest(change.old), change.new and masked_digest(change.new))
@@ -52,7 +54,7 @@ class Similarity:
             ]
         for in_flight in instance.running:
             versions = [self._layout.keys.which_version(state, index, instance, met) for met in in_flight.versions]
-            parts.append((in_flight.request, in_flight.node.masked, versions))
-        part = xxhash.xxh3_64_digest(repr(parts).encode())
+            parts.append((*in_flight.request, in_flight.node.masked, versions))
+        part = xxhash.xxh3_64_digest(plain_bytes(parts))
         instance.keep_similarity(part)
         return part

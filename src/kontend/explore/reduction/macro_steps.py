@@ -47,6 +47,7 @@ class MacroSteps:
         # An atomic reconcile pushes views in its middle, where mapping functions can tell what was delivered before.
         self._is_reduced = reductions.deliveries and not (bounds.atomic and any(self._deliveries.mapped))
         self._atomic = bounds.atomic
+        self._is_concurrent = [program.controller.max_concurrent > 1 for program in model.programs]
         self._reads = self._is_reduced and reductions.reads and not bounds.atomic
         self._lag = bounds.lag
         #: A restart may leave views further behind than that, until the next write.
@@ -67,7 +68,8 @@ class MacroSteps:
             return [origin.then(step, self.model.next(world, step)) for step in self.model.steps(world)]
         if self.model.is_stuck(world):
             return []
-        macros = [macro for index in range(len(world.instances)) for macro in self._of_instance(origin, index)]
+        different = self.model.layout.keys.different_instances(world)
+        macros = [macro for index in different for macro in self._of_instance(origin, index)]
         for action in self.model.users.steps(world):
             macros += self._global(origin, action)
         for number, late in enumerate(world.late):
@@ -116,9 +118,9 @@ class MacroSteps:
         enqueue less than others would. And a timer is early as long as an event is undelivered that enqueues nothing.
         """
         world = origin.world
-        can_relist = self._deliveries.can_relist(world, index)
-        tells = self._deliveries.depend_on_order(world, index) or any(instance.timers for instance in world.instances)
-        if not can_relist and not (tells and not world.instances[index].running):
+        if not self._deliveries.can_relist(world, index) and (
+            world.instances[index].running or not (self._deliveries.depend_on_order(world, index) or _has_timers(world))
+        ):
             return
         for macro in self._deliveries.of(origin, index, list(range(len(world.instances[index].views)))):
             if macro is origin:
@@ -129,7 +131,7 @@ class MacroSteps:
 
     def _is_simple(self, instance: Instance, index: int) -> bool:
         """At most one reconcile with one call is in flight, and no second one can start."""
-        if self.model.programs[index].controller.max_concurrent > 1:
+        if self._is_concurrent[index]:
             return False
         return not instance.running or len(instance.running[0].node.calls) == 1
 
@@ -369,6 +371,14 @@ class MacroSteps:
             if (new or self._is_rewound) and len(world.undelivered(index, at, resource)) + new > self._lag:
                 return True
         return False
+
+
+def _has_timers(world: World) -> bool:
+    """Some instance waits for a timer."""
+    for instance in world.instances:  # noqa: SIM110 - a loop, because this runs for every state
+        if instance.timers:
+            return True
+    return False
 
 
 def _signature(instance: Instance) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 #: The work of a shard, in relation to the mean, and the states beyond that, from which on states move.
-_UNEVEN: Final = 1.25
+_UNEVEN: Final = 1.1
 _SLACK: Final = 8
 
 

@@ -7,7 +7,8 @@ versions themselves count. Generations and uids always count as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import marshal
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +19,8 @@ from kontend.explore.model.state.world import NOT_STARTED, InFlight, Instance, L
 from kontend.kube.meta.names import Key
 
 _MASK: Final = (1 << 128) - 1
+#: A format of marshal that does not say which parts are the same object.
+_WITHOUT_REFERENCES: Final = 2
 #: Digest of a version of an object.
 Digest = Callable[[Version], bytes]
 
@@ -85,6 +88,7 @@ class Keys:
         self._resources = resources
         self._declared = [len(declared) for declared in kinds]
         self._exact = exact
+        self._has_symmetry = any(group.end - group.first > 1 for group in groups)
         self.digest: Digest = exact_digest if exact else content_digest
 
     def of(self, world: World) -> bytes:
@@ -94,6 +98,21 @@ class Keys:
     def of_instances(self, world: World) -> list[bytes]:
         """The keys of all instances within a state."""
         return [self.of_instance(world, index) for index in range(len(world.instances))]
+
+    def different_instances(self, world: World) -> Iterable[int]:
+        """All instances but those of which an interchangeable one is in the same situation: they can do the same."""
+        if not self._has_symmetry or world.late:  # a late write belongs to one of them
+            return range(len(world.instances))
+        different: list[int] = []
+        for group in self._groups:
+            if group.end - group.first == 1:
+                different.append(group.first)
+            else:
+                first_with = {
+                    self.of_instance(world, index): index for index in reversed(range(group.first, group.end))
+                }
+                different += sorted(first_with.values())
+        return different
 
     def shared_part(self, world: World) -> bytes:
         """The part of a state's key that does not depend on the instances."""
@@ -130,12 +149,13 @@ class Keys:
         instance, state = world.instances[index], world.state
         key = instance.cached_key(state)
         if not key:
-            key = xxhash.xxh3_128_digest(repr(self._parts(state, index, instance)).encode())
+            key = xxhash.xxh3_128_digest(plain_bytes(self._parts(state, index, instance)))
             instance.keep_key(key)
         return key
 
     def _parts(self, state: State, index: int, instance: Instance) -> list[object]:
-        parts: list[object] = [sorted(instance.queue), sorted(instance.delayed), instance.memory]
+        """Plain data that tells instances apart."""
+        parts: list[object] = [flat(instance.queue), flat(instance.delayed), instance.memory]
         digest = self.digest
         newest = state.resource_version
         resources = self._resources[index]
@@ -146,14 +166,11 @@ class Keys:
             if position < newest:
                 pending = instance.undelivered(state, at, resources[at])
                 if pending:
-                    events = [
-                        (
-                            change.key,
-                            digest(change.old) if change.old else b"",
-                            digest(change.new) if change.new else b"",
-                        )
-                        for change in pending
-                    ]
+                    events: list[object] = []
+                    for change in pending:
+                        events += change.key
+                        events.append(digest(change.old) if change.old else b"")
+                        events.append(digest(change.new) if change.new else b"")
                     views.append((self._kinds[index][at], events))
                     continue
             views.append((self._kinds[index][at],))
@@ -162,11 +179,11 @@ class Keys:
             views.sort(key=lambda view: str(view[0]))
         parts.append(views)
         if instance.timers:
-            parts.append(("timers", sorted(instance.timers)))
+            parts.append(("timers", [(seconds, *request) for seconds, request in sorted(instance.timers)]))
         if instance.own:
             parts.append([self._own(state, index, instance, write) for write in instance.own])
         if instance.bugs:
-            parts.append(sorted(instance.bugs))
+            parts.append([(*request, text, count) for request, text, count in sorted(instance.bugs)])
         for in_flight in instance.running:
             parts.append((in_flight.node.id, in_flight.uuids, self._versions(state, index, instance, in_flight)))
         return parts
@@ -176,11 +193,11 @@ class Keys:
             return [version[2] for version in in_flight.versions]
         return [self.which_version(state, index, instance, version) for version in in_flight.versions]
 
-    def _own(self, state: State, index: int, instance: Instance, write: OwnWrite) -> tuple[str, Key, str, int]:
+    def _own(self, state: State, index: int, instance: Instance, write: OwnWrite) -> tuple[object, ...]:
         """An own write as the number of events that are still to come up to it."""
         at = self._kinds[index].index(write.kind)
         pending = instance.undelivered(state, at, self._resources[index][at])
-        return write.kind, write.key, write.uid, sum(change.resource_version <= write.version for change in pending)
+        return write.kind, *write.key, write.uid, sum(change.resource_version <= write.version for change in pending)
 
     def which_version(self, state: State, index: int, instance: Instance, met: MetVersion) -> int:
         """A version in relation to a state: -1 current, -2 past, else the one before the n-th undelivered event.
@@ -216,6 +233,16 @@ class Keys:
             version = pending[which].old
         assert version is not None  # it was read
         return resource, key, version.resource_version
+
+
+def plain_bytes(data: object) -> bytes:
+    """Equal bytes for equal plain data, whatever else refers to its parts."""
+    return marshal.dumps(data, _WITHOUT_REFERENCES)
+
+
+def flat(requests: Iterable[Key]) -> list[str]:
+    """Some requests as plain data, in a fixed order."""
+    return [text for request in sorted(requests) for text in request]
 
 
 def is_current(state: State, met: MetVersion) -> bool:
