@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
-from kontend import Cluster, Guards, is_controlled_by
+from kontend import Cluster, Guards, get_condition, is_controlled_by
 from kontend.explore import Bounds, Scenario, eventually, never, update
 
 from . import scenarios
@@ -19,7 +19,7 @@ from .fakes import RECORD, RecordedSidecar, RunningNodes, StatefulSets
 from .group_variants import CachedAwait, EarlyHash, UpdatesIncumbents
 from .node_planner import plan_for
 from .nodes import Nodes
-from .resources import FINALIZER, GROUP, NODE, STATEFUL_SET, Object, template_hash
+from .resources import GROUP, NODE, STATEFUL_SET, Object, template_hash
 from .scenarios import CRDS, named, node, running
 from .variants import (
     Applied,
@@ -78,8 +78,6 @@ def _changed(kind: str, **parts: Any) -> list[Object]:
     return objects
 
 
-_UNPLANNED: Final = node()
-_UNPLANNED["metadata"]["finalizers"] = [FINALIZER]
 _base = Scenario(controllers=[Nodes(RecordedSidecar()), StatefulSets()], crds=CRDS, guards=Guards.off())
 
 # The set is gone; the status of the node still tracks it.
@@ -108,12 +106,15 @@ product_paused = replace(
     objects=running,
     actions=[update(node(), spec={"paused": True})],
     properties=[eventually(is_scaled_down)],
-    bounds=Bounds(lag=0, faults=0),
 )
 v0_paused = replace(product_paused, controllers=[OnlyTheTask(RecordedSidecar()), StatefulSets()])
 
-# Two instances of the operator find a node without a plan.
-product_two_instances = replace(_base, objects=[_UNPLANNED], bounds=Bounds(instances={Nodes.name: 2}, lag=0, faults=0))
+# Two instances of the operator find a node that needs a plan: its sidecar has started again and is not ready.
+_not_ready = deepcopy(running)
+_ready = get_condition(named(_not_ready, NODE), "SidecarReady")
+assert _ready is not None
+_ready.update(status="False", reason="NotReady")
+product_two_instances = replace(_base, objects=_not_ready, bounds=Bounds(instances={Nodes.name: 2}, faults=0))
 locked = replace(product_two_instances, controllers=[Upstream(RecordedSidecar()), StatefulSets()])
 blind = replace(product_two_instances, controllers=[Blind(RecordedSidecar()), StatefulSets()])
 blind_apply = replace(product_two_instances, controllers=[Applied(RecordedSidecar()), StatefulSets()])

@@ -49,7 +49,8 @@ def test_the_verdict_is_the_same() -> None:
     for controller in (Widgets(), LockedWidgets()):
         scenario = double_plan(controller, lag=1, concurrent=2)
         verdict, every = check(scenario), check(replace(scenario, reductions=Reductions(symmetry=False)))
-        assert verdict.exhausted and every.exhausted
+        assert verdict.exhausted
+        assert every.exhausted
         assert [violation.property for violation in verdict.violations] == [
             violation.property for violation in every.violations
         ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import xxhash
 
@@ -235,7 +235,7 @@ class Keys:
         return resource, key, version.resource_version
 
 
-def plain_bytes(data: object) -> bytes:
+def plain_bytes(data: Any) -> bytes:
     """Equal bytes for equal plain data, whatever else refers to its parts."""
     return marshal.dumps(data, _WITHOUT_REFERENCES)
 
