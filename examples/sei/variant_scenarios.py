@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
-from kontend import Cluster, Guards, get_condition, is_controlled_by
+from kontend import Cluster, Guards, is_controlled_by
 from kontend.explore import Bounds, Scenario, eventually, never, update
 
 from . import scenarios
@@ -19,7 +19,7 @@ from .fakes import RECORD, RecordedSidecar, RunningNodes, StatefulSets
 from .group_variants import CachedAwait, EarlyHash, UpdatesIncumbents
 from .node_planner import plan_for
 from .nodes import Nodes
-from .resources import GROUP, NODE, STATEFUL_SET, Object, template_hash
+from .resources import FINALIZER, GROUP, NODE, STATEFUL_SET, Object, claim, template_hash
 from .scenarios import CRDS, named, node, running
 from .variants import (
     Applied,
@@ -109,13 +109,18 @@ product_paused = replace(
 )
 v0_paused = replace(product_paused, controllers=[OnlyTheTask(RecordedSidecar()), StatefulSets()])
 
-# Two instances of the operator find a node that needs a plan: its sidecar has started again and is not ready.
-_not_ready = deepcopy(running)
-_ready = get_condition(named(_not_ready, NODE), "SidecarReady")
-assert _ready is not None
-_ready.update(status="False", reason="NotReady")
-product_two_instances = replace(_base, objects=_not_ready, bounds=Bounds(instances={Nodes.name: 2}, faults=0))
-locked = replace(product_two_instances, controllers=[Upstream(RecordedSidecar()), StatefulSets()])
+# Two instances of the operator find a node without a plan. Its claim belongs to somebody else, which keeps the plan
+# short: its first step fails.
+_unplanned = node()
+_unplanned["metadata"]["finalizers"] = [FINALIZER]
+product_two_instances = replace(
+    _base, objects=[_unplanned, claim(_unplanned)], bounds=Bounds(instances={Nodes.name: 2})
+)
+locked = replace(
+    product_two_instances,
+    controllers=[Upstream(RecordedSidecar()), StatefulSets()],
+    bounds=Bounds(instances={Nodes.name: 2}, lag=0, faults=0),
+)
 blind = replace(product_two_instances, controllers=[Blind(RecordedSidecar()), StatefulSets()])
 blind_apply = replace(product_two_instances, controllers=[Applied(RecordedSidecar()), StatefulSets()])
 
