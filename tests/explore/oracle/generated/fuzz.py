@@ -63,6 +63,10 @@ class Counts:
         )
 
 
+#: The number of scenarios after which the counts so far are printed.
+_SAY_AFTER: Final = 1_000
+
+
 class Undecided(Exception):
     """The explorer stopped at a limit although the oracle visited every state."""
 
@@ -138,6 +142,8 @@ def fuzz(
                 counts.reasons[result.text] += 1
             elif result.text:
                 say(result.text)
+            if counts.scenarios % _SAY_AFTER == 0:
+                say(f"so far {counts}")
     except KeyboardInterrupt:
         say("interrupted")
     return counts
@@ -232,6 +238,7 @@ def _interrupt_only(process: int) -> Callable[[int, FrameType | None], None]:
     def handle(number: int, _frame: FrameType | None) -> None:
         if os.getpid() != process:
             os._exit(128 + number)
+        signal.signal(number, signal.SIG_IGN)  # one is enough: the counts are printed next
         raise KeyboardInterrupt
 
     return handle
