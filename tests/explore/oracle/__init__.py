@@ -66,7 +66,8 @@ not possible before its cache has seen the write, and what the instance deleted 
 is not followed.
 
 **Whole reconciles** (``atomic``). A start and all calls of the reconcile up to its end are one step. A read that
-must wait makes the cache see the events of that kind, up to the write that it waits for, and no others.
+must wait makes the cache see the events of that kind, up to the write that it waits for, and no others. A read that
+misses nothing but writes of the reconcile itself perturbs nothing.
 
 **Concurrency within a reconcile.** A call takes no time, so ``sleep`` and timeouts end only when the reconcile waits
 for no call. Concurrent calls are carried out in every order; with ``atomic`` in the order in which they were made.

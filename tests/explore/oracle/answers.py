@@ -30,7 +30,8 @@ class Answers(Caches):
         bounds = self.scenario.bounds
         return bounds.instances.get(self.controllers[index].name, bounds.concurrent)
 
-    def _read_cache(self, world: World, index: int, call: Call, text: str) -> tuple[Step, Answer]:
+    def _read_cache(self, world: World, index: int, call: Call, text: str, begun: int | None) -> tuple[Step, Answer]:
+        """Read a cache. What changed after the reconcile had ``begun`` is not missed."""
         instance = world.instances[index]
         try:
             self._resource(world.state, call.kind)
@@ -43,7 +44,10 @@ class Answers(Caches):
             world = world.with_instance(index, instance)
         pending = self.pending(world.state, call.kind, positions[call.kind])
         stale = any(
-            call.namespace in ("", change.key.namespace) and call.name in ("", change.key.name) for change in pending
+            call.namespace in ("", change.key.namespace)
+            and call.name in ("", change.key.name)
+            and (begun is None or change.resource_version <= begun)
+            for change in pending
         )
         try:
             answer = Answer(0, orjson.dumps(self._cache(world.state, instance).answer(call)))

@@ -242,7 +242,8 @@ class Model(Users):
         step = self._continue(Step(text, world.with_instance(index, taken), perturbs=busy), index, request)
         while self.atomic and (ran := step.world.instances[index]).running:
             number, call = ran.reconcile(request).calls[0]
-            step = step.then(self._call(self._awaited(step.world, index, call), index, request, number, text))
+            before = self._awaited(step.world, index, call)
+            step = step.then(self._call(before, index, request, number, text, begun=world.state.resource_version))
         return step
 
     def _awaited(self, world: World, index: int, call: Call) -> World:
@@ -334,13 +335,13 @@ class Model(Users):
             timers=timers,
         )
 
-    def _call(self, world: World, index: int, request: Key, number: int, text: str) -> Step:
+    def _call(self, world: World, index: int, request: Key, number: int, text: str, begun: int | None = None) -> Step:
         """Carry out one call of a reconcile and run its code up to the next one."""
         instance = world.instances[index]
         in_flight = instance.reconcile(request)
         call = dict(in_flight.calls)[number]
         if call.cached and not call.subresource:
-            step, answer = self._read_cache(world, index, call, text)
+            step, answer = self._read_cache(world, index, call, text, begun)
         else:
             step, answer = self._ask_server(world, instance.controller, in_flight, call, text)
         return self._answered(step, index, request, number, call, answer)

@@ -23,6 +23,7 @@ from kontend.explore.program.progress import Failure
 from kontend.explore.program.run import Start
 from kontend.explore.program.symbols import bind, bind_call
 from kontend.kube.meta.names import Key
+from kontend.runtime.client.call import Call
 
 #: An atomic reconcile that makes so many calls does not come to an end.
 _MOST_CALLS: Final = 10_000
@@ -137,7 +138,11 @@ class Reconciles:
         return Transition(world, text, forced=forced, changes=changes, in_flight=in_flight, at=late.at)
 
     def _whole(self, world: World, index: int, number: int, text: str, cost: int) -> Transition:
-        """Take a reconcile from its first call to its last."""
+        """Take a reconcile from its first call to its last.
+
+        Its own writes cannot reach its views meanwhile, so a read that misses nothing else is no perturbation.
+        """
+        begun = world.state.resource_version
         calls: list[tuple[World, Transition]] = []
         failure: Failure | None = None
         before = world.instances[index].running[:number]
@@ -153,11 +158,12 @@ class Reconciles:
             world = self._reads.caught_up(world, index, in_flight.node.calls[0])
             part = self.called(world, index, number, 0)
             calls.append((world, part))
+            if part.cost and self._reads.misses(world, index, _bound(part), begun):
+                cost += part.cost
             world, failure = part.world, part.failure
         writes = [part.text.partition(": ")[2] for _, part in calls if part.changes]
         wrote = f" and writes: {'; '.join(writes)}" if writes else ""
         changes = tuple(change for _, part in calls for change in part.changes)
-        cost += sum(part.cost for _, part in calls)
         return Transition(world, f"{text}{wrote}", changes=changes, failure=failure, calls=tuple(calls), cost=cost)
 
     # Responses
@@ -215,3 +221,11 @@ class Reconciles:
             ),
             failure,
         )
+
+
+def _bound(transition: Transition) -> Call:
+    """The call that was made, with its uuids."""
+    in_flight = transition.in_flight
+    assert in_flight is not None
+    call = in_flight.node.calls[transition.at]
+    return bind_call(call, in_flight.uuids) if in_flight.uuids else call

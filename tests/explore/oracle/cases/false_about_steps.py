@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+from dataclasses import replace
 from typing import ClassVar
 
 from definitions import definition
@@ -129,17 +130,54 @@ def isomorphic_final_states() -> Scenario:
 
 @case
 def atomic_with_a_read_after_a_write() -> Scenario:
-    """A reconcile that reads its cache after a write, as one step: no run is unperturbed."""
+    """A reconcile that reads its cache after a write, as one step, cannot see the write: that perturbs nothing."""
+    return _atomic(_WritesAndReads())
 
-    class Writes(Controller):
+
+@case
+def atomic_with_a_read_after_a_write_beside_retries() -> Scenario:
+    """The same beside a controller that looks again for ever: it is not all that an unperturbed run does."""
+
+    class LooksAgain(Controller):
+        kind = W
+        name = "looks-again"
+
+        async def reconcile(self, request: Request, api: Api) -> Result:
+            del request, api
+            return Result(requeue=True)
+
+    return _atomic(LooksAgain(), _WritesAndReads())
+
+
+@case
+def atomic_with_a_stale_list_after_a_write() -> Scenario:
+    """A list that misses an own write and one of the user, who acts before: the latter perturbs."""
+
+    class Counts(Controller):
         kind = W
 
         async def reconcile(self, request: Request, api: Api) -> None:
+            del request
             w = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": dict(WIDGET["metadata"])}
             await api.patch(w, merge_patch({"spec": {"on": True}}))
-            await api.get(W, request)
+            seen = sum("big" in (widget.get("spec") or {}) for widget in (await api.list(W)))
+            await api.patch(w, merge_patch({"metadata": {"labels": {"big": str(seen)}}}))
 
-    return Scenario([Writes()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, atomic=True), guards=OFF)
+    return replace(_atomic(Counts()), actions=[update(WIDGET, spec={"big": True})])
+
+
+class _WritesAndReads(Controller):
+    kind = W
+    name = "writes"
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        w = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": dict(WIDGET["metadata"])}
+        await api.patch(w, merge_patch({"spec": {"on": True}}))
+        await api.get(W, request)
+
+
+def _atomic(*controllers: Controller) -> Scenario:
+    return Scenario(controllers, crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, atomic=True), guards=OFF)
 
 
 @case

@@ -264,8 +264,9 @@ def main() -> int:
     print(counts)  # noqa: T201
     for reason, times in counts.reasons.most_common():
         print(f"  {times} times {reason}")  # noqa: T201
-    differ = hash_seeds_differ(given.seed, min(counts.scenarios, 30), given.limit)
-    print(f"{len(differ)} of {min(counts.scenarios, 30)} verdicts depend on the hash seed")  # noqa: T201
+    many = min(counts.scenarios, 30)
+    differ = hash_seeds_differ(given.seed, many, given.limit) if many else []
+    print(f"{len(differ)} of {many} verdicts depend on the hash seed")  # noqa: T201
     return 1 if counts.disagreed or differ else 0
 
 

@@ -50,6 +50,16 @@ class Reads:
             world, _ = self._delivery.delivered(world, index, self._layout.kinds[index].index(call.kind))
         return world
 
+    def misses(self, world: World, index: int, call: Call, until: int) -> bool:
+        """A cached read misses a change up to a version."""
+        at = self._layout.kinds[index].index(call.kind)
+        return any(
+            change.resource_version <= until
+            and call.namespace in ("", change.key.namespace)
+            and call.name in ("", change.key.name)
+            for change in world.undelivered(index, at, self._layout.resources[index][at])
+        )
+
     def read(self, world: World, index: int, in_flight: InFlight, call: Call) -> tuple[CachedRead, World]:
         """The outcome of a cached read, and the state in which its view is started."""
         layout = self._layout
