@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 from typing import Any
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
@@ -14,6 +16,19 @@ from kontend.explore import Bounds, Scenario
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request, Result
+
+
+class Sums(Controller):
+    """Stamps a checksum that covers the last one."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Stamp."""
+        widget = await api.get(self.kind, request)
+        content = json.dumps([widget["spec"], widget["metadata"].get("annotations")])
+        widget["metadata"]["annotations"] = {"sum": hashlib.sha256(content.encode()).hexdigest()[:12]}
+        await api.update(widget)
 
 
 class Toggles(Controller):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from explore.samples import SIGNED, Fails, Toggles
+from explore.samples import SIGNED, Fails, Sums, Toggles
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Bounds, Scenario, always, check, create, delete, eventually, update
@@ -394,6 +394,19 @@ def test_a_cycle_is_shown_once_with_what_is_written() -> None:
     ]
     assert document.violation.culprits == (6, 9)
     assert document.violation.sentence.startswith("steps 4 to 9 repeat forever: toggles changes status.on of Widget")
+
+
+def test_a_cycle_with_other_values_in_every_round_is_as_short() -> None:
+    document = _explained(_of(Sums()), "never settles")
+    violation = document.violation
+    assert violation.cycle is not None
+    assert (violation.cycle.first, violation.cycle.last) == (4, 6)
+    assert violation.sentence.startswith(
+        "steps 4 to 6 repeat forever: sums changes metadata.annotations.sum of Widget default/w from "
+    )
+    assert violation.fix is not None
+    assert "from the wanted state alone" in violation.fix.text
+    assert len(document.steps) == 6
 
 
 class Paints(Controller):

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from kontend.explore.model.model import Model
+from kontend.explore.model.settling.restless import MOST_WRITES, restless
+from kontend.explore.model.state.budget import SPENT
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.properties.built_in import BuiltIn, diverged
+from kontend.explore.properties.leaks import leaks_in
 from kontend.explore.search.baseline import Baseline
 from kontend.explore.search.breadth_first import BreadthFirst
 from kontend.explore.search.walks.walk import Walk
@@ -25,6 +28,7 @@ from kontend.explore.verdict import Verdict
 _NEVER_END: Final = (BuiltIn.NEVER_SETTLES, BuiltIn.FAILS_FOREVER)
 #: Further steps of a run that has left its schedule and must settle to be judged.
 _SETTLING: Final = 500
+_DELIVERIES: Final = ("deliver", "relist")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +107,11 @@ class _Later(Model):
         self._schedule = schedule
 
     def initial(self) -> World:
-        """The state after the steps."""
+        """The state after the steps. No fault comes any more: what settles is judged as it is without one."""
         world = super().initial()
         for step in self._schedule:
             world = self.next(world, step).world
-        return world
+        return world.with_budget(SPENT)
 
 
 def _concerning_the_rest(
@@ -123,17 +127,30 @@ def _concerning_the_rest(
     if name in {*_NEVER_END, *settling, BuiltIn.DIVERGED, BuiltIn.LEAK}:
         search = BreadthFirst(_Later(model, walk.schedule))
         verdict = search.run()
-        final = search.exploration.quiescent.clusters().keys()
-        if name == BuiltIn.DIVERGED and not verdict.stopped and baseline and final and not final & baseline:
-            # The schedule ends among states that are quiescent only together, such as retries that take turns.
+        final = search.exploration.quiescent.clusters()
+        # The schedule ends among states that are quiescent only together, such as retries that take turns, or before
+        # events that wake nobody.
+        if name == BuiltIn.DIVERGED and not verdict.stopped and baseline and final and not final.keys() & baseline:
             return diverged().sentence, "", False
+        if name == BuiltIn.LEAK and not verdict.stopped:
+            leaks = [next(leaks_in(model).of(state), None) for state in final.values()]
+            if leaks and leaks[0] is not None and all(leaks):
+                return leaks[0].sentence, "", False
+        if name == BuiltIn.NEVER_SETTLES and search.had_enough and _goes_on(search.model):
+            return f"from here on an unperturbed run still writes after {MOST_WRITES} writes", "", False
         for violation in verdict.violations:
-            # One that needs more steps is another counterexample.
-            if violation.property == name and not violation.schedule:
+            # One that needs more steps is another counterexample, apart from events that wake nobody.
+            if violation.property == name and all(step.action in _DELIVERIES for step in violation.schedule):
                 return violation.sentence, "", False
         if verdict.stopped:
             return "", f"the search of what can happen after the steps stopped, because {verdict.stopped}", True
     return "", f"{name} holds: {others}", False
+
+
+def _goes_on(model: Model) -> bool:
+    """The unperturbed run never settles, and no user has to act for that; values are others in every round."""
+    cycle = restless(model)
+    return cycle is not None and all(step.action != "act" for step in cycle.schedule)
 
 
 def described(model: Model, step: Step) -> str:

@@ -139,6 +139,8 @@ class BreadthFirst:
         self._spill = spill
         self._memory = MemoryLimit(model.scenario.bounds.memory, self.exploration, self._expander, spill)
         self._knows_baseline = False
+        #: It stopped because a violation was found long ago, and no other one since.
+        self.had_enough = False
         #: The numbers of states after which sets of states are tried, with the effort.
         several = len(model.programs) > len(model.scenario.controllers)
         attempts = PROVE_PART_AFTER if model.part is not None and several else PROVE_AFTER
@@ -214,6 +216,7 @@ class BreadthFirst:
                         return FIRST_FOUND
                     enough = ENOUGH_RESTLESS if exploration.is_restless else ENOUGH
                     if len(graph) > exploration.last_news + enough:
+                        self.had_enough = True
                         return f"a violation was found, and {enough:,} more states showed no other one"
                 if measure and self._progress is not None:
                     self._progress(exploration.snapshot(expanded, layer))

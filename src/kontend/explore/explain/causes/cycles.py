@@ -14,6 +14,8 @@ from typing import Final
 from kontend.explore.explain.causes.cause import Cause
 from kontend.explore.explain.fields import content_of, field_changes, number_of, object_name, short_name, shown
 from kontend.explore.explain.trail import Part, Taken, Trail
+from kontend.explore.model.model import Model
+from kontend.explore.model.settling.restless import restless
 from kontend.explore.model.step import UNPERTURBED, Step
 from kontend.explore.search.repetition import form_of_state
 from kontend.report.document import FieldChange
@@ -41,6 +43,8 @@ class Round:
     first: int
     last: int
     writes: tuple[WrittenField, ...]
+    #: Every round writes other values.
+    is_new: bool = False
 
 
 def go_round(trail: Trail, *, writes: bool) -> Round | None:
@@ -119,16 +123,25 @@ def shortest_round(trail: Trail, *, writes: bool) -> tuple[Trail, Round] | None:
     """A trail that ends with one round of the cycle that a trail leads to; the same trail where none is simpler.
 
     A search stops at any state of a cycle, which may take a long way. The unperturbed run from the initial state often
-    gets into the same cycle sooner; it is the same when the same fields get the same values.
+    gets into the same cycle sooner; it is the same when the same fields get the same values. Where values are new in
+    every round, such as checksums, no state comes back: then it is the cycle of the unperturbed run.
     """
     cycle = go_round(trail, writes=writes)
     simple = Trail(trail.model, ())
     other = go_round(simple, writes=writes)
     if cycle is None:
-        return None
+        return _with_new_values(trail.model) if writes else None
     if other is not None and _effects(other) == _effects(cycle) and len(simple.steps) < len(trail.steps):
         return simple, other
     return trail, cycle
+
+
+def _with_new_values(model: Model) -> tuple[Trail, Round] | None:
+    cycle = restless(model)
+    if cycle is None:
+        return None
+    trail = Trail(model, cycle.schedule)
+    return trail, Round(cycle.begin + 1, len(trail.steps), tuple(_written(trail, cycle.begin + 1)), is_new=True)
 
 
 def _effects(cycle: Round) -> set[str]:
@@ -158,7 +171,7 @@ def cause_of_cycle(trail: Trail, cycle: Round) -> Cause:
             f"leave {where} as it is unless something else changes: compare without the time before writing "
             "(set_condition does, for conditions)"
         )
-    elif len(pair) > 1:
+    elif len(pair) > 1 or cycle.is_new:
         fix = (
             f"compute {where} from the wanted state alone, so that every round has the same value (sort what has no "
             "order; leave out times and whatever the write itself changes), and write only when it differs"

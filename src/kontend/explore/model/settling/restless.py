@@ -2,7 +2,7 @@
 
 A counter in a status, a list that gets longer, a time stamp: the search would follow such a run until a limit stops it.
 So one unperturbed run is made first. If it still writes after a bounded number of writes, its states are compared
-without numbers and times, and the part that repeats is the cycle.
+without numbers, times and checksums, and the part that repeats is the cycle.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ MOST_WRITES: Final = 200
 _MOST_IDLE: Final = 1_000
 #: A run that has settled so often until the next timer settles.
 _MOST_TIMERS: Final = 20
-#: Numbers, times and what is made up of them.
+#: Checksums: words of some length with a digit in them. And numbers, times and what is made up of them.
+_CHECKSUMS: Final = re.compile(rb"(?<![0-9A-Za-z])(?=[A-Za-z]*[0-9])[0-9A-Za-z]{6,}(?![0-9A-Za-z])")
 _NUMBERS: Final = re.compile(rb"[0-9]+")
 
 
@@ -93,13 +94,13 @@ def _cycle_of(model: Model) -> Cycle | None:
 
 
 def _shape(world: World) -> bytes:
-    """A state without numbers and made-up names: equal objects, and equal requests, count once."""
+    """A state without numbers, checksums and made-up names: equal objects, and equal requests, count once."""
     names = generated_names(world.state)
     made_up = re.compile(b"|".join(sorted(map(re.escape, names), reverse=True))) if names else None
 
     def without(text: bytes) -> bytes:
         text = made_up.sub(b"#", text) if made_up is not None else text
-        return _NUMBERS.sub(b"#", masked(text))
+        return _NUMBERS.sub(b"#", _CHECKSUMS.sub(b"#", masked(text)))
 
     objects = {
         without(f"{resource} {Key(*key)} ".encode() + version.body)
