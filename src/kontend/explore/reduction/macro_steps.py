@@ -104,6 +104,8 @@ class MacroSteps:
             for step in self._timers_by_themselves(world, index):
                 macros += self._global(origin, step)
         if instance.running and self._asks_server(world, index):
+            for step in self._retries(world, index):
+                macros += self._global(origin, step)
             macros += self._global(origin, Step("call", index, instance.running[0].request))
         elif self._atomic:
             macros += self._observations(origin, index)
@@ -267,7 +269,7 @@ class MacroSteps:
             for macro in self._deliveries.of(origin, index, kinds):
                 if not model.must_wait(macro.world, index, call):
                     yield macro.then(step, model.next(macro.world, step))
-            for step in self._timers(origin.world, index):
+            for step in (*self._timers(origin.world, index), *self._retries(origin.world, index)):
                 yield origin.then(step, model.next(origin.world, step))
             return
         # Events of other kinds enqueue nothing: they are delivered before the read, or here if nothing comes between,
@@ -294,6 +296,12 @@ class MacroSteps:
     def _timers(self, world: World, index: int) -> list[Step]:
         """The timers of an instance, which may fire in the middle of a reconcile: its end then sets another one."""
         return [Step("timer", index, request) for _, request in sorted(world.instances[index].timers)]
+
+    def _retries(self, world: World, index: int) -> list[Step]:
+        """A delay that ends in the middle of a reconcile of the same request, whose end may begin another one."""
+        instance = world.instances[index]
+        request = instance.running[0].request
+        return [Step("retry", index, request)] if request in instance.delayed else []
 
     def _timers_by_themselves(self, world: World, index: int) -> list[Step]:
         """Those that fire before a request to the server, or that advance a clock if others are idle."""

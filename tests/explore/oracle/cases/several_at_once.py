@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import copy
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from explore.oracle.cases.common import CM, CRD, OFF, WIDGET, W, case, cm, data_of, made, patched
+from kontend.cluster.cluster import Cluster
 from kontend.explore import Bounds, Scenario, delete, never, update
+from kontend.explore.properties.property import Property
 from kontend.kube.errors import ApiError, Conflict, NotFound
 from kontend.runtime.client.api import Api
-from kontend.runtime.client.patches import merge_from
+from kontend.runtime.client.patches import merge_from, merge_patch
 from kontend.runtime.controller import Controller, Request, Result
+from kontend.runtime.predicates import LabelChanged, Predicate
 
 OTHER: Final[dict[str, Any]] = {**WIDGET, "metadata": {"name": "v", "namespace": "default"}}
 NAMESPACE: Final[dict[str, Any]] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "rented"}}
@@ -328,3 +331,47 @@ def a_timer_beside_one_that_toggles() -> Scenario:
         bounds=Bounds(faults=0, lag=0),
         guards=OFF,
     )
+
+
+class _Sizes(Controller):
+    """Notes the size and resets it: the second write is refused as long as the first one changes something."""
+
+    kind = W
+    name = "sizes"
+    predicates: ClassVar[dict[str, Predicate]] = {W: LabelChanged()}
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Note, then reset."""
+        w = await api.live.get(W, request)
+        await api.status.patch(copy.deepcopy(w), merge_patch({"status": {"noted": w["spec"]["size"]}}))
+        w["spec"]["size"] = 0
+        await api.update(w)
+
+
+def _resized(*properties: Property) -> Scenario:
+    return Scenario(
+        [_Sizes()],
+        crds=[CRD],
+        objects=[WIDGET],
+        actions=[update(WIDGET, metadata={"labels": {"seen": "yes"}}), update(WIDGET, spec={"size": 2})],
+        properties=list(properties),
+        bounds=Bounds(faults=0, lag=0),
+        guards=OFF,
+    )
+
+
+@case
+def a_delay_that_ends_in_the_middle_of_a_reconcile() -> Scenario:
+    """The request runs once more after the retry that the end of the reconcile asks for."""
+    return _resized()
+
+
+@case
+def a_write_after_a_delay_that_ends_in_the_middle() -> Scenario:
+    """So the size that was reset is noted, too, though no user was in the way."""
+
+    def notes_the_reset(before: Cluster, after: Cluster) -> bool:
+        old, new = (cluster.get(W, "w").get("status", {}).get("noted") for cluster in (before, after))
+        return (old, new) == (2, 0)
+
+    return _resized(never(notes_the_reset, name="notes the reset"))

@@ -79,9 +79,11 @@ def fix_of_stale_read(
         )
     where = "api.live.get" if seen.call.verb == "get" else "api.live.list"
     if call.verb == "create":
+        # Between a second read and the create others may do the same; this instance does one thing at a time.
+        reads = f"; or re-read {name} with {where} before the create" if own else ""
         return (
             "derive the name of the new object from its owner, without generateName or a uuid, so that a second create "
-            f"is refused with 409 AlreadyExists; or re-read {name} with {where} before the create"
+            f"is refused with 409 AlreadyExists{reads}"
         )
     same = change.key == call.key and seen.call.kind == call.kind
     if call.verb in _DELETES and same:
