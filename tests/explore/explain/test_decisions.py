@@ -19,7 +19,7 @@ from kontend.report.document import Document
 from kontend.report.text import render
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from
-from kontend.runtime.controller import Controller, Request
+from kontend.runtime.controller import Controller, Mapper, Request
 
 
 def _diverged(scenario: Scenario) -> Document:
@@ -360,3 +360,46 @@ def test_an_object_that_is_left_over_comes_before_fields_that_differ() -> None:
     )
     sentence = _diverged(scenario).violation.sentence
     assert re.match(r"Widget default/x-\w+ is left over in the end: leaves created it", sentence)
+
+
+class CountsWork(Controller):
+    """Counts each Widget whose work is done: first it says so in a ConfigMap, then it resets the Widget, then counts."""
+
+    kind = KIND
+    watches: ClassVar[dict[str, Mapper]] = {"ConfigMap/v1": lambda _object, _cache: [Request("default", "w")]}
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Count once."""
+        notes = await api.live.get("ConfigMap/v1", Request("default", "notes"))
+        widget = await api.get(self.kind, request)
+        data = notes["data"]
+        if widget["spec"].get("done") and data["pending"] == "no":
+            data["pending"] = "yes"
+            await api.update(notes)
+        if data["pending"] == "yes":
+            if widget["spec"].get("done"):
+                widget["spec"] = {"done": False}
+                await api.update(widget)
+            notes["data"] = {"pending": "no", "count": str(int(data["count"]) + 1)}
+            await api.update(notes)
+
+
+NOTES = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "notes", "namespace": "default"},
+    "data": {"pending": "no", "count": "0"},
+}
+
+
+def test_a_value_that_was_right_for_a_while_is_not_said_to_be_missing() -> None:
+    """The stale read of the controller's own write is at fault, and the fix is to see it."""
+    done = {**WIDGET, "spec": {"done": True}}
+    bounds = Bounds(lag=1, faults=0)
+    scenario = Scenario([CountsWork()], crds=[CRD], objects=[done, NOTES], bounds=bounds, guards=UNGUARDED)
+    violation = _diverged(scenario).violation
+    assert violation.sentence.startswith('ConfigMap default/notes ends with data.count = "2" instead of "1": ')
+    assert "did not" not in violation.sentence
+    assert "lacks" not in violation.sentence
+    assert violation.fix is not None
+    assert violation.fix.text.startswith("switch on the guard read_your_writes")

@@ -135,6 +135,7 @@ def fuzz(
     """Compare scenario after scenario until the time has passed; an interruption ends it too and keeps the counts."""
     counts = Counts()
     try:
+        say(f"seed {seed}, {seconds:g} s")
         for result in _results(seed, time.monotonic() + seconds, to, limit, jobs):
             counts.scenarios += 1
             setattr(counts, result.count, getattr(counts, result.count) + 1)
@@ -258,7 +259,6 @@ def main() -> int:
         print(verdicts(given.seed, given.verdicts, given.limit))  # noqa: T201
         return 0
     signal.signal(signal.SIGTERM, _interrupt_only(os.getpid()))
-    print(f"seed {given.seed}, {given.seconds:g} s", flush=True)  # noqa: T201
     limits: dict[str, Any] = {"limit": given.limit, "jobs": given.jobs}
     counts = fuzz(given.seed, given.seconds, given.to, **limits, say=lambda text: print(text, flush=True))  # noqa: T201
     print(counts)  # noqa: T201

@@ -18,6 +18,7 @@ from kontend.explore.explain.causes.outdated import line_of, missed, what_was_re
 from kontend.explore.explain.fields import (
     changed_paths,
     content_of,
+    field_changes,
     named,
     object_name,
     short_name,
@@ -53,7 +54,7 @@ def decision_against(
     Only reconciles that begin after step ``after`` decide: earlier ones do not know yet what went wrong.
     """
     maker = wanted[0].reconcile
-    if maker is None:
+    if maker is None or was_right(trail, difference):
         return None
     candidates = _reconciles(trail, maker)
     if not candidates:
@@ -91,6 +92,19 @@ def _decision_of(
     if memory is not None:
         return Decision(f"{ran}, {memory.text}", memory.steps, memory.fix, memory.line, reconcile)
     return _refused(trail, reconcile, ran)
+
+
+def was_right(trail: Trail, difference: Difference) -> bool:
+    """A field had its good value for a while: what is wrong is a later write, and none is missing."""
+    return bool(difference.path) and any(
+        object_name(content_of(change.new)) == difference.object
+        and any(
+            (written.path, written.after) == (difference.path, difference.expected)
+            for written in field_changes(content_of(change.old), content_of(change.new))
+        )
+        for _, _, change in trail.changes()
+        if change.old is not None and change.new is not None
+    )
 
 
 def _reconciles(trail: Trail, maker: Reconcile) -> list[Reconcile]:

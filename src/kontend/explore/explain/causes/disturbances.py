@@ -15,6 +15,10 @@ _READ_LIVE: Final = (
     "read with api.live where the decision not to act must be right, or make sure that the event that was missed runs "
     "this reconcile again"
 )
+_OWN: Final = (
+    "switch on the guard read_your_writes (it is off in this scenario): a cached read then waits until the cache has "
+    "seen this instance's own last write; or read with api.live"
+)
 LEVEL: Final = (
     "decide by the wanted state and by what is there, not by how the wanted state has changed: a controller may never "
     "see a state in between"
@@ -46,7 +50,8 @@ def disturbance(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceL
     """A perturbation as the cause of something that did not happen: text, steps at fault, fix and its line."""
     read = stale_read(trail, taken)
     if read is not None:
-        return read[0], {taken.number, read[1].number}, _READ_LIVE, taken.parts[0].line
+        own = misses_own_write(trail, taken) and not trail.model.scenario.guards.read_your_writes
+        return read[0], {taken.number, read[1].number}, _OWN if own else _READ_LIVE, taken.parts[0].line
     changes, action = taken.transition.changes, taken.step.action
     if action == "act" and changes:
         changed = f"{trail.actor(taken)} had {changed_text(changes[0])} in step {taken.number}"
@@ -61,6 +66,13 @@ def disturbance(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceL
         text = f"{call_text(call)} of {trail.actor(taken)} {TEXTS[action]} (step {taken.number}){done}"
         return text, {taken.number}, _repeatable(call.verb) if action == "lose" else _ERRORS, taken.parts[0].line
     return f"the run is perturbed by {perturbation(taken)}", {taken.number}, "", None
+
+
+def misses_own_write(trail: Trail, taken: Taken) -> bool:
+    """A step is a stale read that misses a write of the same instance."""
+    read = stale_read(trail, taken)
+    writer = read[1].reconcile if read is not None else None
+    return writer is not None and writer.instance == taken.step.instance
 
 
 def _crash(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceLocation | None]:

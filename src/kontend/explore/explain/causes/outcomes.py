@@ -13,8 +13,8 @@ from typing import Final
 
 from kontend.cluster.state import Change
 from kontend.explore.explain.causes.cause import Cause, changed_text
-from kontend.explore.explain.causes.decisions import Decision, decision_against
-from kontend.explore.explain.causes.disturbances import LEVEL, disturbance, perturbing
+from kontend.explore.explain.causes.decisions import Decision, decision_against, was_right
+from kontend.explore.explain.causes.disturbances import LEVEL, disturbance, misses_own_write, perturbing
 from kontend.explore.explain.causes.outdated import line_of
 from kontend.explore.explain.causes.writes import cause_of_refusal, cause_of_write
 from kontend.explore.explain.fields import (
@@ -266,7 +266,7 @@ def _lacking(trail: Trail, good: Trail, difference: Difference) -> Cause:
     decision = decision_against(trail, good, difference, wanted, after=after) if wanted is not None else None
     if decision is not None and taken is not None and not _comes_after(decision, taken):
         decision = None
-    if wanted is not None and decision is None:
+    if wanted is not None and decision is None and not was_right(trail, difference):
         line = line or wanted[1].line
         where = f" at {wanted[1].line.short}" if wanted[1].line is not None else ""
         lacks = f"this run lacks what the nearest good run does in its step {wanted[0].number}"
@@ -285,7 +285,9 @@ def _lacking(trail: Trail, good: Trail, difference: Difference) -> Cause:
         parts.append(decision.text)
         culprits = {*decision.steps, *((taken.number,) if taken is not None else ())}
         decision.reconcile.matters = True
-        if fix == LEVEL:
+        if taken is not None and misses_own_write(trail, taken):
+            pass  # the decision is right; what it rests on is not
+        elif fix == LEVEL:
             line = line or (wanted[1].line if wanted is not None else None)
         else:
             fix, line = decision.fix, decision.line or line
