@@ -363,7 +363,7 @@ def test_an_object_that_is_left_over_comes_before_fields_that_differ() -> None:
 
 
 class CountsWork(Controller):
-    """Counts each Widget whose work is done: first it says so in a ConfigMap, then it resets the Widget, then counts."""
+    """Counts each Widget whose work is done: says so in a ConfigMap, resets the Widget, then counts."""
 
     kind = KIND
     watches: ClassVar[dict[str, Mapper]] = {"ConfigMap/v1": lambda _object, _cache: [Request("default", "w")]}
