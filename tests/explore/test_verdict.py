@@ -9,10 +9,15 @@ import pytest
 from explore.samples import SIGNED
 from explore.widgets import LockedWidgets, Widgets, double_plan
 from kontend import Guards
-from kontend.explore import Verdict, Violation, check
+from kontend.explore import Bounds, Verdict, Violation, check
 
 BLIND = double_plan(Widgets(), lag=1, concurrent=2)
 LOCKED = double_plan(LockedWidgets(), lag=1, concurrent=2)
+
+
+def test_the_bounds_say_how_old_views_may_be() -> None:
+    assert "(crashes, restarts onto older views, failed calls, " in str(Bounds())
+    assert "(crashes, restarts onto views up to 2 changes old, failed calls, " in str(Bounds(rewind=2))
 
 
 def test_a_verdict_is_true_exactly_when_everything_holds_in_the_whole_space() -> None:

@@ -31,6 +31,7 @@ LEAST: Final = {
     "seconds": 1,
     "memory": 1,
 }
+_REWOUND: Final = "restarts onto older views"
 #: Bounds that need not be set.
 _OPTIONAL: Final = ("seconds", "memory")
 #: The bounds that decide which steps there are.
@@ -106,7 +107,9 @@ class Bounds:
     def __str__(self) -> str:
         instances = "1 instance" if self.concurrent == 1 else f"{self.concurrent} instances"
         instances += "".join(f", {count} of {name}" for name, count in sorted(self.instances.items()))
-        faults = f", faults ≤ {self.faults} ({', '.join(self.tried)})" if self.tried else ""
+        older = f"restarts onto views up to {self.rewind} changes old" if self.rewind > 1 else _REWOUND
+        tried = ", ".join(older if name == _REWOUND else name for name in self.tried)
+        faults = f", faults ≤ {self.faults} ({tried})" if tried else ""
         return f"lag ≤ {self.lag}, {instances}{', atomic reconciles' * self.atomic}{faults}"
 
     @property
@@ -124,7 +127,7 @@ class Bounds:
         calls = self.faults > 0 and not self.atomic
         return {
             "crashes": bool(self.faults and self.crashes),
-            "restarts onto older views": bool(self.faults and self.crashes and self.rewind),
+            _REWOUND: bool(self.faults and self.crashes and self.rewind),
             "failed calls": bool(calls and self.failed),
             "lost responses": bool(calls and self.lost),
             "hand-overs": bool(calls and self.handovers),
