@@ -183,7 +183,11 @@ def examples() -> None:
     """Processor time of all scenarios of the examples: those with the default bounds, and those with their own."""
     folder = Path(__file__).parent.parent / "examples"
     files = sorted([*folder.glob("*.py"), *folder.glob("*/*scenarios.py"), folder / "flux/source_controller.py"])
-    scenarios = {f"{path.stem}:{name}": scenario for path in files for name, scenario in scenarios_in(path).items()}
+    scenarios = {
+        f"{path.relative_to(folder)}:{name}": scenario
+        for path in files
+        for name, scenario in scenarios_in(path).items()
+    }
     default = {name: scenario for name, scenario in scenarios.items() if scenario.bounds == Bounds()}
     _together("default bounds", default, "60 s on one core, all decided", most=60)
     others = {name: scenario for name, scenario in scenarios.items() if name not in default}

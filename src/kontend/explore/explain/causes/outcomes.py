@@ -285,11 +285,9 @@ def _lacking(trail: Trail, good: Trail, difference: Difference) -> Cause:
         parts.append(decision.text)
         culprits = {*decision.steps, *((taken.number,) if taken is not None else ())}
         decision.reconcile.matters = True
-        if taken is not None and misses_own_write(trail, taken):
-            pass  # the decision is right; what it rests on is not
-        elif fix == LEVEL:
+        if fix == LEVEL:
             line = line or (wanted[1].line if wanted is not None else None)
-        else:
+        elif taken is None or not misses_own_write(trail, taken):  # else the decision is right, not what it rests on
             fix, line = decision.fix, decision.line or line
     return Cause(f"{_outcome(difference)}: {'; '.join(parts)}", tuple(sorted(culprits)), fix, line)
 
