@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from explore.widgets import KIND
 from kontend.cli import main
 from kontend.explore.program.progress import Done, Failure, Progress
-from kontend.explore.program.run import Start
-from kontend.explore.program.tree import Exchange, RecordedRun
+from kontend.explore.program.run import Exchange, Start
+from kontend.explore.program.tree import RecordedRun
 from kontend.explore.recheck import dump_run, load_run
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call

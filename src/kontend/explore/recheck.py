@@ -27,8 +27,8 @@ from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.program.progress import Done, Failure, Progress
-from kontend.explore.program.run import Start
-from kontend.explore.program.tree import Exchange, Program, RecordedRun
+from kontend.explore.program.run import Exchange, Start
+from kontend.explore.program.tree import Program, RecordedRun
 from kontend.explore.scenario_files import scenarios_in
 from kontend.explore.sources.inputs import Inputs
 from kontend.kube.meta.names import Key

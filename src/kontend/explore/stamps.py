@@ -19,4 +19,5 @@ def stamps_matter(model: Model) -> bool:
         return False
     knowledge = Knowledge(model.initial().state.registry)
     knowledge.assumptions = model.knowledge.assumptions - {Assumption.SETTLED_STAMPS}
+    knowledge.watched = model.knowledge.watched
     return restless(Model(model.scenario, knowledge)) is not None

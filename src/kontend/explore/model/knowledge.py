@@ -6,12 +6,14 @@ wrong, it starts again with what it has learnt.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Set
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.resources import Registry
 from kontend.cluster.startup.seed import UnknownKind, resource_of
 from kontend.explore.preflight import resolved_controllers
+from kontend.explore.program.determinism import WatchedPaths
 from kontend.explore.program.symbols import Assumption
 from kontend.explore.program.version_readers import read_versions
 from kontend.explore.scenario import Scenario
@@ -32,6 +34,8 @@ class Knowledge:
         self._initial = registry
         #: The kinds that are known, and whether their objects live in namespaces.
         self.namespaced: dict[str, bool] = {}
+        #: The paths of each controller that were watched, by its number.
+        self.watched: defaultdict[int, WatchedPaths] = defaultdict(WatchedPaths)
         #: The kinds that code has asked for in vain.
         self.unknown: set[str] = set()
 

@@ -38,7 +38,14 @@ class Layout:
         for number, controller in enumerate(resolved_controllers(scenario, cluster)):
             check_memory(scenario, controller)
             many = bounds.instances.get(controller.name, bounds.concurrent)
-            program = Program(controller, scenario.guards, knowledge.is_namespaced, number, self.assumptions)
+            program = Program(
+                controller,
+                scenario.guards,
+                knowledge.is_namespaced,
+                number,
+                self.assumptions,
+                knowledge.watched[number],
+            )
             # Instances of one controller share these lists.
             kinds = list(controller.kinds)
             resources = [self.server.resource(cluster.state, kind).key for kind in kinds]

@@ -18,8 +18,8 @@ from kontend.explore.model.step import Step
 from kontend.explore.parts.footprint import Footprint, Listing
 from kontend.explore.program.identities import IDENTITIES
 from kontend.explore.program.progress import Done, Progress
-from kontend.explore.program.run import Start
-from kontend.explore.program.tree import Exchange, RecordedRun
+from kontend.explore.program.run import Exchange, Start
+from kontend.explore.program.tree import RecordedRun
 from kontend.kube.apply.managed_fields import ManagedFields, decode, encode_json
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call

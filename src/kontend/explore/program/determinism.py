@@ -1,18 +1,20 @@
 """Checks that user code is deterministic: identical responses must lead to identical requests.
 
 Every verdict of the explorer rests on this. Each path runs a second time with all tokens renamed
-(:mod:`kontend.explore.program.symbols`) and with the caches of functools cleared. A sample of the paths is also
-watched, so that a difference comes with its cause; clocks, random numbers and undeclared state are errors even while
-both runs still agree.
+(:mod:`kontend.explore.program.symbols`) and with the caches of functools cleared; undeclared state that a run changes
+is an error. A sample of the paths is also watched, so that a difference comes with its cause; clocks and random numbers
+are errors even while both runs still agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Hashable
 from typing import Final
 
 from kontend.explore.program.impure_calls import ImpureCalls
 from kontend.explore.program.progress import Progress, difference
+from kontend.explore.program.run import Strayed
 from kontend.explore.program.set_order import iterated_sets
 from kontend.explore.program.symbols import Assumption, Refuted
 from kontend.explore.program.undeclared_state import UndeclaredState
@@ -20,9 +22,9 @@ from kontend.explore.program.user_code import UserCode
 from kontend.kube.meta.names import Key
 from kontend.runtime.controller import Controller
 
-#: The paths that are watched: the first ones, in which most of the code runs, and then one in so many.
-_FIRST: Final = 50
-_EVERY: Final = 16
+#: The paths that are watched: the first ones of each kind, and then one in so many.
+_FIRST: Final = 3
+_EVERY: Final = 64
 
 _UNKNOWN: Final = (
     "no call is known that differs from run to run: does the controller keep something from one run to the next in an "
@@ -38,13 +40,18 @@ class Nondeterminism(Exception):
     """A reconcile that depends on more than the responses it gets; the message says where and, if known, why."""
 
 
-class Strayed(Exception):
-    """A run that made another call than before on the way to where it should continue."""
+class WatchedPaths:
+    """Chooses the paths of one controller that are watched, from one search to the next."""
 
-    def __init__(self, expected: Progress, actual: Progress) -> None:
-        super().__init__(difference(expected, actual) or "it made another call")
-        self.expected = expected
-        self.actual = actual
+    def __init__(self) -> None:
+        self._kinds: Counter[Hashable] = Counter()
+        self._paths = 0
+
+    def takes(self, kind: Hashable) -> bool:
+        """Reports whether the next path, which is of some kind, is watched."""
+        self._kinds[kind] += 1
+        self._paths += 1
+        return self._kinds[kind] <= _FIRST or self._paths % _EVERY == 0
 
 
 class Determinism:
@@ -54,19 +61,22 @@ class Determinism:
         self._controller = controller
         self._assumptions = assumptions
         self._code = UserCode(controller)
-        self._undeclared = UndeclaredState(controller, self._code)
+        self.undeclared = UndeclaredState(controller, self._code)
         self._sets_checked = False
 
     def checked(
-        self, number: int, request: Key, run: Callable[[], Progress], run_mirrored: Callable[[], Progress]
+        self,
+        request: Key,
+        run: Callable[[], Progress],
+        run_mirrored: Callable[[], Progress],
+        is_watched: Callable[[Progress], bool],
     ) -> Progress:
-        """The progress of the run with this number. Raises :class:`Nondeterminism` or :class:`Refuted`."""
+        """The progress of a run. Raises :class:`Nondeterminism` or :class:`Refuted`."""
         self._check_sets(request)
-        is_watched = number <= _FIRST or number % _EVERY == 0
-        before = self._undeclared.values() if is_watched else {}
+        before = self.undeclared.values()
         first = self._once(request, run)
-        changed = self._undeclared.changed(before) if is_watched else []
-        if is_watched:
+        changed = self.undeclared.changed(before)
+        if is_watched(first) or changed:
             described, calls = self._compared(first, run)
             causes = [*changed, *calls.forbidden()]
             if described:
@@ -86,7 +96,7 @@ class Determinism:
         self, request: Key, first: Progress, run: Callable[[], Progress], run_mirrored: Callable[[], Progress]
     ) -> None:
         """Raise when a run with renamed tokens, or with empty caches, does something else."""
-        self._undeclared.clear_caches()
+        self.undeclared.clear_caches()
         try:
             described = difference(first, run_mirrored())
         except Strayed as strayed:
@@ -115,9 +125,9 @@ class Determinism:
         try:
             return run()
         except Strayed as strayed:
-            before = self._undeclared.values()
+            before = self.undeclared.values()
             _, calls = self._compared(strayed.actual, run)
-            causes = [*self._undeclared.changed(before), *calls.forbidden()] or calls.suspects() or [_UNKNOWN]
+            causes = [*self.undeclared.changed(before), *calls.forbidden()] or calls.suspects() or [_UNKNOWN]
             raise self._error(request, str(strayed), causes) from None
 
     def _compared(self, first: Progress, run: Callable[[], Progress]) -> tuple[str, ImpureCalls]:

@@ -19,8 +19,8 @@ import orjson
 from kontend.explore.program.event_loop import ReconcileLoop, Unsupported, user_line
 from kontend.explore.program.identities import generated_uuid
 from kontend.explore.program.memory import read_memory, restore_memory
-from kontend.explore.program.progress import Done, Failure, Progress
-from kontend.explore.program.symbols import mirror_uuid, uuid_token
+from kontend.explore.program.progress import Done, Failure, Progress, difference
+from kontend.explore.program.symbols import mirror_uuid, mirrored, mirrored_progress, uuid_token
 from kontend.explore.program.user_code import OURS
 from kontend.kube.errors import ApiError, from_status
 from kontend.kube.meta.names import Key
@@ -56,6 +56,24 @@ class Start(NamedTuple):
     now: str
     #: The number from which generated uuids are counted, if the run sees real ones; -1 if it sees tokens.
     uuids_from: int = -1
+
+
+class Exchange(NamedTuple):
+    """A call of a run and the response to it."""
+
+    call: Call
+    #: Its position among the pending calls.
+    at: int
+    response: bytes
+
+
+class Strayed(Exception):
+    """A run that made another call than before on the way to where it should continue."""
+
+    def __init__(self, expected: Progress, actual: Progress) -> None:
+        super().__init__(difference(expected, actual) or "it made another call")
+        self.expected = expected
+        self.actual = actual
 
 
 class _Pending(NamedTuple):
@@ -98,8 +116,9 @@ class Run:
         namespaced: Callable[[str], bool],
         start: Start,
         *,
-        mirrored: bool = False,
+        mirrors: bool = False,
     ) -> None:
+        """Start it; ``mirrors`` says that its code sees all tokens renamed. The driver sees the ordinary ones."""
         self.start = start
         self.namespaced = namespaced
         self.loop = ReconcileLoop()  # type: ignore[abstract]
@@ -108,7 +127,7 @@ class Run:
         #: The code has asked for the time.
         self.asks_time = False
         self._controller = controller
-        self._mirrored = mirrored
+        self._mirrors = mirrors
         self._initial_memory = read_memory(controller)
         restore_memory(controller, start.memory)
         # The task keeps the context in which it is made, so everything it leaves unawaited is reported to this list.
@@ -120,7 +139,7 @@ class Run:
     def respond(self, at: int, response: bytes) -> None:
         """Give the response to one of the pending calls: JSON behind ``=``, an error behind ``!``, or (``?``) none."""
         pending = self.pending.pop(at)
-        document = orjson.loads(response[1:])
+        document = orjson.loads(mirrored(response[1:]) if self._mirrors else response[1:])
         if response[:1] == b"!":
             pending.future.set_exception(from_status(document))
         elif response[:1] == b"?":
@@ -129,8 +148,19 @@ class Run:
             pending.future.set_result(document)
         self._drain()
 
+    def follow(self, exchange: Exchange) -> None:
+        """Give a response to the call that got it before. Raises :class:`Strayed` if it is not made this time."""
+        call, at, response = exchange
+        progress = self.progress()
+        if at >= len(progress.calls) or progress.calls[at] != call:
+            raise Strayed(Progress((call,), None, progress.uuids, progress.lines), progress)
+        self.respond(at, response)
+
     def progress(self) -> Progress:
         """The calls that the run waits for, or its end."""
+        return mirrored_progress(self._progress()) if self._mirrors else self._progress()
+
+    def _progress(self) -> Progress:
         if self._unawaited and not (self._task.done() and not self._task.cancelled() and self._task.exception()):
             raise BadController(f"{type(self._controller).__name__}.reconcile: {self._unawaited[0]}")
         if self.pending:
@@ -174,7 +204,7 @@ class Run:
         if self.start.uuids_from >= 0:
             label = f"{self._controller.name} {self.start.request}"
             return generated_uuid(label, self.start.uuids_from + self.uuids - 1)
-        return mirror_uuid(self.uuids - 1) if self._mirrored else uuid_token(self.uuids - 1)
+        return mirror_uuid(self.uuids - 1) if self._mirrors else uuid_token(self.uuids - 1)
 
     def _drain(self) -> None:
         try:

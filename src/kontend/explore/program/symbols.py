@@ -170,27 +170,31 @@ def mirrored_progress(progress: Progress) -> Progress:
         failure = done.failure
         if failure is not None:
             failure = Failure(_mirrored_text(failure.text), failure.is_bug, failure.line, failure.traceback)
-        done = Done(done.again, failure, _sorted(mirrored(done.memory)), done.after)
-    calls = tuple(
-        replace(
-            call,
-            name=_mirrored_text(call.name),
-            namespace=_mirrored_text(call.namespace),
-            query=tuple((name, _mirrored_text(value)) for name, value in call.query),
-            body=_sorted(mirrored(call.body)) if call.body else b"",
-        )
-        for call in progress.calls
+        done = Done(done.again, failure, _mirrored_json(done.memory), done.after)
+    return progress._replace(calls=tuple(map(_mirrored_call, progress.calls)), done=done)
+
+
+def _mirrored_call(call: Call) -> Call:
+    text = _text_of(call)
+    if _VERSION.encode() not in text and _UUID_START not in text:
+        return call
+    return replace(
+        call,
+        name=_mirrored_text(call.name),
+        namespace=_mirrored_text(call.namespace),
+        query=tuple((name, _mirrored_text(value)) for name, value in call.query),
+        body=_mirrored_json(call.body),
     )
-    return progress._replace(calls=calls, done=done)
 
 
 def _mirrored_text(text: str) -> str:
     return mirrored(text.encode()).decode()
 
 
-def _sorted(data: bytes) -> bytes:
-    """The same JSON with sorted keys, which renaming may have put out of order."""
-    return orjson.dumps(orjson.loads(data), option=orjson.OPT_SORT_KEYS)
+def _mirrored_json(data: bytes) -> bytes:
+    """JSON with renamed tokens, and with sorted keys, which renaming may have put out of order."""
+    renamed = mirrored(data)
+    return data if renamed == data else orjson.dumps(orjson.loads(renamed), option=orjson.OPT_SORT_KEYS)
 
 
 def _text_of(call: Call) -> bytes:

@@ -13,20 +13,19 @@ from typing import Any, NamedTuple
 
 import xxhash
 
-from kontend.explore.program.determinism import Determinism, Strayed
+from kontend.explore.program.determinism import Determinism, WatchedPaths
 from kontend.explore.program.event_loop import Unsupported
 from kontend.explore.program.failures import is_same_course, with_other_codes
 from kontend.explore.program.identities import VERSIONS
 from kontend.explore.program.masking import masked, relative_response
 from kontend.explore.program.memory import read_memory
 from kontend.explore.program.progress import Done, Progress
-from kontend.explore.program.run import Run, Start
+from kontend.explore.program.run import Exchange, Run, Start, Strayed
+from kontend.explore.program.suspended import SuspendedRuns, Twins
 from kontend.explore.program.symbols import (
     Assumption,
     Refuted,
     leaked_versions,
-    mirrored,
-    mirrored_progress,
     uuids_in,
     versions_in,
 )
@@ -35,15 +34,6 @@ from kontend.runtime.client.call import Call
 from kontend.runtime.controller import BadController, Controller
 from kontend.runtime.guards import Guards
 from kontend.runtime.source_location import SourceLocation
-
-
-class Exchange(NamedTuple):
-    """A call of a run and the response to it."""
-
-    call: Call
-    #: Its position among the pending calls.
-    at: int
-    response: bytes
 
 
 class RecordedRun(NamedTuple):
@@ -71,6 +61,7 @@ class Node:
     """A point in a reconcile: the calls it waits for, or its end."""
 
     __slots__ = (
+        "_masked",
         "asks_time",
         "at",
         "calls",
@@ -79,7 +70,6 @@ class Node:
         "generated",
         "id",
         "lines",
-        "masked",
         "parent",
         "response",
         "text",
@@ -108,9 +98,16 @@ class Node:
         #: The run has asked for the time.
         self.asks_time = progress.asks_time
         self.children: dict[Any, Node] = {}
-        #: Equal for nodes that differ only in counters and made-up names.
-        before = parent.masked if parent is not None else 0
-        self.masked: int = xxhash.xxh3_64_intdigest(b"%d %d " % (before, at) + masked(relative_response(response)))
+        self._masked: int | None = None
+
+    @property
+    def masked(self) -> int:
+        """Equal for nodes that differ only in counters and made-up names."""
+        if self._masked is None:
+            before = self.parent.masked if self.parent is not None else 0
+            text = b"%d %d " % (before, self.at) + masked(relative_response(self.response))
+            self._masked = xxhash.xxh3_64_intdigest(text)
+        return self._masked
 
 
 class Program:
@@ -123,6 +120,7 @@ class Program:
         namespaced: Callable[[str], bool],
         number: int,
         assumptions: frozenset[Assumption] = frozenset(Assumption),
+        watched: WatchedPaths | None = None,
     ) -> None:
         self.controller = controller
         #: The index of the controller in the scenario.
@@ -141,7 +139,9 @@ class Program:
         self.runs = 0
         #: Some run has asked for the time.
         self.asks_time = False
+        self._watched = watched or WatchedPaths()
         self._determinism = Determinism(controller, assumptions)
+        self._suspended = SuspendedRuns(controller, self._determinism.undeclared)
 
     def root(self, start: Start) -> Node:
         """The node at which a reconcile starts."""
@@ -160,9 +160,16 @@ class Program:
     def _grow(self, parent: Node | None, at: int, key: Any, response: bytes, start: Start) -> Node:
         self.runs += 1
         exchanges = _exchanges_to(parent, at, response)
-        progress = self._determinism.checked(
-            self.runs, start.request, lambda: self._run(exchanges, start), lambda: self._run_mirrored(exchanges, start)
-        )
+        progress = None
+        if self._suspended.is_possible:
+            progress = self._resumed(parent, at, response, start, exchanges)
+        if progress is None or self._is_watched(parent, at, response, progress):
+            progress = self._determinism.checked(
+                start.request,
+                lambda: self._run(exchanges, start),
+                lambda: self._run(exchanges, start, mirrors=True),
+                lambda first: progress is not None or self._is_watched(parent, at, response, first),
+            )
         if Assumption.OPAQUE_VERSIONS in self._assumptions and leaked_versions(progress):
             raise Refuted(Assumption.OPAQUE_VERSIONS)
         if Assumption.SAME_FAILURES in self._assumptions and self._tells_codes(exchanges, start, progress):
@@ -170,6 +177,33 @@ class Program:
         if self.fresh is not None:
             self.fresh.append(Behaviour(start, parent.id if parent is not None else b"", at, key, response, progress))
         return self._add(parent, at, response, start, progress)
+
+    def _is_watched(self, parent: Node | None, at: int, response: bytes, progress: Progress) -> bool:
+        """Reports whether a path is watched. Those whose last steps lead from line to line alike are of one kind."""
+        before = parent.lines[at] if parent is not None else None
+        failure = progress.done.failure if progress.done is not None else None
+        kind = (before, response[:1], progress.lines, failure is not None and failure.line)
+        return self._watched.takes(kind)
+
+    def _resumed(
+        self, parent: Node | None, at: int, response: bytes, start: Start, exchanges: list[Exchange]
+    ) -> Progress | None:
+        """The progress of a run that goes on from where it was suspended, and is suspended again where it waits.
+
+        None where something is amiss: the whole path is run then, to find out what.
+        """
+        twins = self._suspended.resumed(parent.id) if parent is not None else None
+        try:
+            if twins is None:
+                twins = Twins(*(self._started(exchanges[:-1], start, mirrors=mirrors) for mirrors in (False, True)))
+            for exchange in exchanges[-1:]:
+                twins.follow(exchange, self._determinism.undeclared)
+            progress = twins.progress()
+        except (Strayed, Unsupported, BadController):
+            progress = None
+        if twins is not None and not self._suspended.keep(_id(parent, at, response, start), twins, progress):
+            return None
+        return progress
 
     def take(self, behaviour: Behaviour) -> None:
         """Take over a behaviour that another process has found. User code does not run."""
@@ -184,24 +218,29 @@ class Program:
 
     def _add(self, parent: Node | None, at: int, response: bytes, start: Start, progress: Progress) -> Node:
         self.asks_time = self.asks_time or progress.asks_time
-        before = parent.id + at.to_bytes(4, "big") if parent is not None else repr(start).encode()
         uuids = uuids_in(progress.calls, progress.done) if start.uuids_from < 0 else 0
-        node = Node(xxhash.xxh3_128_digest(before + response), parent, at, response, progress, uuids)
+        node = Node(_id(parent, at, response, start), parent, at, response, progress, uuids)
         self.ids.setdefault(node.id, node)
         return node
 
-    def _run(self, exchanges: list[Exchange], start: Start) -> Progress:
-        """Run the reconcile, giving it the responses on the way."""
-        run = Run(self.controller, self._guards, self._namespaced, start)
+    def _run(self, exchanges: list[Exchange], start: Start, *, mirrors: bool = False) -> Progress:
+        """Run the reconcile, giving it the responses on the way; ``mirrors`` renames all tokens."""
+        run = self._started(exchanges, start, mirrors=mirrors)
         try:
-            for call, at, response in exchanges:
-                progress = run.progress()
-                if at >= len(progress.calls) or progress.calls[at] != call:
-                    raise Strayed(Progress((call,), None, progress.uuids, progress.lines), progress)
-                run.respond(at, response)
             return run.progress()
         finally:
             run.close()
+
+    def _started(self, exchanges: list[Exchange], start: Start, *, mirrors: bool) -> Run:
+        """Start a reconcile and give it some responses. Raises :class:`Strayed`."""
+        run = Run(self.controller, self._guards, self._namespaced, start, mirrors=mirrors)
+        try:
+            for exchange in exchanges:
+                run.follow(exchange)
+        except BaseException:
+            run.close()
+            raise
+        return run
 
     def _tells_codes(self, exchanges: list[Exchange], start: Start, progress: Progress) -> bool:
         """The run does something else where a call fails with another code."""
@@ -215,19 +254,6 @@ class Program:
             except Strayed:
                 return True
         return False
-
-    def _run_mirrored(self, exchanges: list[Exchange], start: Start) -> Progress:
-        """The same, with all tokens renamed; the progress has the ordinary ones."""
-        run = Run(self.controller, self._guards, self._namespaced, start, mirrored=True)
-        try:
-            for call, at, response in exchanges:
-                progress = mirrored_progress(run.progress())
-                if at >= len(progress.calls) or progress.calls[at] != call:
-                    raise Strayed(Progress((call,), None, progress.uuids, progress.lines), progress)
-                run.respond(at, mirrored(response))
-            return mirrored_progress(run.progress())
-        finally:
-            run.close()
 
     # Runs in other processes
 
@@ -281,6 +307,12 @@ class Program:
                 if not node.children:
                     yield start, node
                 stack.extend(reversed(node.children.values()))
+
+
+def _id(parent: Node | None, at: int, response: bytes, start: Start) -> bytes:
+    """128 bits for a run so far."""
+    before = parent.id + at.to_bytes(4, "big") if parent is not None else repr(start).encode()
+    return xxhash.xxh3_128_digest(before + response)
 
 
 def _recorded(start: Start, node: Node) -> RecordedRun:

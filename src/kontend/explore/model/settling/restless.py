@@ -56,11 +56,10 @@ def _cycle_of(model: Model) -> Cycle | None:
     world = model.initial()
     times: Counter[Step] = Counter()
     schedule: list[Step] = []
-    #: For each shape of a state, after how many steps it was met first since something was written.
-    shapes: dict[bytes, int] = {}
-    cycle: Cycle | None = None
-    writes = idle = fired = 0
-    while writes < MOST_WRITES and idle < _MOST_IDLE:
+    #: The states after each write, and after how many steps.
+    written: list[tuple[int, World]] = []
+    idle = fired = 0
+    while len(written) < MOST_WRITES and idle < _MOST_IDLE:
         steps = model.steps(world)
         if is_quiescent(model, world, steps):
             return None
@@ -83,14 +82,20 @@ def _cycle_of(model: Model) -> Cycle | None:
         world = transition.world
         idle += 1
         if transition.changes:
-            writes += 1
+            written.append((len(schedule), world))
             idle = 0
-            if cycle is None:
-                shape = _shape(world)
-                if shape in shapes:
-                    cycle = Cycle(tuple(schedule), shapes[shape])
-                shapes[shape] = len(schedule)
-    return cycle if writes >= MOST_WRITES else None
+    return _first_cycle(schedule, written) if len(written) >= MOST_WRITES else None
+
+
+def _first_cycle(schedule: list[Step], written: list[tuple[int, World]]) -> Cycle | None:
+    """The first part of a run that begins and ends with states of one shape."""
+    shapes: dict[bytes, int] = {}
+    for end, world in written:
+        shape = _shape(world)
+        if shape in shapes:
+            return Cycle(tuple(schedule[:end]), shapes[shape])
+        shapes[shape] = end
+    return None
 
 
 def _shape(world: World) -> bytes:
