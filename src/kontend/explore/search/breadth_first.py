@@ -41,7 +41,7 @@ ENOUGH: Final = 5_000
 ENOUGH_RESTLESS: Final = 2_000
 #: After so many states in which nothing is violated, sets of states may show that nothing is: the number of states,
 #: and the effort that this is worth. What was done before is not done again. A unit takes 50 us or so.
-PROVE_AFTER: Final = ((500, 25_000), (1_500, 75_000), (3_000, 200_000), (50_000, 1_000_000))
+PROVE_AFTER: Final = ((500, 40_000), (1_000, 100_000), (2_000, 200_000), (50_000, 1_000_000))
 #: The same for one of several parts in which a controller has several instances: they multiply soon.
 PROVE_PART_AFTER: Final = ((100, 10_000), *PROVE_AFTER)
 #: After how many more states a proof is looked at again.

@@ -6,13 +6,17 @@ changes, so that a caller can compare by identity.
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from kontend.kube.encoding.json_syntax import MalformedJSON, go_kind
 from kontend.kube.encoding.json_text import parse_json
 from kontend.kube.errors import BadRequest
 from kontend.kube.field_errors import go_quote
+
+#: A format without references, so that it says nothing of what else refers to a value.
+_MARSHAL_VERSION: Final = 2
 
 
 def parse_merge_patch(raw: bytes, *, field_validation: str = "Warn") -> tuple[dict[str, Any], list[str]]:
@@ -92,11 +96,13 @@ def merge_patch_diff(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str
             patch[key] = value
             continue
         before = old[key]
+        if _matches(before, value):
+            continue
         if isinstance(value, dict) and isinstance(before, dict):
             below = merge_patch_diff(before, value)
             if below:
                 patch[key] = below
-        elif not _matches(before, value):
+        else:
             patch[key] = value
     for key in old:
         if key not in new:
@@ -108,12 +114,21 @@ def _matches(one: Any, other: Any) -> bool:
     """Equality of JSON, in which true is not 1 but 1.0 is 1: Go compares all numbers as floats."""
     if one is other:
         return True
+    if one != other:
+        return False
+    if not isinstance(one, (dict, list)):
+        return isinstance(one, bool) == isinstance(other, bool)
+    if _are_the_same(one, other):
+        return True
+    # Python takes true for 1.
     if isinstance(one, dict):
-        return (
-            isinstance(other, dict)
-            and len(one) == len(other)
-            and all(key in other and _matches(one[key], other[key]) for key in one)
-        )
-    if isinstance(one, list):
-        return isinstance(other, list) and len(one) == len(other) and all(map(_matches, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+        return all(_matches(one[key], other[key]) for key in one)
+    return all(map(_matches, one, other))
+
+
+def _are_the_same(one: Any, other: Any) -> bool:
+    """True for values that are the same to the byte; others may match as well."""
+    try:
+        return marshal.dumps(one, _MARSHAL_VERSION) == marshal.dumps(other, _MARSHAL_VERSION)
+    except ValueError:  # something in it is not plain
+        return False

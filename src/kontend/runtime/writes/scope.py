@@ -136,7 +136,7 @@ class StatusScope:
         except BaseException:
             self._base.restore(self.obj)
             raise
-        self._base = Snapshot(copy_json(self.obj))
+        self._base = Snapshot(self.obj)
         return True
 
     async def check_fresh(self) -> None:
@@ -156,7 +156,7 @@ class StatusScope:
 
     def rebase(self, unsaved: Any) -> None:
         """Continue from the response to a locked write of the object, and apply ``unsaved`` again."""
-        self._base = Snapshot(copy_json(self.obj))
+        self._base = Snapshot(self.obj)
         if isinstance(unsaved, dict):
             self.obj["status"] = apply_merge_patch(self.status, copy_json(unsaved))
         else:

@@ -8,9 +8,9 @@ is refused at the snapshot, before anything is changed or sent.
 from __future__ import annotations
 
 import inspect
+import marshal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from kontend.cluster.request import MERGE_PATCH
 from kontend.kube.encoding.json_text import canonical
@@ -21,17 +21,29 @@ from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.client.patches import Patch, raw
 
 Mutate = Callable[[Object], object]
+#: A format without references: equal bytes are equal objects.
+_MARSHAL_VERSION: Final = 2
 
 
 class WrongObject(BadRequest):
     """A wrong argument, or an object that cannot be written; the message names the mistake. Nothing was sent."""
 
 
-@dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A copy of an object as it was read."""
+    """An object as it was read."""
 
-    content: Object
+    __slots__ = ("_content", "_data", "generation", "version")
+
+    def __init__(self, obj: Object) -> None:
+        metadata = obj["metadata"]
+        generation = metadata.get("generation")
+        #: The resourceVersion that was read.
+        self.version = str(metadata.get("resourceVersion") or "")
+        #: The generation that was read, for kinds that count them.
+        self.generation: int | None = generation if isinstance(generation, int) else None
+        # Most objects never change, and none is read back then.
+        self._data = _data(obj)
+        self._content: Object | None = None if self._data else copy_json(obj)
 
     @classmethod
     def of(cls, obj: Any, caller: str, *, lock: bool = True) -> Snapshot:
@@ -51,22 +63,20 @@ class Snapshot:
                 f"{caller}: the {obj['kind']} {metadata['name']!r} has no resourceVersion to lock; "
                 "pass an object that was read"
             )
-        return cls(copy_json(obj))
+        return cls(obj)
 
     @property
-    def version(self) -> str:
-        """The resourceVersion that was read."""
-        return str(self.content["metadata"].get("resourceVersion") or "")
-
-    @property
-    def generation(self) -> int | None:
-        """The generation that was read, for kinds that count them."""
-        generation = self.content["metadata"].get("generation")
-        return generation if isinstance(generation, int) else None
+    def content(self) -> Object:
+        """The object, which nobody may change."""
+        if self._content is None:
+            self._content = marshal.loads(self._data)
+        return self._content
 
     def changes(self, obj: Mapping[str, Any]) -> dict[str, Any]:
         """Return the changes in ``obj`` as a merge patch. A field that was absent and is null has not changed."""
-        before = self.content
+        if self._data and _data(obj) == self._data:
+            return {}
+        before: Mapping[str, Any] = self.content
         if before.get("status") is None:  # an empty status is made so that something can be put into it
             before = {**before, "status": {}}
             obj = {**obj, "status": obj.get("status") or {}}
@@ -94,9 +104,17 @@ class Snapshot:
 
     def restore(self, obj: Object) -> None:
         """Restore ``obj`` to the copy."""
-        content = copy_json(self.content)
+        content = marshal.loads(self._data) if self._data else copy_json(self.content)
         obj.clear()
         obj.update(content)
+
+
+def _data(obj: Any) -> bytes:
+    """All of an object; empty if something in it is not plain."""
+    try:
+        return marshal.dumps(obj, _MARSHAL_VERSION)
+    except ValueError:
+        return b""
 
 
 def metadata_of(obj: Any, caller: str) -> dict[str, Any]:
