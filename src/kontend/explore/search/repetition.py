@@ -29,8 +29,9 @@ from kontend.kube.meta.names import Key
 _REPEATS: Final = 3
 #: The first bytes for bits of values that have occurred.
 _FEWEST: Final = 1 << 13
-#: Forms that are kept; others are made again.
+#: Forms that are kept, and states that may need one; others are made again.
 _MOST_FORMS: Final = 100_000
+_MOST_WORLDS: Final = 5_000
 
 
 class Repetition:
@@ -44,6 +45,7 @@ class Repetition:
         #: Bits of those values that have occurred; there may be others with the same bit.
         self._occurred = bytearray(_FEWEST)
         self._forms: dict[int, bytes] = {}
+        self._worlds: dict[int, World] = {}
 
     def of(self, number: int, similar: int, world: World | None) -> int | None:
         """The latest state on the way that a new state repeats, if it repeats enough of them; else None.
@@ -57,7 +59,9 @@ class Repetition:
             return None
         candidates = [ancestor for ancestor in self._graph.ancestors(number) if ancestor and known[ancestor] == similar]
         if candidates and world is not None:
-            self._forms[number] = form_of_state(self._model, world)
+            if len(self._worlds) >= _MOST_WORLDS:
+                del self._worlds[next(iter(self._worlds))]
+            self._worlds[number] = world
         if len(candidates) < _REPEATS:
             return None
         form = self._form(number)
@@ -67,7 +71,7 @@ class Repetition:
     def spill(self, directory: Path) -> None:
         """Move what grows with the number of states to a file in a directory. Raises ``NoRoom``."""
         self._similar = spilled(self._similar, directory)
-        self._forms = {}
+        self._forms, self._worlds = {}, {}
 
     def _has_occurred(self, similar: int) -> bool:
         """A value may have occurred before; note that it has now.
@@ -92,10 +96,15 @@ class Repetition:
             self._forms = {}
         form = self._forms.get(number)
         if form is None:
+            form = self._forms[number] = form_of_state(self._model, self._world(number))
+        return form
+
+    def _world(self, number: int) -> World:
+        world = self._worlds.pop(number, None)
+        if world is None:
             transitions = replay(self._model, self._graph.schedule(number))
             world = transitions[-1].world if transitions else self._model.initial()
-            form = self._forms[number] = form_of_state(self._model, world)
-        return form
+        return world
 
 
 def form_of_state(model: Model, world: World) -> bytes:

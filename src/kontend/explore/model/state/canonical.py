@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -107,20 +108,21 @@ def canonical_form(lines: Iterable[bytes], names: Iterable[bytes] = ()) -> bytes
     >>> one == two
     True
     """
-    patterns = [
-        IDENTITIES.pattern,
-        VERSIONS.pattern,
-        *(_WORD % name if len(name) == _SHORTEST else re.escape(name) for name in sorted(names, key=len, reverse=True)),
-    ]
-    symbols = re.compile(b"|".join(patterns))
-    lines = [TIMES.sub(b"<time>", line) for line in lines]
-    parts = [symbols.split(line) for line in lines]
-    used = [symbols.findall(line) for line in lines]
-    return _Labelling(list(zip(parts, used, strict=True))).form()
+    ordered = sorted(names, key=lambda name: (-len(name), name))
+    made_up = b"|".join(_WORD % name if len(name) == _SHORTEST else re.escape(name) for name in ordered)
+    return _Labelling([_line(line, made_up) for line in lines]).form()
 
 
 #: A line: the text between its symbols, and the symbols.
 _Line = tuple[list[bytes], list[bytes]]
+
+
+@lru_cache(maxsize=10_000)
+def _line(line: bytes, made_up: bytes) -> _Line:
+    """A line with all times the same; ``made_up`` is the pattern of names that are symbols, too."""
+    symbols = re.compile(b"|".join(filter(None, (IDENTITIES.pattern, VERSIONS.pattern, made_up))))
+    text = TIMES.sub(b"<time>", line)
+    return symbols.split(text), symbols.findall(text)
 
 
 class _Labelling:
