@@ -8,6 +8,7 @@ steps, so faults are not tried in them unless you ask: ``--faults 1`` searches f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -82,9 +83,13 @@ blue_green = replace(
     actions=[update(group("BlueGreen"), spec=_image)],
     bounds=_CALM,
 )
+# A rollout waits for its nodes when the template changes again.
+_rolling = deepcopy(in_place.objects)
+named(_rolling, GROUP)["spec"].update(_image)
 superseded = replace(
     in_place,
-    actions=[*in_place.actions, update(group("InPlace"), spec=roll_group("seid:3"))],
-    bounds=replace(_CALM, atomic=True),
+    objects=settled(_rolling, Groups(RecordedSidecar())),
+    actions=[update(group("InPlace"), spec=roll_group("seid:3"))],
+    bounds=_CALM,
 )
 group_deletion = replace(in_place, actions=[delete(group("InPlace"))])
