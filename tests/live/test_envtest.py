@@ -55,8 +55,8 @@ def test_the_command_prints_the_directory(tmp_path: Path, capsys: pytest.Capture
     assert os.access(tmp_path / "bin" / "kube-apiserver", os.X_OK)
 
 
-def client_certificate(directory: Path) -> tuple[Path, Path]:
-    """A client CA and a certificate of it for an administrator, as envtest makes them."""
+def client_certificate(directory: Path) -> None:
+    """Writes a client CA and a certificate of it for an administrator, as envtest makes them."""
     now = datetime.datetime.now(datetime.UTC)
 
     def build(names: list[Any], key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
@@ -86,7 +86,6 @@ def client_certificate(directory: Path) -> tuple[Path, Path]:
         + key.private_bytes(pem, private, serialization.NoEncryption())
     )
     (directory / "sa-signer.key").write_bytes(key.private_bytes(pem, private, serialization.NoEncryption()))
-    return directory / "client-cert-auth-ca.crt", directory / "client.pem"
 
 
 class Api:
@@ -109,25 +108,30 @@ class Api:
             return error.code, error.read().decode()
 
 
-@contextmanager
-def apiserver(assets: Path, directory: Path, gate: str = "") -> Iterator[tuple[Api, Api]]:
-    """A kube-apiserver with the flags of envtest; yields an administrator and somebody without credentials."""
+def command_of(assets: Path, directory: Path, port: int) -> list[str]:
+    """A kube-apiserver with the flags and the files of envtest."""
     made = certificates("127.0.0.1")
     for name, content in (("apiserver.crt", made.certificate), ("apiserver.key", made.key), ("ca.crt", made.ca)):
         (directory / name).write_bytes(content)
-    client_ca, client = client_certificate(directory)
-    port = free_port()
+    client_certificate(directory)
     flags = {
         "service-cluster-ip-range": "10.0.0.0/24", "allow-privileged": "true", "cert-dir": str(directory),
         "disable-admission-plugins": "ServiceAccount", "authorization-mode": "RBAC", "secure-port": str(port),
         "bind-address": "127.0.0.1", "service-account-issuer": f"https://127.0.0.1:{port}/",
         "service-account-key-file": str(directory / "sa-signer.key"), "etcd-servers": "http://127.0.0.1:2379",
-        "service-account-signing-key-file": str(directory / "sa-signer.key"), "client-ca-file": str(client_ca),
+        "service-account-signing-key-file": str(directory / "sa-signer.key"),
+        "client-ca-file": str(directory / "client-cert-auth-ca.crt"),
     }  # fmt: skip
-    command = [str(assets / "kube-apiserver"), *(f"--{name}={value}" for name, value in flags.items())]
-    running = subprocess.Popen(command, env={**os.environ, "KONTEND_GATE": gate})
+    return [str(assets / "kube-apiserver"), *(f"--{name}={value}" for name, value in flags.items())]
+
+
+@contextmanager
+def apiserver(assets: Path, directory: Path, gate: str = "") -> Iterator[tuple[Api, Api]]:
+    """A kube-apiserver that runs; yields an administrator and somebody without credentials."""
+    port = free_port()
+    running = subprocess.Popen(command_of(assets, directory, port), env={**os.environ, "KONTEND_GATE": gate})
     url = f"https://127.0.0.1:{port}"
-    anybody, admin = Api(url, directory / "ca.crt", None), Api(url, directory / "ca.crt", client)
+    anybody, admin = Api(url, directory / "ca.crt", None), Api(url, directory / "ca.crt", directory / "client.pem")
     try:
         wait_for(anybody, running)
         yield admin, anybody
@@ -264,3 +268,46 @@ def test_an_etcd_that_is_healthy(assets: Path, tmp_path: Path) -> None:
             assert time.monotonic() < deadline
     running.send_signal(signal.SIGTERM)
     assert running.wait(timeout=60) == 0
+
+
+#: Starts commands as envtest does, each in a process group of its own, and waits.
+SUITE = """
+import json, subprocess, sys
+for command in json.loads(sys.argv[1]):
+    subprocess.Popen(command, process_group=0, pass_fds=[int(sys.argv[2])])
+sys.stdin.read()
+"""
+
+
+def stand_ins(assets: Path, directory: Path, port: int) -> list[list[str]]:
+    """The commands of an etcd and of a kube-apiserver at a port."""
+    etcd = [str(assets / "etcd"), f"--listen-client-urls=http://127.0.0.1:{free_port()}", f"--data-dir={directory}"]
+    return [etcd, command_of(assets, directory, port)]
+
+
+def test_the_stand_ins_end_with_the_suite_that_started_them(assets: Path, tmp_path: Path) -> None:
+    port = free_port()
+    reading, writing = os.pipe()
+    suite = subprocess.Popen(
+        [sys.executable, "-c", SUITE, json.dumps(stand_ins(assets, tmp_path, port)), str(writing)],
+        pass_fds=[writing],
+        stdin=subprocess.PIPE,
+    )
+    os.close(writing)
+    with suite, os.fdopen(reading) as held:
+        wait_for(Api(f"https://127.0.0.1:{port}", tmp_path / "ca.crt", None), suite)
+        suite.kill()
+        # The stand-ins hold the other end of the pipe as long as they run.
+        assert held.read() == ""
+
+
+def test_a_suite_that_has_ended_before_the_stand_ins_are_up(assets: Path, tmp_path: Path) -> None:
+    """The script notes its parent before Python starts."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    for command in stand_ins(assets, tmp_path, free_port()):
+        script = Path(command[0])
+        text = script.read_text(encoding="utf-8")
+        assert "=$PPID\n" in text
+        script.write_text(text.replace("=$PPID\n", f"={ended.pid}\n"), encoding="utf-8")
+        assert subprocess.run(command, timeout=60, check=False).returncode == 0

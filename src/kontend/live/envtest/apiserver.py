@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kontend.cluster.admission.plugins import SERVICE_ACCOUNT
 from kontend.cluster.settings import ISSUER, Settings, Signer
@@ -23,10 +24,13 @@ from kontend.serve.server import Server
 if TYPE_CHECKING:
     from kontend.live.envtest.noise import NoiseGate
 
+#: Seconds between two looks at the process that started this one.
+_LOOK: Final = 1.0
+
 
 async def serve(flags: Flags, gate: NoiseGate | None) -> None:
-    """Serve the Kubernetes API until SIGTERM or SIGINT."""
-    stopped = _stopped()
+    """Serve the Kubernetes API until SIGTERM, SIGINT or the end of the parent."""
+    stopped = _stopped(int(os.environ.get("KONTEND_PARENT") or os.getppid()))
     address, port = flags.text("bind-address", "127.0.0.1"), flags.port("secure-port")
     client_ca = flags.file("client-ca-file").decode()
     tokens = Tokens()
@@ -111,9 +115,21 @@ class _LaterKey:
         return self._key.public_keys()
 
 
-def _stopped() -> asyncio.Event:
-    """Return an event that a signal sets, from the first moment on."""
+def _stopped(parent: int) -> asyncio.Event:
+    """Return an event that a signal sets, from the first moment on, or the end of the parent.
+
+    Not every suite stops what it has started, and one that panics or is killed cannot.
+    """
     stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        loop.add_signal_handler(number, stopped.set)
+
+    def look() -> None:
+        if os.getppid() != parent:
+            stopped.set()
+        else:
+            loop.call_later(_LOOK, look)
+
+    look()
     return stopped

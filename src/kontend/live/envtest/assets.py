@@ -1,7 +1,7 @@
 """The directory for ``KUBEBUILDER_ASSETS``: small scripts that start the stand-ins.
 
 Scripts, not links, because envtest starts them by path and asks each for ``--help`` first: the shell answers that
-without starting Python.
+without starting Python. It also notes the process that started it, which may end before Python can ask.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if [ "$1" = --help ]; then
   printf '%s' {help}
   exit 0
 fi
+export KONTEND_PARENT=$PPID
 exec {command} "$@"
 """
 

@@ -1,11 +1,13 @@
 """An etcd that only says that it is healthy: the stand-in for kube-apiserver keeps its state itself.
 
 It is run as a file, without the rest of the package and without site-packages, on nothing but sockets, so that it
-starts at once: envtest waits for it before it starts kube-apiserver.
+starts at once: envtest waits for it before it starts kube-apiserver. It ends with the process that started it, because
+not every suite stops what it has started.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import sys
@@ -17,6 +19,8 @@ _ANSWER = (
 #: Seconds after which a client that sends nothing is hung up on, and the most that is read of a request.
 _TIME = 1.0
 _MOST = 65536
+#: Seconds between two looks at the process that started it.
+_LOOK = 1.0
 
 
 def address(arguments: list[str]) -> tuple[str, int]:
@@ -55,7 +59,8 @@ def answer(connection: socket.socket) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Answer requests, until SIGTERM."""
+    """Answer requests, until SIGTERM or the end of the parent."""
+    parent = int(os.environ.get("KONTEND_PARENT") or os.getppid())
     host, port = address(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -66,8 +71,12 @@ def main(arguments: list[str]) -> None:
         except OSError as error:
             raise SystemExit(f"kontend etcd: {host}:{port}: {error.strerror}") from None
         listener.listen()
-        while True:
-            connection, _ = listener.accept()
+        listener.settimeout(_LOOK)
+        while os.getppid() == parent:
+            try:
+                connection, _ = listener.accept()
+            except TimeoutError:
+                continue
             with connection:
                 answer(connection)
 
