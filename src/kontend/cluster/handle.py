@@ -15,7 +15,7 @@ from kontend.cluster.access import rbac
 from kontend.cluster.access.reviews import answer, is_review
 from kontend.cluster.access.tokens import request_token
 from kontend.cluster.admission import chain as admission
-from kontend.cluster.effects import MOST_ROUNDS, RESERVED, Answers, Progress, Suspended, Suspension
+from kontend.cluster.effects import MOST_ROUNDS, RESERVED, Answers, Progress, Suspended
 from kontend.cluster.effects.conversion import Conversions, Known
 from kontend.cluster.options import delete_options, list_options, write_options
 from kontend.cluster.registration import definitions
@@ -78,7 +78,7 @@ def handle_lazily(
         except Suspended as suspended:
             progress = Progress(state.now, state.serial)
             reserved = state.replace(serial=state.serial + RESERVED)
-            return reserved, ApiResponse(0, suspended=Suspension(suspended.calls, progress, suspended.about))
+            return reserved, ApiResponse(0, suspended=suspended.with_progress(progress))
     # It goes on as if it were still the moment at which it began: the same time, the same uids.
     then = state.replace(now=progress.now, serial=progress.serial)
     try:
@@ -86,7 +86,7 @@ def handle_lazily(
         after, response = _converting(then, request, answers, known, wait)
     except Suspended as suspended:
         if progress.rounds < MOST_ROUNDS:
-            return state, ApiResponse(0, suspended=Suspension(suspended.calls, progress, suspended.about))
+            return state, ApiResponse(0, suspended=suspended.with_progress(progress))
         error = timeout("the object changed each time that the webhooks had answered")
         return state, ApiResponse.of_error(error)
     return after.replace(now=state.now, serial=state.serial), response

@@ -73,7 +73,7 @@ class ControllerProcess(InProcessManager):
         self._registry: object = None
         self._custom: frozenset[str] = frozenset()
         self._heard: set[str] = set()
-        #: Reconciles that wait for webhooks.
+        #: Reconciles whose requests wait.
         self._parked: set[Parked] = set()
         #: Called when one of them is over: there may be something to do again.
         self.when_resumed: Callable[[], None] = _nothing
@@ -103,7 +103,7 @@ class ControllerProcess(InProcessManager):
         return None
 
     def _run(self, loop: Loop, request: Request) -> Outcome:
-        """Runs a reconcile; one that waits for webhooks is set aside until they have answered."""
+        """Runs a reconcile; one whose request waits, for webhooks or an object, is set aside meanwhile."""
         waiting = Parked(loop.run(request))
         outcome = waiting.advance()
         if outcome is None:

@@ -304,7 +304,7 @@ class Server:
     def request(self, request: ApiRequest) -> ApiResponse:
         """Carries out a request that did not come over a connection; its answer does not wait for the disk.
 
-        Raises :class:`~kontend.cluster.effects.Waiting`, with the response to come, when webhooks must be asked first.
+        Raises :class:`~kontend.cluster.effects.Waiting`, with the response to come, when the request has to wait.
         """
         return self._writes.request(request)
 
@@ -351,6 +351,7 @@ class Server:
     def _published(self, state: State) -> None:
         """Goes on with everything that has waited for a state to be published."""
         self.when_changed()
+        self._writes.published(state)
         for exchange in self._future_reads.take_ready(state.resource_version):
             self.guarded(exchange, self._read)
 

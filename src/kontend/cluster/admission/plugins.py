@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kontend.cluster.effects import Expected
 from kontend.cluster.request import Target
 from kontend.cluster.state import State
 from kontend.kube.builtin.admission import limit_ranges
@@ -14,6 +15,9 @@ from kontend.kube.meta.names import Key
 
 #: The plugin that gives pods their service account; off unless something makes the accounts.
 SERVICE_ACCOUNT: Final = "ServiceAccount"
+_DEFAULT_ACCOUNT: Final = "default"
+#: Seconds for which a pod waits for the default account. kube-apiserver looks ten times, at most 0.2 s apart.
+_PATIENCE: Final = 1.8
 _LIMITED: Final = {"pods": "Pod", "persistentvolumeclaims": "PersistentVolumeClaim"}
 _RANGES: Final = "limitranges"
 
@@ -50,9 +54,12 @@ def _ranges(state: State, target: Target) -> list[Mapping[str, Any]]:
 
 
 def _set_account(state: State, target: Target, pod: dict[str, Any]) -> None:
-    name = pod["spec"].get("serviceAccountName") or "default"
-    version = state.find("serviceaccounts", Key(target.namespace, name))
+    name = pod["spec"].get("serviceAccountName") or _DEFAULT_ACCOUNT
+    key = Key(target.namespace, name)
+    version = state.find("serviceaccounts", key)
     if version is None:
+        if name == _DEFAULT_ACCOUNT and target.answers is not None:
+            target.answers.expect(Expected("serviceaccounts", key, _PATIENCE))
         why = f'error looking up service account {target.namespace}/{name}: serviceaccount "{name}" not found'
         raise forbidden("", "pods", pod["metadata"].get("name") or "", why)
     attach_account(pod, version.content(), suffix=state.next_suffix()[1])

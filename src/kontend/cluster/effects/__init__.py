@@ -7,6 +7,9 @@ far (:class:`Progress`). A call is identified by its content, so an answer is us
 the same: when another write has changed the object meanwhile, the webhook is asked again, as kube-apiserver does when
 it retries. Time stands still for a suspended request and uids are reserved for it, so that its questions do not change
 by themselves.
+
+A request can also wait for an object that a controller is about to make (:class:`Expected`). It is handled again when
+the object is there, or when the time is up.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from typing import Any, Final
 
 import orjson
 import xxhash
+
+from kontend.kube.meta.names import Key
 
 #: Uids and names that a suspended request may generate.
 RESERVED: Final = 64
@@ -46,6 +51,22 @@ class Answer:
 
     body: Any = None
     error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """An object that a controller is about to make."""
+
+    #: The resource, as the state names it.
+    resource: str
+    name: Key
+    #: Seconds after which a request goes on without it.
+    patience: float
+
+    @property
+    def key(self) -> bytes:
+        """Identifies the wait among the answers of a request."""
+        return call_key("expected", self.resource, self.name.namespace, self.name.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +104,11 @@ class Answers:
             raise Suspended(missing)
         return [answer for call in calls if (answer := answers[call.key]) is not None]
 
+    def expect(self, expected: Expected) -> None:
+        """Lets the request wait for an object, once. Raises :class:`Suspended` where a shell can wait for it."""
+        if self._wait and expected.key not in self._known:
+            raise Suspended((), expected=expected)
+
     def _answer(self, call: Call) -> Answer | None:
         answer = self._known.get(call.key)
         if answer is not None:
@@ -100,19 +126,24 @@ class Answers:
 
 
 class Suspended(Exception):
-    """Raised where answers are missing."""
+    """Raised where answers are missing, or an object that should be there soon."""
 
-    def __init__(self, calls: Iterable[Call], about: Any = None) -> None:
-        super().__init__("answers of webhooks are needed")
-        self.calls = tuple(calls)
-        self.about = about
+    def __init__(self, calls: Iterable[Call], about: Any = None, *, expected: Expected | None = None) -> None:
+        super().__init__("the request has to wait")
+        self._calls = tuple(calls)
+        self._about = about
+        self._expected = expected
+
+    def with_progress(self, progress: Progress) -> Suspension:
+        """The response of a request that has come this far."""
+        return Suspension(self._calls, progress, self._about, self._expected)
 
 
 class Waiting(Exception):
     """Raised by a cluster inside a server, which cannot wait itself: the response comes later."""
 
     def __init__(self, response: Awaitable[Any]) -> None:
-        super().__init__("webhooks are being asked")
+        super().__init__("the request waits for webhooks or for an object")
         self.response = response
         #: The states before and after the request, when the response has come.
         self.states: tuple[Any, ...] = ()
@@ -126,6 +157,13 @@ class Suspension:
     progress: Progress
     #: The conversions that the calls are for, if they are for conversions.
     about: Any = None
+    #: The object to wait for.
+    expected: Expected | None = None
+
+    def answered(self, answers: Mapping[bytes, Answer]) -> Progress:
+        """The progress with the answers to the calls; the request waits for the object no more."""
+        waited = {} if self.expected is None else {self.expected.key: Answer()}
+        return self.progress.answered({**answers, **waited})
 
 
 def call_key(*parts: bytes | str) -> bytes:

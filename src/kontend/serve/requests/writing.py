@@ -1,7 +1,8 @@
 """Writes: carried out one after the other, on the loop or beside it, and acknowledged when they are durable.
 
 A write starts from the newest state. One that may take long is carried out in a thread
-(:mod:`~kontend.serve.requests.off_loop`); one that webhooks must see is resumed with their answers.
+(:mod:`~kontend.serve.requests.off_loop`); one that webhooks must see is resumed with their answers, and one that needs
+an object that is not there yet when the object has come (:mod:`~kontend.serve.requests.arrivals`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from kontend.cluster.state import State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import ApiError, Forbidden, internal_error
 from kontend.serve.requests import answering
+from kontend.serve.requests.arrivals import Arrivals
 from kontend.serve.requests.exchange import Answer, Exchange
 from kontend.serve.requests.loop_budget import OverBudget
 from kontend.serve.requests.off_loop import Workers, is_costly
@@ -65,14 +67,19 @@ class Writes:
         self._webhooks = webhooks
         self._conversions = conversions
         self._read_only = read_only
-        #: Requests that wait for the answers of webhooks.
+        self._arrivals = Arrivals()
+        #: Requests that wait for the answers of webhooks, or for an object.
         self._suspended: set[asyncio.Task[None]] = set()
         #: Writes that wait until a costly one has been carried out.
         self._held: deque[tuple[Exchange, Progress | None]] | None = None
 
     def suspended(self) -> list[asyncio.Task[None]]:
-        """Returns the tasks that ask webhooks."""
+        """Returns the tasks of the requests that wait."""
         return list(self._suspended)
+
+    def published(self, state: State) -> None:
+        """Goes on with the requests whose objects are there."""
+        self._arrivals.notice(state)
 
     def write(self, exchange: Exchange, progress: Progress | None = None, attempt: int = 0) -> None:
         """Carries out a write and acknowledges it when it is durable."""
@@ -151,7 +158,7 @@ class Writes:
     def request(self, request: ApiRequest, progress: Progress | None = None) -> ApiResponse:
         """Carries out a request that did not come over a connection; its answer does not wait for the disk.
 
-        Raises :class:`Waiting`, with the response to come, when webhooks must be asked first.
+        Raises :class:`Waiting`, with the response to come, when the request has to wait.
         """
         self._commits.tick(int(time.time()))
         state, response = handle(self._commits.newest, request, progress, wait=True, known=self._conversions)
@@ -182,16 +189,18 @@ class Writes:
             later.set_result(response)
 
     def suspend(self, suspension: Suspension, resume: Callable[[Progress], None]) -> None:
-        """Asks webhooks, while other requests go on, and resumes with their answers."""
+        """Asks webhooks, or waits for an object, while other requests go on, and resumes with the answers."""
 
-        async def ask() -> None:
+        async def wait() -> None:
             answers = await self._webhooks.answers(suspension.calls)
             if suspension.about is not None:
                 suspension.about.learn(answers)
+            if suspension.expected is not None:
+                await self._arrivals.wait(suspension.expected, self._commits.newest)
             self._commits.tick(int(time.time()))
-            resume(suspension.progress.answered(answers))
+            resume(suspension.answered(answers))
 
-        task = asyncio.get_running_loop().create_task(ask())
+        task = asyncio.get_running_loop().create_task(wait())
         self._suspended.add(task)
         task.add_done_callback(self._suspended.discard)
 
